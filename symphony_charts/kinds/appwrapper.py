@@ -119,13 +119,16 @@ class AppWrapper(Kind):
         return "failed" if end and item["status"].get("failed") and not _has_retries(item) else end
 
     def restarts(self, item: Object) -> bool:
-        """Whether it has a try left; MCAD starts again only where it is told how many pods there have to be."""
+        """Whether it has a try left or begins one; MCAD does only where it is told how many pods there have to be."""
         spec = item["spec"]
         if "components" not in spec:
             return bool((spec.get("schedulingSpec") or {}).get("minAvailable"))
         limit = str((item["metadata"].get("annotations") or {}).get(_RETRY_LIMIT, ""))
+        status = item.get("status") or {}
+        # A try is counted before the Jobs of the one before are gone.
+        is_at_it = status.get("phase") in ("Resetting", "Resuming")
         # Without a number of ours the controller has its own.
-        return not limit.isdecimal() or int((item.get("status") or {}).get("retries") or 0) < int(limit)
+        return is_at_it or not limit.isdecimal() or int(status.get("retries") or 0) < int(limit)
 
 
 def component(item: Mapping[str, object]) -> dict[str, object]:

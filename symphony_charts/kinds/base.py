@@ -29,6 +29,7 @@ __all__ = [
     "conditions_of",
     "count_of",
     "described_job",
+    "is_pod_ready",
 ]
 
 Object: TypeAlias = Mapping[str, Any]
@@ -164,6 +165,11 @@ class Kind(Protocol):
         """How many replicas of one template a live object runs; none where it has a template for each part."""
         spec = item["spec"]
         return int(spec.get("replicas", 1)) if "template" in spec else 0
+
+    def is_former(self, item: Object, pod: Object) -> bool:
+        """Whether a pod of a group is of an earlier run than the live object that runs the group."""
+        runs = [(one["metadata"].get("labels") or {}).get("symph.dev/run") for one in (item, pod)]
+        return all(runs) and runs[0] != runs[1]
 
     def pods_at_a_time(self, item: Object) -> int:
         """How many pods the Jobs of a live object want; none where it describes no Jobs."""

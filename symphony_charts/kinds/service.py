@@ -33,14 +33,30 @@ class StatefulSets(Kind):
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
         """As its controller counts the pods of the newest template."""
         status, replicas = item.get("status") or {}, int(item["spec"].get("replicas", 1))
-        is_seen = status.get("observedGeneration", 0) >= item["metadata"].get("generation", 0)
-        return is_seen and all(status.get(count, 0) >= replicas for count in ("readyReplicas", "updatedReplicas"))
+        counts = ("readyReplicas", "updatedReplicas")
+        return _is_seen(item) and all(status.get(count, 0) >= replicas for count in counts)
+
+    def is_former(self, item: Object, pod: Object) -> bool:
+        """Also a pod of an earlier template that its controller replaces by itself."""
+        strategy = item["spec"].get("updateStrategy") or {}
+        if strategy.get("type") == "OnDelete" or (strategy.get("rollingUpdate") or {}).get("partition"):
+            return super().is_former(item, pod)
+        newest = (item.get("status") or {}).get("updateRevision")
+        revision = (pod["metadata"].get("labels") or {}).get("controller-revision-hash")
+        is_other = bool(newest and revision) and newest != revision
+        return is_other or not _is_seen(item) or super().is_former(item, pod)
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
         """The replicas."""
         spec = item.block("spec")
         name = item.block("metadata").text("name")
         yield PodSet(name=name, template=spec.block("template"), count=count_of(spec, "replicas"))
+
+
+def _is_seen(item: Object) -> bool:
+    """Whether what a live object says of itself is about its newest version."""
+    seen = (item.get("status") or {}).get("observedGeneration", 0)
+    return int(seen) >= int(item["metadata"].get("generation", 0))
 
 
 class Deployments(StatefulSets):

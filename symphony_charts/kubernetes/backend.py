@@ -36,13 +36,13 @@ class KubeWatcher(KubeExperiments):
         """What the cluster noted about the experiment's objects, the oldest first."""
         seen: set[Event] = set()
         namespace = self.describe(name, events=False).namespace
-        path = self.api.collection("v1", "Event", namespace)
-        for _ in self.api.watch(path) if follow else (None,):
-            objects = [*self.workloads(name), *self.pods(name), *self.services(name)]
+        for _ in self.object_changes(name, events_in=namespace) if follow else (None,):
+            workloads, pods = self.workloads(name), self.pods(name)
+            objects = [*workloads, *pods, *self.services(name)]
             new = [event for event in self.events_of(namespace, objects) if event not in seen]
             seen.update(new)
             yield from new
-            if follow and (not objects or status_of(name, objects[:0], self.pods(name), now=time.time()).is_final):
+            if follow and (not objects or status_of(name, workloads, pods, now=time.time()).is_final):
                 return
 
     def usage(self, name: str) -> Mapping[str, Usage]:

@@ -20,7 +20,7 @@ from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, To
 from symphony_charts.kubernetes.login import Login
 from symphony_charts.system.patience import waiting_for
 
-__all__ = ["READ_S", "Connection", "ExpiredError", "Response", "UnreachableError"]
+__all__ = ["READ_S", "Connection", "ExpiredError", "ForbiddenError", "Response"]
 
 READ_S = 30.0
 # Until a host has taken a connection; an answer may take longer.
@@ -169,11 +169,11 @@ class Connection:
             step = "certificate-authority, tls-server-name and server of this entry must fit each other"
             return ToolFailed(what, f"{cluster.file}, clusters, {cluster.name}", step)
         what = f"the cluster of context {login.context.name} does not answer"
-        return UnreachableError(what, f"{login.server}: {reason}", "kubectl cluster-info shows where it should be")
+        return ToolFailed(what, f"{login.server}: {reason}", "kubectl cluster-info shows where it should be")
 
 
-class UnreachableError(ToolFailed):
-    """The API server gave no answer: another request would get none either."""
+class ForbiddenError(ToolFailed):
+    """The API server knows who asks, who has no right to this; another request may be granted."""
 
 
 class ExpiredError(SymphError):
@@ -197,7 +197,8 @@ def failure_of(status: int, body: bytes, where: str) -> SymphError:
     if status in _INVALID:
         return SpecError.one(f"the cluster does not take {where}: {message}", next="change what the message names")
     if status in (_UNAUTHORIZED, _FORBIDDEN):
-        return ToolFailed(f"the cluster refuses: {message}", where, "log in again, or ask for the right to do this")
+        refusal = ForbiddenError if status == _FORBIDDEN else ToolFailed
+        return refusal(f"the cluster refuses: {message}", where, "log in again, or ask for the right to do this")
     return ToolFailed(f"the cluster failed ({status}): {message}", where)
 
 

@@ -16,6 +16,7 @@ from typing import IO, Any
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
 from symphony_charts.errors import Conflict, NotFound, SymphError, ToolFailed
 from symphony_charts.formats.quantity import quantity
+from symphony_charts.kinds.base import is_pod_ready
 from symphony_charts.kubernetes import streams
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import KubeExperiments
@@ -174,7 +175,7 @@ def _behind(api: KubeApi, service: Object) -> tuple[Object, int]:
     selector = ",".join(f"{key}={value}" for key, value in (spec.get("selector") or {}).items())
     pods = api.listed(api.collection("v1", "Pod", namespace), selector)
     running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
-    running.sort(key=lambda pod: not _is_ready(pod))
+    running.sort(key=lambda pod: (not is_pod_ready(pod), "deletionTimestamp" in pod["metadata"]))
     if not running:
         title = service["metadata"]["name"]
         raise Conflict(f"no pod of the service {title} runs", namespace, "symph ps shows what holds it up")
@@ -189,13 +190,6 @@ def _behind(api: KubeApi, service: Object) -> tuple[Object, int]:
         ]
         target = named[0] if named else port["port"]
     return running[0], int(target)
-
-
-def _is_ready(pod: Mapping[str, Any]) -> bool:
-    return any(
-        condition["type"] == "Ready" and condition["status"] == "True"
-        for condition in pod["status"].get("conditions") or []
-    )
 
 
 def _require_running(instance: InstanceStatus) -> None:

@@ -15,13 +15,14 @@ from symphony_charts.kinds.dijob import pods as kube_dijob
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes import kueue
 from symphony_charts.kubernetes.client import KubeApi, Object
-from symphony_charts.kubernetes.connection import UnreachableError
+from symphony_charts.kubernetes.connection import ForbiddenError
 from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, is_mute, name_of, status_of
 from symphony_charts.kubernetes.watches import Kind, changes
 
 __all__ = ["PLAIN", "POD", "KubeExperiments", "selector_of"]
 
 POD: Kind = ("v1", "Pod")
+_EVENT: Kind = ("v1", "Event")
 _SEALED: Kind = ("bitnami.com/v1alpha1", "SealedSecret")
 # What runs pods in our charts; those of other groups are asked for where the cluster serves them.
 _ALL = [gvk for kind in RENDERED for gvk in kind.gvks]
@@ -171,20 +172,31 @@ class KubeExperiments:
                 return
 
     def object_changes(
-        self, name: str, timeout_s: float | None = None, kinds: Iterable[Kind] | None = None
+        self,
+        name: str,
+        timeout_s: float | None = None,
+        kinds: Iterable[Kind] | None = None,
+        *,
+        events_in: str = "",
     ) -> Generator[None, None, None]:
         """One step at once and then whenever a pod or workload of the experiment changed, until `timeout_s`.
 
-        Of workloads those of `kinds` are watched, by default all that the cluster serves.
+        Of workloads those of `kinds` are watched, by default all that the cluster serves; the events of the namespace
+        `events_in`, too.
         """
+
+        def path_of(kind: Kind) -> str:
+            return self.api.collection(*_EVENT, events_in) if kind == _EVENT else self.collection(*kind)
+
         selector, served = selector_of(name), list(self._kinds() if kinds is None else kinds)
         watched = [(kind, selector) for kind in (POD, *served)]
         watched += [(POD, kube_dijob.OPERATOR)] if set(kube_dijob.KINDS) & set(served) else []
-        return changes(self.api, lambda kind: self.collection(*kind), watched, timeout_s)
+        watched += [(_EVENT, "")] if events_in else []
+        return changes(self.api, path_of, watched, timeout_s)
 
     def events_of(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
         """The events about these objects, and about pods that are gone, by the names of their workloads."""
-        listed = self.api.listed(self.api.collection("v1", "Event", namespace))
+        listed = self.api.listed(self.api.collection(*_EVENT, namespace))
         return sorted(map(event_of, filter(is_about(objects), listed)), key=lambda event: event.time)
 
     def collection(self, api_version: str, kind: str) -> str:
@@ -199,8 +211,8 @@ class KubeExperiments:
             return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
         except NotFound:
             return []
-        except ToolFailed as error:
-            if not self._may_read_all or isinstance(error, UnreachableError):
+        except ForbiddenError:
+            if not self._may_read_all:
                 raise
             self._may_read_all = False
             return self.listed(api_version, kind, selector)
@@ -227,7 +239,7 @@ class KubeExperiments:
     def _warnings(self, namespace: str) -> list[Object]:
         """The cluster's warnings in a namespace; none where events may not be read."""
         with contextlib.suppress(ToolFailed):
-            return self.api.listed(self.api.collection("v1", "Event", namespace), fields="type=Warning")
+            return self.api.listed(self.api.collection(*_EVENT, namespace), fields="type=Warning")
         return []
 
     def _kinds(self) -> Iterator[Kind]:
@@ -254,7 +266,7 @@ class KubeExperiments:
     def _records(self, path: str, selector: str) -> list[Object]:
         try:
             return self.api.listed(path, selector, metadata_only=True)
-        except ToolFailed:
+        except ForbiddenError:
             return []
 
 

@@ -34,6 +34,7 @@ _CHART = "helm.sh/chart"
 _PROBED = re.compile(r"(?:Readiness|Startup) probe (?:failed|errored and resulted in \w+ state):\s*(.*)")
 # What says no more than that something has not begun; an event may know why.
 _MUTE = ("", "ContainerCreating", "PodInitializing", "no pod yet")
+_REPLACED = "not ready: its controller has yet to replace it by a newer one"
 _MISSING = re.compile(r'secret "([^"]+)" not found')
 _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
 
@@ -196,21 +197,20 @@ def _instances(
     workloads: Sequence[Object], pods: Sequence[Object], queue: Mapping[str, str], now: float
 ) -> tuple[InstanceStatus, ...]:
     """One for each container of the newest pod of each replica; of replicas without a pod, what their workload says."""
+    wanted = _wanted(workloads)
     newest: dict[tuple[str, int], Object] = {}
     restarted: dict[tuple[str, int], int] = {}
     for pod in sorted(pods, key=lambda item: (str(item["metadata"]["creationTimestamp"]), _name(item))):
         replica = replica_of(pod)
+        maker = wanted.get(replica)
+        if maker and _is_finite(maker) and _is_former(maker, pod):
+            continue
         if replica in newest and not pod["metadata"].get("deletionTimestamp"):
             # A Job replaces a failed pod by a new one: that is a restart of its processes.
             restarted[replica] = restarted.get(replica, 0) + (_run(newest[replica]) == _run(pod))
         elif replica in newest:
             continue
         newest[replica] = pod
-    wanted: dict[tuple[str, int], Object] = {}
-    # What is described comes first, so that a Job that is there replaces its description.
-    for workload in (*(part for item in workloads for part in parts_of(item)), *workloads):
-        for index in range(_replicas(workload)):
-            wanted[_group(workload), index] = workload
     replicas = sorted({*newest, *(replica for replica in wanted if replica not in newest)})
     instances: list[InstanceStatus] = []
     for replica in replicas:
@@ -220,6 +220,15 @@ def _instances(
         else:
             instances += _of_workload(wanted[replica], replica, count, queue)
     return tuple(instances)
+
+
+def _wanted(workloads: Sequence[Object]) -> dict[tuple[str, int], Object]:
+    """What makes the pod of each replica."""
+    gone = [item for item in workloads if item["metadata"].get("deletionTimestamp")]
+    alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
+    # A Job that is there replaces its description, and what is being deleted says nothing that others say.
+    makers = (*gone, *(part for item in alive for part in parts_of(item)), *alive)
+    return {(_group(workload), index): workload for workload in makers for index in range(_replicas(workload))}
 
 
 def _of_pod(
@@ -241,6 +250,7 @@ def _of_pod(
         running = (seen.get("state") or {}).get("running") or {}
         last = (seen.get("lastState") or {}).get("terminated") or {}
         begun = ended.get("startedAt") or running.get("startedAt")
+        is_former = phase == "running" and workload is not None and _is_former(workload, pod)
         instances.append(
             InstanceStatus(
                 name=_numbered(process, index, count),
@@ -250,10 +260,10 @@ def _of_pod(
                 index=index,
                 phase=phase,
                 state=state,
-                ready=bool(seen.get("ready")) and phase == "running",
+                ready=bool(seen.get("ready")) and phase == "running" and not is_former,
                 restarts=int(seen.get("restartCount") or 0) + restarted + _attempt(pod),
                 status=ended.get("exitCode", last.get("exitCode")),
-                reason=reason,
+                reason=_REPLACED if is_former else reason,
                 place=str(spec.get("nodeName") or ""),
                 pod=_name(pod),
                 started=moment_of(begun) if begun else None,
@@ -310,6 +320,11 @@ def _is_endless(pod: Object) -> bool:
 def _is_finite(item: Object) -> bool:
     kind = kind_for(item)
     return kind is None or kind.is_finite
+
+
+def _is_former(workload: Object, pod: Object) -> bool:
+    kind = kind_for(workload)
+    return kind is not None and kind.is_former(workload, pod)
 
 
 def _numbered(name: str, index: int, count: int) -> str:

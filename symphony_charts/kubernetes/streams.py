@@ -6,7 +6,9 @@ a message that closes one, without which a program never sees the end of its inp
 
 from __future__ import annotations
 
+import io
 import json
+import selectors
 import shutil
 import socket
 import sys
@@ -16,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
-from websocket import ABNF, WebSocketException, WebSocketTimeoutException
+from websocket import ABNF, WebSocketException
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.kubernetes.client import KubeApi
@@ -27,8 +29,8 @@ _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _PIECE = 1 << 15
 _EXEC_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _FORWARD_PROTOCOL = "v4.channel.k8s.io"
-# A refusal comes as soon as the node has tried.
-_REFUSAL_S = 0.7
+# So much of what is sent is kept until the pod answers, for the other way if it refuses instead.
+_MOST_HELD = 1 << 20
 _RELAY_PYTHON = (
     "import os, socket, sys, threading\n"
     "peer = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)\n"
@@ -140,16 +142,15 @@ def forward(api: KubeApi, namespace: str, pod: str, container: str, host: str, p
     """``127.0.0.1:port`` of this machine, every connection to which goes on to `port` of the pod, while open.
 
     Port forwarding ends at the pod's loopback. A program that listens at the pod's own address `host` alone is reached
-    by a relay in `container`: python3, nc or bash of its image. Raises ToolFailed where nothing listens.
+    by a relay in `container`: python3, nc or bash of its image. Raises ToolFailed where the cluster forwards nothing.
     """
+    _open(api, namespace, pod, port).close()
 
-    def carry(caller: socket.socket) -> None:
-        _carry(api, namespace, pod, port, caller)
+    def way(caller: socket.socket) -> None:
+        refused = _carry(api, namespace, pod, port, caller)
+        if refused is not None:
+            _relay(api, namespace, pod, container, [*_RELAY, host, str(port)], caller, refused)
 
-    def relay(caller: socket.socket) -> None:
-        _relay(api, namespace, pod, container, [*_RELAY, host, str(port)], caller)
-
-    way = carry if _listens_at_loopback(api, namespace, pod, port) else relay
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_accept, args=(server, way), daemon=True).start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
@@ -164,91 +165,103 @@ def _accept(server: socket.socket, way: Callable[[socket.socket], None]) -> None
             threading.Thread(target=way, args=(caller,), daemon=True).start()
 
 
-def _listens_at_loopback(api: KubeApi, namespace: str, pod: str, port: int) -> bool:
-    """Whether a forwarded connection is not refused at once."""
+def _open(api: KubeApi, namespace: str, pod: str, port: int) -> Any:
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
-    connection = api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
-    connection.settimeout(_REFUSAL_S)
-    messages = [0, 0]
-    try:
-        while True:
-            code, frame = connection.recv_data_frame(True)
-            if code == ABNF.OPCODE_CLOSE:
-                return False
-            if code == ABNF.OPCODE_BINARY and frame.data:
-                messages[frame.data[0]] += 1
-                # The first message of a channel is the port's number; the second on the error channel is an error.
-                if messages[1] > 1:
-                    return False
-                if messages[0] > 1:
-                    return True
-    except WebSocketTimeoutException:
-        return True
-    except (WebSocketException, OSError):
-        return False
-    finally:
-        connection.close()
+    return api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
 
 
 def _relay(
-    api: KubeApi, namespace: str, pod: str, container: str, command: Sequence[str], caller: socket.socket
+    api: KubeApi,
+    namespace: str,
+    pod: str,
+    container: str,
+    command: Sequence[str],
+    caller: socket.socket,
+    sent: bytes,
 ) -> None:
-    """One connection, both ways, through a program in the container."""
+    """Carry one connection, both ways, through a program in the container; `sent` is what the caller said so far."""
     stderr: list[bytes] = []
+    said = io.BytesIO(sent)
+
+    def stdin(size: int) -> bytes:
+        return said.read(size) or caller.recv(size)
+
     try:
         code = run_in_pod(
-            api, namespace, pod, container, command, stdin=caller.recv, stdout=caller.sendall, stderr=stderr.append
+            api, namespace, pod, container, command, stdin=stdin, stdout=caller.sendall, stderr=stderr.append
         )
         problem = b"".join(stderr).decode("utf-8", "replace").strip() if code else ""
     except (ToolFailed, OSError) as error:
         problem = str(error)
+    _warn_and_end(caller, problem)
+
+
+def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.socket) -> bytes | None:
+    """Carry one connection until either side ends; None, but where the pod refuses it what was sent so far."""
+    try:
+        connection = _open(api, namespace, pod, port)
+    except ToolFailed as error:
+        _warn_and_end(caller, str(error))
+        return None
+    answers = _Answers(connection, caller)
+    held = b""
+    with suppress(OSError, WebSocketException), selectors.DefaultSelector() as selector:
+        selector.register(caller, selectors.EVENT_READ)
+        selector.register(answers.end, selectors.EVENT_READ)
+        while answers.end not in {key.fileobj for key, _ in selector.select()} and (data := caller.recv(_PIECE)):
+            held = held + data if len(held) < _MOST_HELD else held
+            _send(connection, 0, data)
+    # v4 cannot close one direction; what the server still answers is waited for.
+    answers.reader.join(timeout=2)
+    with suppress(OSError, WebSocketException):
+        connection.close()
+    answers.end.close()
+    if answers.refusal and not answers.has_begun and len(held) < _MOST_HELD:
+        return held
+    _warn_and_end(caller, answers.refusal and f"the pod refuses: {answers.refusal}")
+    return None
+
+
+class _Answers:
+    """What a pod sends back over a forwarded port goes to `caller`, in a thread of its own.
+
+    At its `end` that socket has something to read; `refusal` is what the node then says, empty where it took the
+    connection.
+    """
+
+    def __init__(self, connection: Any, caller: socket.socket) -> None:
+        self.has_begun = False
+        self.refusal = ""
+        self.end, self._ended = socket.socketpair()
+        self.reader = threading.Thread(target=self._carry, args=(connection, caller), daemon=True)
+        self.reader.start()
+
+    def _carry(self, connection: Any, caller: socket.socket) -> None:
+        # Both channels (0 data, 1 error) begin with the port's number in two bytes.
+        begun: set[int] = set()
+        with suppress(OSError, WebSocketException):
+            while True:
+                code, frame = connection.recv_data_frame(True)
+                if code == ABNF.OPCODE_CLOSE:
+                    break
+                if code not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
+                    continue
+                channel, data = frame.data[0], frame.data[1:]
+                if channel not in begun:
+                    begun.add(channel)
+                elif channel == 0:
+                    self.has_begun = True
+                    caller.sendall(data)
+                else:
+                    self.refusal = data.decode("utf-8", "replace").strip()
+                    break
+        self._ended.close()
+
+
+def _warn_and_end(caller: socket.socket, problem: str) -> None:
+    """End a connection; there is nobody to raise to, and who waits for an answer sees the connection end."""
     if problem:
-        # There is no caller to raise to; the one who waits for an answer sees the connection end.
         sys.stderr.write(f"warning: {problem}\n")
     with suppress(OSError):
         caller.shutdown(socket.SHUT_RDWR)
     caller.close()
-
-
-def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.socket) -> None:
-    """One connection, both ways, until either side ends."""
-    path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
-    try:
-        connection = api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
-    except ToolFailed as error:
-        # There is no caller to raise to; the one who waits for an answer sees the connection end.
-        sys.stderr.write(f"warning: {error}\n")
-        caller.close()
-        return
-    back = threading.Thread(target=_carry_back, args=(connection, caller), daemon=True)
-    back.start()
-    with suppress(OSError, WebSocketException):
-        while data := caller.recv(_PIECE):
-            _send(connection, 0, data)
-        # v4 cannot close one direction; what the server still answers is waited for.
-        back.join(timeout=2)
-    with suppress(OSError, WebSocketException):
-        connection.close()
-    caller.close()
-
-
-def _carry_back(connection: Any, caller: socket.socket) -> None:
-    # Both channels (0 data, 1 error) begin with the port's number in two bytes.
-    begun: set[int] = set()
-    with suppress(OSError, WebSocketException):
-        while True:
-            code, frame = connection.recv_data_frame(True)
-            if code == ABNF.OPCODE_CLOSE:
-                break
-            if code not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
-                continue
-            channel, data = frame.data[0], frame.data[1:]
-            if channel not in begun:
-                begun.add(channel)
-            elif channel == 0:
-                caller.sendall(data)
-            else:
-                sys.stderr.write(f"warning: the pod refuses: {data.decode('utf-8', 'replace')}\n")
-                break
-    with suppress(OSError):
-        caller.shutdown(socket.SHUT_RDWR)

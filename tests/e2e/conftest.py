@@ -6,6 +6,7 @@ it the session starts a cluster of its own; under xdist the controlling process 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -118,8 +119,11 @@ current-context: proxy
 def namespace(programs: Programs) -> Iterator[str]:
     """A namespace of this test; its deletion is not waited for."""
     name = f"e2e-{uuid.uuid4().hex[:8]}"
-    programs.kubectl("create", "namespace", name)
-    programs.kubectl("label", "namespace", name, "symph.dev/e2e=true")
+    meta = {"name": name, "labels": {"symph.dev/e2e": "true"}}
+    programs.kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}))
+    # Controllers make them a moment later: pods need the one, and who compares all objects counts the other.
+    made_by_controllers = ("serviceaccount/default", "configmap/kube-root-ca.crt")
+    programs.kubectl("-n", name, "wait", "--for=create", "--timeout=60s", *made_by_controllers)
     yield name
     programs.kubectl("delete", "namespace", name, "--wait=false")
 

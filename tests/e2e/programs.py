@@ -46,7 +46,8 @@ class Programs:
 
     def _is_established(self, name: str) -> bool:
         argv = [str(self.kubectl_path), "get", f"crd/{name}", "-o", f"jsonpath={_ESTABLISHED}"]
-        return self.try_run(argv).out == "True"
+        # It is served a moment after that is said.
+        return self.try_run(argv).out == "True" and self.try_run([str(self.kubectl_path), "get", name]).code == 0
 
     def environment(self) -> Mapping[str, str]:
         """The environment of every program: nothing of the user's but PATH, behind this interpreter's own folder."""

@@ -15,7 +15,7 @@ import pytest
 
 from symphony_charts.backend.status import LogQuery
 from symphony_charts.clusters.kubernetes import KubeCluster
-from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, UsageError
+from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, SymphError, UsageError
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.releases.releases import Releases
@@ -256,6 +256,25 @@ def test_following_goes_on_over_a_new_run_and_ends_with_the_experiment(
 
 def _saying(word: str) -> dict[str, Any]:
     return {"command": ["sh", "-c", f"echo {word}; exec sleep 300"], "grace_period": 1}
+
+
+def test_events_are_followed_until_the_experiment_has_ended(programs: Programs, namespace: str) -> None:
+    failing = {"command": ["sh", "-c", "exit 3"], "restart": "never"}
+    cluster = KubeCluster(namespace=namespace)
+    launch(cluster, processes={"a": failing})
+    with pytest.raises(CheckFailed):
+        cluster.wait("exp", "succeeded", timeout_s=60)
+    # Pods that are gone say nothing of their end, and no further event comes.
+    programs.kubectl("-n", namespace, "delete", "pods", "--all", "--timeout=60s")
+    seen: list[str] = []
+    reader = threading.Thread(
+        target=lambda: seen.extend(e.reason for e in KubeWatcher(namespace=namespace).events("exp", follow=True)),
+        daemon=True,
+    )
+    reader.start()
+    reader.join(60)
+    assert not reader.is_alive()
+    assert "SuccessfulCreate" in seen
 
 
 def test_a_reader_that_comes_after_a_restart_reads_what_was_written_before_it(

@@ -14,13 +14,14 @@ from tests.local.runs import python, start
 
 pytestmark = pytest.mark.slow
 
-# 60 times 2,000 lines of 50 bytes: 6 MB.
+# 60 times 2,000 lines of 50 bytes: 6 MB. Who follows them is waited for: a log is cut whether it was read or not.
 CHATTY = """
-import sys, time
+import os, sys, time
 for turn in range(60):
+    while not os.path.exists(os.path.join(sys.argv[1], str(turn))):
+        time.sleep(0.01)
     sys.stdout.write("".join(f"{turn * 2000 + number:07d} {'x' * 41}\\n" for number in range(2000)))
     sys.stdout.flush()
-    time.sleep(0.1)
 """
 SYMPH = [sys.executable, "-m", "symphony_charts"]
 
@@ -31,9 +32,17 @@ def test_a_follower_sees_every_line_and_the_disk_holds_the_last_ones(
 ) -> None:
     local = {"tty": tty, "log_size": "1Mi"}
     try:
-        run = start(tmp_path, local=local, processes={"a": python(CHATTY)})
-        follower = subprocess.Popen([*SYMPH, "logs", "-f", "a", "exp"], stdout=subprocess.PIPE, text=True)
-        printed = follower.communicate(timeout=60)[0].splitlines()
+        turns = tmp_path / "turns"
+        turns.mkdir()
+        (turns / "0").touch()
+        run = start(tmp_path, local=local, processes={"a": python(CHATTY, args=[str(turns)])})
+        printed = []
+        with subprocess.Popen([*SYMPH, "logs", "-f", "a", "exp"], stdout=subprocess.PIPE, text=True) as follower:
+            assert follower.stdout
+            for line in follower.stdout:
+                printed.append(line)
+                if len(printed) % 2000 == 0:
+                    (turns / str(len(printed) // 2000)).touch()
         assert local_run.wait(run) == 0
     finally:
         for left in live_runs():

@@ -71,4 +71,4 @@ def test_every_call_of_the_dispatcher_gives_pods_that_its_pool_takes(
     pods = pods_of_objects(prepare_experiment(experiment.finish(), pools=read(machines), force=True).objects)
     named = [machine for machine in machines if machine.name == pool]
     case = "-".join((call.replace("_", "-"), pool, str(len(settings)), str(grouped).lower()))
-    assert real.outcome(named, pods, case, is_gang=False).total() == replicas
+    assert real.outcome(named, pods, case, is_gang=False, patience_s=15.0).total() == replicas

@@ -23,7 +23,7 @@ Releases = Callable[..., Release]
 
 # Prints what a process sees of its world, and that it can bind and dial what it was told to.
 _PROBE = """
-import hashlib, json, os, pathlib, socket, stat, sys, time
+import contextlib, hashlib, json, os, pathlib, socket, stat, sys, time
 files = {}
 for root in (os.environ["SYMPH_CONFIG_DIR"],):
     for path in sorted(pathlib.Path(root).iterdir()):
@@ -31,21 +31,25 @@ for root in (os.environ["SYMPH_CONFIG_DIR"],):
             mode = oct(stat.S_IMODE(path.stat().st_mode))
             files[path.name] = [mode, hashlib.sha256(path.read_bytes()).hexdigest()]
 view = {"argv": sys.argv, "cwd": os.getcwd(), "files": files, "env": dict(os.environ)}
-mine, other = sys.argv[1], sys.argv[2]
-server = socket.create_server((os.environ[f"SYMPH_{mine}_HOST"], int(os.environ[f"SYMPH_{mine}_PORT"])))
+mine, other = ((os.environ[f"SYMPH_{name}_HOST"], int(os.environ[f"SYMPH_{name}_PORT"])) for name in sys.argv[1:3])
+server = socket.create_server(mine)
 server.settimeout(60)
 deadline = time.monotonic() + 60
 while True:
     try:
-        socket.create_connection((os.environ[f"SYMPH_{other}_HOST"], int(os.environ[f"SYMPH_{other}_PORT"])), 2).close()
+        with socket.create_connection(other, 2) as met:
+            met.sendall(b"x")
         break
     except OSError:
         if time.monotonic() > deadline:
             raise
         time.sleep(0.1)
-server.accept()
+# Whoever asks whether it listens says nothing.
+heard = b""
+while not heard:
+    with contextlib.suppress(ConnectionError):
+        heard = server.accept()[0].recv(1)
 print(json.dumps(view, sort_keys=True), flush=True)
-time.sleep(1)
 """
 
 _SPEC = {

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from tests.e2e.charts import package_data
 from tests.e2e.programs import Output, Programs
 from tests.e2e.release import Release
+from tests.waiting import eventually
 
 Symph = Callable[..., Output]
 
@@ -43,9 +45,9 @@ def held(programs: Programs, namespace: str) -> Callable[[], set[str]]:
     return names
 
 
-def naps(command: str = "echo done", **more: object) -> dict[str, object]:
+def naps(command: str = "echo done", name: str = "naps", **more: object) -> dict[str, object]:
     """An experiment of one process."""
-    return {"name": "naps", "image": "busybox:1.37.0", "processes": {"nap": {"cmds": [command], **more}}}
+    return {"name": name, "image": "busybox:1.37.0", "processes": {"nap": {"cmds": [command], **more}}}
 
 
 def spec_of(experiment: dict[str, object], folder: Path) -> str:
@@ -86,15 +88,22 @@ def test_all_that_the_cluster_refuses_is_said_at_once_and_nothing_is_made(
 
 def test_a_failed_job_ends_the_wait_at_once_with_its_exit_status(symph: Symph, tmp_path: Path) -> None:
     started = time.monotonic()
-    done = symph("install", spec_of(naps("echo sorry; exit 3"), tmp_path), "--wait", "--timeout", "100s")
+    # Without a check it would be ready for a moment.
+    nap = naps("echo sorry; exit 3", ready={"exec": ["false"]})
+    done = symph("install", spec_of(nap, tmp_path), "--wait", "--timeout", "100s")
     assert done.code == 1, done.err
     assert "nap exited with 3" in done.err
     assert time.monotonic() - started < 60
 
 
-def test_a_wait_that_takes_too_long_says_what_the_scheduler_said(symph: Symph, tmp_path: Path) -> None:
+def test_a_wait_that_takes_too_long_says_what_the_scheduler_said(
+    symph: Symph, programs: Programs, namespace: str, tmp_path: Path
+) -> None:
     spec = spec_of(naps(requests={"cpu": 900}), tmp_path)
-    done = symph("install", spec, "--wait", "--timeout", "4s")
+    assert symph("install", spec).code == 0
+    seen = partial(programs.kubectl, "-n", namespace, "get", "pods", "-o", "json")
+    eventually(lambda: "Insufficient cpu" in seen(), 60, seen)
+    done = symph("upgrade", spec, "--wait", "--timeout", "2s")
     assert done.code == 6
     assert "Insufficient cpu" in done.err, done.err
 
@@ -213,14 +222,20 @@ def test_an_object_of_somebody_else_is_a_conflict_before_anything_is_made(
 
 
 @pytest.fixture
-def in_git(programs: Programs, tmp_path: Path) -> Path:
-    """A folder whose settings name a repository where dev runs `naps`."""
+def own_naps(namespace: str) -> str:
+    """A name that nobody else uses in a namespace of theirs."""
+    return f"naps-{namespace}"
+
+
+@pytest.fixture
+def in_git(programs: Programs, own_naps: str, tmp_path: Path) -> Path:
+    """A folder whose settings name a repository where dev runs `own_naps`."""
     folder = tmp_path / "project"
     folder.mkdir()
     programs.run(["git", "init", "-q", "--bare", "-b", "main", str(tmp_path / "charts.git")])
     settings = f"team: ml\nrepository: {{url: {tmp_path / 'charts.git'}, author: A <a@b.c>}}\nenvironments: [dev]\n"
     (folder / ".symph.yaml").write_text(settings)
-    spec = spec_of(naps(), folder)
+    spec = spec_of(naps(name=own_naps), folder)
     env = {"SYMPH_STATE_DIR": str(tmp_path / "state")}
     argv = [sys.executable, "-m", "symphony_charts", "publish", spec, "--env", "dev", "--version", "0.1.0"]
     programs.run(argv, cwd=folder, more_env=env)
@@ -229,7 +244,7 @@ def in_git(programs: Programs, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("verb", ["history", "rollback"])
 def test_a_name_in_git_and_on_the_cluster_is_wrong_usage_that_lists_both(
-    verb: str, in_git: Path, programs: Programs, namespace: str, any_helm: Path, tmp_path: Path
+    verb: str, in_git: Path, own_naps: str, programs: Programs, namespace: str, any_helm: Path, tmp_path: Path
 ) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_bytes(programs.kubeconfig.read_bytes())
@@ -242,16 +257,14 @@ def test_a_name_in_git_and_on_the_cluster_is_wrong_usage_that_lists_both(
     def symph(*words: str) -> Output:
         return programs.try_run([sys.executable, "-m", "symphony_charts", *words], cwd=in_git, more_env=env)
 
-    alone = symph("status", "naps", "-o", "json")
+    alone = symph("status", own_naps, "-o", "json")
     assert (alone.code, json.loads(alone.out)["items"][0]["env"]) == (0, "dev"), alone.err
     assert symph("install", "naps.json").code == 0
-    both = symph(verb, "naps")
+    both = symph(verb, own_naps)
     assert (both.code, "--env dev or -n " + namespace in both.err) == (2, True), both.err
-    everywhere = symph("status", "naps", "-o", "json")
+    everywhere = symph("status", own_naps, "-o", "json")
     places = [(item["env"], item["namespace"]) for item in json.loads(everywhere.out)["items"]]
-    # Others may have installed one of that name in namespaces of theirs.
-    ours = [place for place in places if place[1] in ("default", namespace)]
-    assert ours == [("dev", "default"), (None, namespace)], everywhere.err
-    (there,) = json.loads(symph("status", "naps", "-n", namespace, "-o", "json").out)["items"]
-    assert there["heldBy"] == ["Helm release naps, revision 1"]
-    assert json.loads(symph("status", "naps", "--env", "dev", "-o", "json").out)["items"][0]["env"] == "dev"
+    assert places == [("dev", "default"), (None, namespace)], everywhere.err
+    (there,) = json.loads(symph("status", own_naps, "-n", namespace, "-o", "json").out)["items"]
+    assert there["heldBy"] == [f"Helm release {own_naps}, revision 1"]
+    assert json.loads(symph("status", own_naps, "--env", "dev", "-o", "json").out)["items"][0]["env"] == "dev"

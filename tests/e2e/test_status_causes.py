@@ -88,7 +88,7 @@ _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
         1,
     ),
     "probe": (
-        {"ready": {"exec": ["sh", "-c", "echo no model yet; exit 1"]}},
+        {"ready": {"exec": ["sh", "-c", "echo no model yet; exit 1"], "timeout": "30s"}},
         "not ready: no model yet",
         "symph logs nap exp --tail 50 -n {}",
         0,
@@ -135,10 +135,12 @@ def test_each_cause_on_a_cluster_is_one_sentence_with_a_step(
         return dict(item["why"] or {})
 
     cause = case.partition(" ")[0]
-    found = eventually(
-        lambda: why().get("cause") == cause and text in why()["text"] and why(), _WAIT_S, lambda: str(why())
-    )
-    assert isinstance(found, dict)
+
+    def hit() -> dict[str, Any] | None:
+        now = why()
+        return now if now.get("cause") == cause and text in now["text"] else None
+
+    found = eventually(hit, _WAIT_S, lambda: str(why()))
     assert found["next"].startswith(step.format(namespace)), found
     assert found["processes"] == ["nap"]
     said = symph("status", "exp", "-n", namespace)

@@ -149,7 +149,7 @@ def test_the_next_refresh_token_of_an_issuer_is_not_lost(outcomes: Outcomes) -> 
         ("a proxy that wants a password", "ToolFailed", ["the proxy 127.0.0.1:", "407"]),
         ("a SOCKS proxy", "SpecError", ["its proxy is no http:// or https:// address", ".yaml, clusters, c"]),
         ("a proxy that is no address", "SpecError", ["its proxy is no http:// or https:// address"]),
-        ("no server", "UnreachableError", ["does not answer", "https://127.0.0.1:9", "refused"]),
+        ("no server", "ToolFailed", ["does not answer", "https://127.0.0.1:9", "refused"]),
         ("half a certificate", "SpecError", ["client certificate cannot be used", ".yaml, users, u"]),
         ("a key of another", "SpecError", ["client certificate cannot be used", ".yaml, users, u"]),
         ("no token file", "ToolFailed", ["/no/such", 'user "u"', ".yaml"]),

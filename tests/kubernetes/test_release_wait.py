@@ -177,6 +177,16 @@ def test_a_whole_is_ready_once_as_many_pods_are_as_its_jobs_want(kind: str) -> N
     assert progress_of(live, live, pods).state == "ready"
 
 
+def test_who_failed_is_named_also_while_it_is_tried_again() -> None:
+    live = workload("JobSet", {}, **FOUR["JobSet"])
+    pods = [at("2026-01-01", of_group(index, {"running": {}}, is_ready=True)) for index in (0, 2, 3)]
+    first = at("2026-01-01", of_group(1, {"terminated": {"exitCode": 9}}))
+    second = at("2026-01-02", of_group(1, {"waiting": {"reason": "ContainerCreating"}}))
+    made_good = at("2025-12-31", of_group(0, {"terminated": {"exitCode": 3}}))
+    said = progress_of(live, live, [made_good, *pods, first, second]).why
+    assert said == "3 of 4 pods ready; actor waits: ContainerCreating; actor-1 exited with 9 (Error)"
+
+
 def at(moment: str, item: Object, **more: object) -> Object:
     return {**item, "metadata": {**item["metadata"], "creationTimestamp": moment, **more}}
 
@@ -195,11 +205,20 @@ def test_a_pod_that_is_being_deleted_is_not_ready() -> None:
     assert progress_of(live, live, [*pods[:3], going]).state == "waiting"
 
 
-@pytest.mark.parametrize(("limit", "state"), [("0", "failed"), ("2", "waiting")])
+@pytest.mark.parametrize(
+    ("limit", "phase", "state"),
+    [
+        ("0", "Running", "failed"),
+        ("2", "Running", "waiting"),
+        # Its last try is counted before the Jobs of the one before are gone.
+        ("0", "Resetting", "waiting"),
+        ("0", "Resuming", "waiting"),
+    ],
+)
 def test_an_appwrapper_whose_job_failed_for_good_has_failed_before_its_controller_says_so(
-    limit: str, state: str
+    limit: str, phase: str, state: str
 ) -> None:
-    live = workload("AppWrapper", {"phase": "Running"}, components=[])
+    live = workload("AppWrapper", {"phase": phase}, components=[])
     live["metadata"]["annotations"] = {"workload.codeflare.dev.appwrapper/retryLimit": limit}
     job = workload("Job", held("Failed", "BackoffLimitExceeded", "too often")) | {"apiVersion": "batch/v1"}
     job["metadata"]["name"] = "x-actor"

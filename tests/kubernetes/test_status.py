@@ -188,6 +188,64 @@ def test_a_pod_that_replaces_a_failed_one_counts_as_a_restart() -> None:
     assert (one.pod, one.restarts, one.ready) == ("rl-agent-r1-0-y", 1, True)
 
 
+def of_run(run: str, item: dict[str, Any], **marks: Any) -> dict[str, Any]:
+    """A workload or pod of another run."""
+    meta = item["metadata"]
+    return {**item, "metadata": {**meta, "labels": {**meta["labels"], "symph.dev/run": run}, **marks}}
+
+
+DONE = {"exitCode": 0, "startedAt": "2026-03-01T11:00:00Z", "finishedAt": "2026-03-01T11:00:02Z"}
+
+
+def test_a_pod_of_the_former_run_says_nothing_of_the_new_one() -> None:
+    former = pod(phase="Succeeded", **container({"terminated": DONE}))
+    found = status([of_run("r2", job(), name="rl-agent-r2")], [former])
+    assert (found.phase, only(found).state) == ("pending", "pending: no pod yet")
+
+
+def test_a_job_that_is_being_deleted_is_not_asked_where_another_one_is() -> None:
+    gone = job(conditions=[{"type": "Complete", "status": "True"}], deletionTimestamp="2026-03-01T11:30:00Z")
+    new = of_run("r2", job(), name="rl-agent-00")
+    for workloads in ([gone, new], [new, gone]):
+        assert only(status(workloads, [])).state == "pending: no pod yet"
+
+
+def test_what_a_set_says_counts_more_than_its_job_that_is_being_deleted() -> None:
+    gone = job(deletionTimestamp="2026-03-01T11:30:00Z")
+    member = {"name": "agent", "replicas": 1, "template": {"metadata": {"labels": LABELS}, "spec": gone["spec"]}}
+    meta = {"name": "rl-r1", "namespace": "ml", "creationTimestamp": "2026-03-01T11:00:00Z", "labels": LABELS}
+    whole = {"kind": "JobSet", "metadata": meta, "spec": {"replicatedJobs": [member]}}
+    whole["status"] = {"terminalState": "Completed"}
+    assert only(status([gone, whole], [])).state == "stopped: its JobSet has succeeded"
+
+
+def stateful_set(generation: int = 2, **spec: Any) -> dict[str, Any]:
+    """That of the agents, whose controller has seen generation 2 and replaces pods by those of revision `new`."""
+    item = job()
+    seen = {"observedGeneration": 2, "updateRevision": "new"}
+    metadata = {**item["metadata"], "generation": generation}
+    return {"kind": "StatefulSet", "metadata": metadata, "spec": {**item["spec"], **spec}, "status": seen}
+
+
+@pytest.mark.parametrize(
+    ("workload", "revision", "is_ready"),
+    [
+        (stateful_set(), "new", True),
+        (stateful_set(), "old", False),
+        (stateful_set(generation=3), "new", False),
+        (stateful_set(updateStrategy={"type": "OnDelete"}), "old", True),
+        (stateful_set(updateStrategy={"rollingUpdate": {"partition": 1}}), "old", True),
+        (of_run("r2", stateful_set()), "new", False),
+    ],
+)
+def test_a_service_is_ready_once_its_newest_pod_is(workload: Any, revision: str, is_ready: bool) -> None:
+    one = pod(**container({"running": {"startedAt": "2026-03-01T11:59:56Z"}}, ready=True))
+    one["metadata"]["labels"]["controller-revision-hash"] = revision
+    found = only(status([workload], [one]))
+    assert (found.phase, found.ready) == ("running", is_ready)
+    assert is_ready or found.reason == "not ready: its controller has yet to replace it by a newer one"
+
+
 def test_an_evicted_pod_says_so() -> None:
     gave_up = {"type": "Failed", "status": "True"}
     found = status([job(conditions=[gave_up])], [pod(phase="Failed", message="The node was low on resource: memory.")])

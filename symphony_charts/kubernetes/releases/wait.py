@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -178,19 +178,21 @@ def progress_of(
     if kueue.is_suspended(live):
         queued = (waits or {}).get(live["metadata"].get("uid"))
         return Progress(title=title, state="queued" if queued else "waiting", why=queued or _SUSPENDED)
-    return Progress(title=title, state="waiting", why=_standing(newest, kind.pods_at_a_time(live)))
+    return Progress(title=title, state="waiting", why=_standing(pods, newest, kind.pods_at_a_time(live)))
 
 
-def _standing(pods: Sequence[Object], wanted: int) -> str:
+def _standing(pods: Sequence[Object], newest: Sequence[Object], wanted: int) -> str:
     """How far a workload is that is not ready: of several pods how many are, and what keeps the others.
 
-    `pods` are the newest of each replica; there will be `wanted` at least.
+    `newest` are those of `pods` that count, one for each replica; there will be `wanted` at least.
     """
-    if not pods:
+    if not newest:
         return "no pod yet"
-    count = max(len(pods), wanted)
-    counted = [f"{sum(map(is_pod_ready, pods))} of {count} pods ready"] if count > 1 else []
-    reasons = [*_pending_reasons(pods), *_bad_exits(pods)]
+    unready = {replica_of(pod) for pod in newest if not is_pod_ready(pod)}
+    count = max(len(newest), wanted)
+    counted = [f"{len(newest) - len(unready)} of {count} pods ready"] if count > 1 else []
+    # The pod that takes the place of one that failed does not know why yet.
+    reasons = [*_pending_reasons(newest), *_bad_exits(pods, unready)]
     return "; ".join([*counted, *reasons]) or "its pod is not ready"
 
 
@@ -253,12 +255,14 @@ def _newest(pods: Sequence[Object]) -> list[Object]:
     return list(last.values())
 
 
-def _bad_exits(pods: Sequence[Object]) -> list[str]:
-    """The containers that ended badly, each with its exit status."""
+def _bad_exits(pods: Sequence[Object], of: Container[tuple[str, int]] | None = None) -> list[str]:
+    """The containers that ended badly, each with its exit status; with `of`, those of such replicas."""
     exits = []
     groups = [group for group, _ in {replica_of(pod) for pod in pods}]
     for pod, container, ended in _bad_ends(pods):
         group, index = replica_of(pod)
+        if of is not None and (group, index) not in of:
+            continue
         name = f"{container['name']}-{index}" if groups.count(group) > 1 else container["name"]
         lines = (ended.get("message") or "").strip().splitlines()
         last = f": {lines[-1]}" if lines else ""

@@ -78,6 +78,21 @@ def test_all_starts_again_as_often_as_a_pod_would_have(release: Releases, symph:
     assert status(run)["resettingCount"] == 1
 
 
+def test_the_last_try_may_still_succeed(release: Releases, symph: Symph, tmp_path: Path) -> None:
+    data = failing("last")
+    env = {"AGAIN": {"config": "taken", "key": "away", "optional": True}}
+    lines = ['test -n "$AGAIN" || { sleep 3; exit 3; }']
+    data["processes"] = {"boss": {"cmds": lines, "retries": 1, "env": env}}
+    run = release("last")
+    run.install(package_data(data, tmp_path))
+    eventually(lambda: [pod for pod in run.pods() if pod["status"]["phase"] == "Running"], 60, "the first try")
+    run.programs.kubectl("-n", run.namespace, "create", "configmap", "taken", "--from-literal=away=yes")
+    # Who waits looks at each change, also where the last try is counted and the Job of the one before still there.
+    waited = symph("wait", "last", "--on", "kube", "--timeout", "90s")
+    assert (waited.code, waited.out.strip()) == (0, "last succeeded"), waited.err
+    assert status(run)["resettingCount"] == 1
+
+
 def test_a_job_that_failed_for_good_is_told_while_the_controller_still_waits(
     release: Releases, symph: Symph, tmp_path: Path
 ) -> None:

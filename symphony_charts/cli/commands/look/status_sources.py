@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,7 +97,11 @@ def ask_cluster(place: Place, name: str) -> Live:
     except UsageError:
         # Several namespaces have one of this name.
         spaces = [each.namespace for each in watcher.experiments() if each.name == name]
-        found = [_diagnosed(watcher_of(space), name) for space in spaces]
+        found = []
+        for space in spaces:
+            # One of them may end between two looks.
+            with contextlib.suppress(NotFound):
+                found.append(_diagnosed(watcher_of(space), name))
     api, applications = watcher.api, []
     if place.env and api.serves(*_ARGO):
         try:

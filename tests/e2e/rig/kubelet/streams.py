@@ -12,6 +12,7 @@ import os
 import struct
 import termios
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.e2e.rig.kubelet.channel import Exit, StartError
@@ -21,6 +22,9 @@ from tests.e2e.rig.kubelet.probes import connect
 from tests.e2e.rig.kubelet.spdy import Connection, Stream
 
 __all__ = ["EXEC_PROTOCOLS", "FORWARD_PROTOCOL", "forward_ports", "run_exec"]
+
+# Each pipe of a command blocks one; those of the loop itself are fewer than the commands that wait for input.
+_THREADS = ThreadPoolExecutor(512, "stream")
 
 EXEC_PROTOCOLS = ("v4.channel.k8s.io",)
 FORWARD_PROTOCOL = "portforward.k8s.io"
@@ -125,7 +129,7 @@ async def _copy_in(stream: Stream, descriptor: int) -> None:
     loop = asyncio.get_running_loop()
     try:
         while data := await stream.reader.read(1 << 16):
-            await loop.run_in_executor(None, os.write, descriptor, data)
+            await loop.run_in_executor(_THREADS, os.write, descriptor, data)
     except (BrokenPipeError, OSError):
         return  # the command reads no more
     finally:
@@ -135,7 +139,7 @@ async def _copy_in(stream: Stream, descriptor: int) -> None:
 async def _copy_out(descriptor: int, stream: Stream) -> None:
     loop = asyncio.get_running_loop()
     try:
-        while data := await loop.run_in_executor(None, _read, descriptor):
+        while data := await loop.run_in_executor(_THREADS, _read, descriptor):
             await stream.write(data)
     finally:
         os.close(descriptor)

@@ -1,0 +1,122 @@
+"""Forwarded ports, where the node refuses late what it will not take."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+from typing import Any, NamedTuple, cast
+
+import pytest
+from websocket import ABNF
+
+from symphony_charts.kubernetes import streams
+from symphony_charts.kubernetes.client import KubeApi
+from tests.waiting import eventually
+
+REFUSAL = b"dial tcp4 127.0.0.1:80: connect: connection refused"
+
+
+class Frame(NamedTuple):
+    data: bytes
+
+
+class Forwarding:
+    """One forwarded connection, as the API server would have it: `frames` are what it says, `sent` what it was told."""
+
+    def __init__(self) -> None:
+        self.frames: queue.Queue[tuple[int, Frame]] = queue.Queue()
+        self.sent = b""
+        for channel in (0, 1):
+            self.say(channel, b"\x50\x00")
+
+    def say(self, channel: int, data: bytes) -> None:
+        self.frames.put((ABNF.OPCODE_BINARY, Frame(bytes([channel]) + data)))
+
+    def recv_data_frame(self, _: bool) -> tuple[int, Frame]:
+        return self.frames.get()
+
+    def send_binary(self, message: bytes) -> None:
+        self.sent += message[1:]
+
+    def close(self) -> None:
+        self.frames.put((ABNF.OPCODE_CLOSE, Frame(b"")))
+
+
+class Cluster:
+    """A stand-in for the API: each WebSocket is a new `Forwarding`."""
+
+    def __init__(self) -> None:
+        self.opened: list[Forwarding] = []
+        self.connection = self
+
+    def carrier(self) -> Forwarding:
+        """What carries the connection; the first one was only a look whether the cluster forwards at all."""
+        (carrier,) = eventually(lambda: self.opened[1:])
+        return carrier
+
+    def websocket(self, *_: object) -> Forwarding:
+        self.opened.append(Forwarding())
+        return self.opened[-1]
+
+
+def echo(*_: object, stdin: streams.Reader, stdout: streams.Writer, **__: Any) -> int:
+    """A relay that sends back all that it was told."""
+    while data := stdin(1 << 15):
+        stdout(b"relayed " + data)
+    return 0
+
+
+def dialled(address: str) -> socket.socket:
+    host, port = address.split(":")
+    return socket.create_connection((host, int(port)), 30)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    monkeypatch.setattr(streams, "run_in_pod", echo)
+    return Cluster()
+
+
+@pytest.mark.parametrize("late_s", [0.0, 1.2])
+def test_a_refusal_however_late_leads_to_the_relay_with_what_was_sent(cluster: Cluster, late_s: float) -> None:
+    with (
+        streams.forward(cast("KubeApi", cluster), "ml", "web-0", "web", "10.0.0.7", 80) as address,
+        dialled(address) as caller,
+    ):
+        caller.sendall(b"GET /")
+        through = cluster.carrier()
+        eventually(lambda: through.sent == b"GET /")
+        threading.Timer(late_s, through.say, (1, REFUSAL)).start()
+        assert caller.recv(100) == b"relayed GET /"
+        caller.sendall(b" more")
+        assert caller.recv(100) == b"relayed  more"
+
+
+def test_a_pod_that_speaks_first_is_heard_through_either_way(cluster: Cluster) -> None:
+    with (
+        streams.forward(cast("KubeApi", cluster), "ml", "web-0", "web", "10.0.0.7", 80) as address,
+        dialled(address) as caller,
+    ):
+        through = cluster.carrier()
+        through.say(0, b"220 ready")
+        assert caller.recv(100) == b"220 ready"
+        caller.sendall(b"QUIT")
+        eventually(lambda: through.sent == b"QUIT")
+        through.close()
+        assert caller.recv(100) == b""
+
+
+def test_what_breaks_off_after_an_answer_is_said_and_not_tried_again(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        streams.forward(cast("KubeApi", cluster), "ml", "web-0", "web", "10.0.0.7", 80) as address,
+        dialled(address) as caller,
+    ):
+        through = cluster.carrier()
+        through.say(0, b"half")
+        through.say(1, b"lost connection to pod")
+        assert caller.recv(100) == b"half"
+        assert caller.recv(100) == b""
+    assert "warning: the pod refuses: lost connection to pod" in capsys.readouterr().err
