@@ -24,6 +24,7 @@ from tests.e2e.rig.api import Api
 from tests.e2e.rig.cluster import Cluster
 from tests.e2e.rig.control_plane import ControlPlane
 from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
+from tests.waiting import eventually
 
 _FOREIGN = os.environ.get("KUBECONFIG", "")
 _SHARED = "SYMPH_E2E_CLUSTER"
@@ -122,8 +123,9 @@ def namespace(programs: Programs) -> Iterator[str]:
     meta = {"name": name, "labels": {"symph.dev/e2e": "true"}}
     programs.kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}))
     # Controllers make them a moment later: pods need the one, and who compares all objects counts the other.
-    made_by_controllers = ("serviceaccount/default", "configmap/kube-root-ca.crt")
-    programs.kubectl("-n", name, "wait", "--for=create", "--timeout=60s", *made_by_controllers)
+    kubectl = str(programs.kubectl_path)
+    made_by_controllers = [kubectl, "-n", name, "get", "serviceaccount/default", "configmap/kube-root-ca.crt"]
+    eventually(lambda: programs.try_run(made_by_controllers).code == 0, 60, f"{name} is not ready to be used")
     yield name
     programs.kubectl("delete", "namespace", name, "--wait=false")
 
