@@ -32,6 +32,30 @@ F               follow the end or stay  c  copy the address of a service
 tab             the next experiment     q  leave; everything runs on"""
 
 
+_ACTIONS = {
+    "q": "leave",
+    "up,k": "move(-1)",
+    "down,j": "move(1)",
+    "home": "move(-1_000_000)",
+    "end": "move(1_000_000)",
+    "pageup": "scroll(-1)",
+    "pagedown": "scroll(1)",
+    "slash": "ask('search')",
+    "n": "again",
+    "f": "ask('filter')",
+    "F": "follow",
+    "r": "restart",
+    "s": "stop",
+    "a": "attach",
+    "x": "shell",
+    "o": "service('visit')",
+    "c": "service('copy')",
+    "tab": "next_experiment",
+    "question_mark": "help",
+}
+_STEERING = frozenset(action.partition("(")[0] for action in _ACTIONS.values()) - {"next_experiment"}
+
+
 class _Choice(ModalScreen[int | None]):
     """A question with a few answers; the number of the chosen one, None for none."""
 
@@ -67,27 +91,8 @@ class Cockpit(App[None]):
     #keys {height: 1; color: $text-muted;}
     #ask {height: 1; border: none; padding: 0; display: none;}
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "quit", "leave"),
-        Binding("up,k", "move(-1)", "up"),
-        Binding("down,j", "move(1)", "down"),
-        Binding("home", "move(-1_000_000)", "first"),
-        Binding("end", "move(1_000_000)", "last"),
-        Binding("pageup", "scroll(-1)", "up"),
-        Binding("pagedown", "scroll(1)", "down"),
-        Binding("slash", "ask('search')", "search", priority=True),
-        Binding("n", "again", "again"),
-        Binding("f", "ask('filter')", "filter", priority=True),
-        Binding("F", "follow", "follow"),
-        Binding("r", "restart", "restart"),
-        Binding("s", "stop", "stop"),
-        Binding("a", "attach", "attach"),
-        Binding("x", "shell", "exec"),
-        Binding("o", "service('visit')", "open"),
-        Binding("c", "service('copy')", "copy"),
-        Binding("tab", "next_experiment", "next", priority=True),
-        Binding("question_mark", "help", "keys"),
-    ]
+    # All with priority: those without are taken behind what the focus does, after keys that were pressed later.
+    BINDINGS: ClassVar[list[BindingType]] = [Binding(key, action, priority=True) for key, action in _ACTIONS.items()]
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, watcher: Watcher, name: str, flags: Sequence[str], interval_s: float) -> None:
@@ -193,9 +198,14 @@ class Cockpit(App[None]):
         self._say("" if self.query_one(Lines).next_match() else "not found")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Leave keys that ask for a pattern to the pattern that is typed, and to an open question."""
+        """Leave keys that steer to the pattern that is typed, and to an open question."""
         del parameters
-        return action != "ask" or (not isinstance(self.focused, Input) and not isinstance(self.screen, ModalScreen))
+        is_busy = isinstance(self.focused, Input) or isinstance(self.screen, ModalScreen)
+        return action not in _STEERING or not is_busy
+
+    def action_leave(self) -> None:
+        """Leave; everything runs on."""
+        self.exit()
 
     def action_ask(self, what: str) -> None:
         """Ask for a pattern. What is typed at once behind the key belongs to it: `r` would restart a process."""

@@ -89,6 +89,17 @@ def test_what_is_typed_at_once_behind_a_search_key_is_searched_for_and_no_key(ow
     assert "leave exp running" not in own.screen()
 
 
+def test_keys_are_taken_in_the_order_in_which_they_are_typed(own: Own, tmp_path: Path) -> None:
+    start(tmp_path, processes=TWO)
+    own.type("symph top exp")
+    seen(own, "exp  running", ">learner", "step", "q leave")
+    for typed, chosen in (("jkj/", "replay"), ("k/", "learner")):
+        own.tmux("send-keys", "-t", "mine", "-l", typed)
+        seen(own, f">{chosen}", "search: a regular expression")
+        press(own, "x", "Enter")
+        seen(own, f"── {chosen}  /x/")
+
+
 def test_an_end_stays_on_the_screen_and_an_experiment_is_ended_after_asking(own: Own, tmp_path: Path) -> None:
     start(tmp_path, processes={"p": {"cmds": ["echo up; exec sleep 300"]}})
     own.type("symph top exp")
