@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from symphony_charts.system.process_identity import ProcessRecord, Stat, read_st
 __all__ = ["Session", "Used", "inside", "is_alive", "members", "signal_all", "used_by"]
 
 _PROC = Path("/proc")
+# A process becomes another program within microseconds, and on a busy machine has to wait for its turn, in seconds.
+_EXEC_S = 0.1
+_LOOKS = 3
 if sys.platform != "win32":
     _TICKS = os.sysconf("SC_CLK_TCK")
     _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -57,7 +61,7 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
 
     Raises OSError when it is gone or not ours.
     """
-    environ = (_PROC / str(pid) / "environ").read_bytes().decode("utf-8", "surrogateescape")
+    environ = _environ(pid).decode("utf-8", "surrogateescape")
     env = dict(entry.split("=", 1) for entry in environ.split("\0") if "=" in entry)
     if _mount_namespace(pid) in (0, _mount_namespace(os.getpid())):
         return ["env", "-C", f"/proc/{pid}/cwd", "--", *command], env
@@ -155,9 +159,27 @@ def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
 
 def _has_cookie(pid: int, cookie: bytes) -> bool:
     try:
-        return cookie in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        return cookie in _environ(pid).split(b"\0")
     except OSError:
         return False
+
+
+def _environ(pid: int) -> bytes:
+    """The variables with which `pid` began. Raises OSError when it is gone, not ours, or a thread of the kernel.
+
+    While a process becomes another program the kernel shows none (fs/proc/base.c, environ_read): it is looked at again.
+    """
+    place = _PROC / str(pid)
+    deadline, has_none = time.monotonic() + _EXEC_S, 0
+    while not (variables := (place / "environ").read_bytes()) and time.monotonic() < deadline:
+        # Raises for a thread of the kernel, which is no program.
+        (place / "exe").readlink()
+        # Where they begin and end, as proc_pid_stat(5) counts: nowhere yet, or at one place where it has none.
+        fields = (place / "stat").read_bytes().rpartition(b")")[2].split()
+        has_none += int(fields[50 - 3]) == int(fields[51 - 3]) != 0
+        if has_none == _LOOKS:
+            break
+    return variables
 
 
 def signal_all(records: Iterable[ProcessRecord], number: signal.Signals) -> None:

@@ -25,3 +25,15 @@ def test_a_leader_that_has_not_opened_its_session_yet_is_in_it() -> None:
         signal_all(found, signal.SIGKILL)
         assert [record.pid for record in found] == [child.pid]
         assert child.wait(timeout=20) == -signal.SIGKILL
+
+
+def test_who_is_becoming_another_program_is_found() -> None:
+    again = 'exec sh -c "$0" "$0"'
+    env = {"PATH": os.environ["PATH"], "OF_RUN": f"r{os.getpid()}"}
+    with subprocess.Popen(["sh", "-c", again, again], env=env) as restless:
+        try:
+            cookie = f"OF_RUN=r{os.getpid()}".encode()
+            found = [[record.pid for record in members("", [], cookie)] for _ in range(300)]
+        finally:
+            restless.kill()
+    assert found == [[restless.pid]] * 300
