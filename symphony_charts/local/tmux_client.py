@@ -69,9 +69,12 @@ def need_tmux() -> None:
         raise ToolMissing("tmux is not installed", "", "install tmux, then: symph doctor")
 
 
-def source_file(socket: Path, commands: Path) -> None:
-    """Have the server run the tmux commands in a file. Raises ToolFailed with what tmux said of any of them."""
-    _check(_tmux(socket, "source-file", str(commands), timeout_s=START_S))
+def source_file(socket: Path, commands: Path, keep: Sequence[int] = ()) -> None:
+    """Have the server run the tmux commands in a file. Raises ToolFailed with what tmux said of any of them.
+
+    The program that brings it the file, which outlives this one if that is killed, has the descriptors `keep` open.
+    """
+    _check(_tmux(socket, "source-file", str(commands), timeout_s=START_S, keep=keep))
 
 
 def _check(done: subprocess_runner.Completed) -> None:
@@ -165,8 +168,10 @@ def client_of(socket: Path) -> tuple[list[str], dict[str, str]]:
     return ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"], env
 
 
-def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:
+def _tmux(
+    socket: Path, *words: str, timeout_s: float = _TIMEOUT_S, keep: Sequence[int] = ()
+) -> subprocess_runner.Completed:
     check_private(socket.parent)
     return subprocess_runner.run(
-        ["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=timeout_s, check=False
+        ["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=timeout_s, check=False, keep=keep
     )

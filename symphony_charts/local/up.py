@@ -189,7 +189,8 @@ def _begin(
         supervisor.tell()
         save_spec(run, experiment, folder)
         supervisor.answer()
-        server.start_all()
+        # The supervisor takes the start for cut only once nothing is on its way any more.
+        server.start_all(supervisor.descriptor)
         supervisor.tell()
         count = supervisor.answer()
         if count != len(plan.processes):
@@ -372,12 +373,15 @@ class Server:
         self._thread = threading.Thread(target=self._start)
         self._thread.start()
 
-    def start_all(self) -> None:
-        """Start everything by one call of tmux. Raises ToolFailed with what tmux said, ToolMissing without tmux."""
+    def start_all(self, keep: int) -> None:
+        """Start everything by one call of tmux. Raises ToolFailed with what tmux said, ToolMissing without tmux.
+
+        `keep` is a descriptor that is open until that call is over, also where this program is killed before.
+        """
         self._thread.join()
         if self._error is not None:
             raise self._error
-        tmux_client.source_file(self._run.socket, self._run.folder / "up.conf")
+        tmux_client.source_file(self._run.socket, self._run.folder / "up.conf", [keep])
 
     def kill(self) -> None:
         """End it and everything in it, however far it has come."""

@@ -238,6 +238,34 @@ def test_of_a_start_that_was_killed_no_tmux_server_is_left(
         until(lambda: runs_of("exp") == [])
 
 
+_HELD_BACK = """#!/bin/sh
+case " $* " in
+*" source-file "*) : > {folder}/on-its-way; sleep 0.5;;
+*" kill-server "*) sleep 1.5;;
+esac
+exec {tmux} "$@"
+"""
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_start_is_cut_only_where_nothing_is_on_its_way_any_more(tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "tmux").write_text(_HELD_BACK.format(folder=tmp_path, tmux=shutil.which("tmux")))
+    (tools / "tmux").chmod(0o755)
+    spec = {"name": "exp", "processes": {"a": {"command": ["/bin/sh", "-c", f"echo ran >> {tmp_path}/told"]}}}
+    (tmp_path / "exp.yaml").write_text(json.dumps(spec))
+    own = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    argv = [sys.executable, "-m", "symphony_charts", "up", str(tmp_path / "exp.yaml")]
+    with subprocess.Popen(argv, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as starting:
+        until((tmp_path / "on-its-way").exists)
+        starting.kill()
+    [run] = runs_of("exp")
+    until(lambda: not run.is_live)
+    has_run = (tmp_path / "told").exists()
+    assert (has_run, run.state().get("cause", "")) in ((True, ""), (False, "its start was cut"))
+
+
 @pytest.mark.usefixtures("tmux")
 def test_up_starts_anew_what_a_killed_up_had_not_started_yet(tmp_path: Path) -> None:
     _slow_tmux(tmp_path / "bin")

@@ -54,6 +54,11 @@ class SupervisorProcess:
         """One for a run that will be started in a moment, from here; it goes when it is closed without having it."""
         return cls(None, is_start=True)
 
+    @property
+    def descriptor(self) -> int:
+        """What it hears by its end that nobody speaks with it any more."""
+        return self._channel.fileno()
+
     def take(self, run: Run) -> None:
         """Make it the supervisor of `run`, whose folder exists."""
         self._log = str(run.folder / "supervisor.log")
