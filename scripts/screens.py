@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ from tests.pages.reader import differences
 
 WIDTH, HEIGHT = 104, 22
 _WAIT_S = 60
+# What is drawn in parts is whole within so many seconds, or differs.
+_SETTLED_S = 20.0
 _POOLS = "pools: [{name: std8, machine_type: e2-standard-8, zones: [us-central1-a], max_nodes: 4}]\n"
 # What a process uses, which is never the same twice.
 _AMOUNT = re.compile(r"\b\d+\.\d+[KMG]?\b|\b\d+[KMG]\b|\b\d+s\b")
@@ -106,11 +108,15 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="draw nothing; fail where something would be drawn")
     args = parser.parse_args()
     for name in args.names or SCREENS:
-        screen = play(SCREENS[name])
-        text = Text.from_ansi(screen).plain.rstrip()
         beside = PICTURES / f"{name}.txt"
         shown = beside.read_text(encoding="utf-8") if beside.exists() else ""
-        differing = differences(general(shown).splitlines(), general(text))
+
+        def differing_from(screen: str, shown: str = shown) -> str:
+            return differences(general(shown).splitlines(), general(Text.from_ansi(screen).plain.rstrip()))
+
+        screen = play(SCREENS[name], lambda screen: not differing_from(screen))
+        text = Text.from_ansi(screen).plain.rstrip()
+        differing = differing_from(screen)
         if differing and args.check:
             raise SystemExit(f"the picture of {name} is not what it prints:\n{differing}")
         if differing:
@@ -138,8 +144,8 @@ def general(text: str) -> str:
     return re.sub(r"─+", "─", "\n".join(lines))
 
 
-def play(screen: Screen) -> str:
-    """What stands on the screen, with its colours."""
+def play(screen: Screen, is_right: Callable[[str], bool]) -> str:
+    """What stands on the screen, with its colours, once it is right, or has been there for a while."""
     with _places() as (folder, env):
         (folder / "rl.yaml").write_text(screen.spec)
         (folder / "pools.yaml").write_text(_POOLS)
@@ -177,7 +183,12 @@ def play(screen: Screen) -> str:
             tmux("send-keys", "-t", "s", "-l", screen.typed)
             tmux("send-keys", "-t", "s", "Enter")
             wait_for(*screen.shows)
-            return _without_prompt(tmux("capture-pane", "-p", "-e", "-t", "s")).replace(env["HOME"], "~")
+            deadline = time.monotonic() + _SETTLED_S
+            while True:
+                seen = _without_prompt(tmux("capture-pane", "-p", "-e", "-t", "s")).replace(env["HOME"], "~")
+                if is_right(seen) or time.monotonic() > deadline:
+                    return seen
+                time.sleep(0.2)
         finally:
             tmux("kill-server")
             subprocess.run(["symph", "down", "rl"], env=env, cwd=folder, capture_output=True, check=False)

@@ -22,13 +22,13 @@ _SO_FAR = re.compile(r", \d[\d.]*[smhd](\d+h)?$")
 class Told:
     """One change: the paths of the instances that it is of, what to say, and whether it is bad.
 
-    `is_end` says that they wrote their last lines before it.
+    `follows_lines` says that they wrote what brought it about, or their last lines, before it.
     """
 
     paths: tuple[str, ...]
     text: str
     is_bad: bool = False
-    is_end: bool = False
+    follows_lines: bool = False
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Teller:
             yield from _turn(before, now_is)
         if now_is.ready and before is not None and before.phase == now_is.phase == "running" and not before.ready:
             took = f" after {age(now - now_is.started)}" if now_is.started else ""
-            yield Told(paths=path, text=f"ready{took}")
+            yield Told(paths=path, text=f"ready{took}", follows_lines=True)
         yield from self._wait_of(status, now_is, now)
 
     def _wait_of(self, status: ExperimentStatus, instance: InstanceStatus, now: float) -> Iterator[Told]:
@@ -89,12 +89,12 @@ def _turn(before: InstanceStatus | None, now_is: InstanceStatus) -> Iterator[Tol
     if now_is.started is not None and now_is.ended is not None:
         took = f" after {age(now_is.ended - now_is.started)}"
     if now_is.phase == "succeeded":
-        yield Told(paths=path, text=f"succeeded{took}", is_end=True)
+        yield Told(paths=path, text=f"succeeded{took}", follows_lines=True)
     elif now_is.phase in FINAL:
         text = now_is.reason or now_is.state
-        yield Told(paths=path, text=text, is_bad=now_is.phase != "stopped", is_end=True)
+        yield Told(paths=path, text=text, is_bad=now_is.phase != "stopped", follows_lines=True)
     elif before is not None and now_is.phase in ("pending", "queued") and before.phase == "running":
-        yield Told(paths=path, text=now_is.reason or now_is.state, is_bad=True, is_end=True)
+        yield Told(paths=path, text=now_is.reason or now_is.state, is_bad=True, follows_lines=True)
     elif before is not None and now_is.phase == "running" and now_is.restarts > before.restarts:
         yield Told(paths=path, text=f"started again, restart {now_is.restarts}")
 
@@ -102,6 +102,6 @@ def _turn(before: InstanceStatus | None, now_is: InstanceStatus) -> Iterator[Tol
 def _gather(said: Iterable[Told]) -> Iterator[Told]:
     together: dict[tuple[str, bool, bool], list[str]] = {}
     for told in said:
-        together.setdefault((told.text, told.is_bad, told.is_end), []).extend(told.paths)
-    for (text, is_bad, is_end), paths in together.items():
-        yield Told(paths=tuple(paths), text=text, is_bad=is_bad, is_end=is_end)
+        together.setdefault((told.text, told.is_bad, told.follows_lines), []).extend(told.paths)
+    for (text, is_bad, follows_lines), paths in together.items():
+        yield Told(paths=tuple(paths), text=text, is_bad=is_bad, follows_lines=follows_lines)

@@ -13,7 +13,7 @@ from symphony_charts.cli.log_lines import LinePrinter
 
 __all__ = ["Follower"]
 
-# How long the last lines of a process may take from its log to here, in seconds: they stand before its end.
+# How long lines of a process may take from its log to here, in seconds: they stand before what they brought about.
 _LINES_S = 0.1
 
 
@@ -99,7 +99,7 @@ class Follower:
                 self._is_somebody_waiting.clear()
         if status.is_final:
             self._lines.join()
-        elif self._query and any(told.is_end for told in said):
+        elif self._query and any(told.follows_lines for told in said):
             time.sleep(_LINES_S)
         wanted = self._query.instances if self._query else ()
         for told in said:

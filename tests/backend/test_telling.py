@@ -52,7 +52,7 @@ def test_ends_say_how_long_it_took() -> None:
     ]
     said = Teller().tell(status(*ends), 75)
     assert words(teller, 75, *ends) == [(told.name, told.text, told.is_bad) for told in said]
-    assert [(told.name, told.text, told.is_bad, told.is_end) for told in said] == [
+    assert [(told.name, told.text, told.is_bad, told.follows_lines) for told in said] == [
         ("a", "succeeded after 1m", False, True),
         ("b", "failed 3: oops", True, True),
         ("c", "stopped.", False, True),

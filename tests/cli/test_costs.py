@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,14 +65,14 @@ def test_a_run_here_costs_what_its_plan_does_and_every_verb_says_so(
         assert item["seconds"] == pytest.approx(end["seconds"], abs=1e-3)
         assert main(verb) == 0
         title, row = capsys.readouterr().out.splitlines()[:2]
-        assert row[title.index("TOOK") :].split()[:2] == ["0s", "<$0.01+"]
+        assert re.match(r"\d+s +<\$0.01\+", row[title.index("TOOK") :])
     for verb in (["describe", "e"], ["wait", "e"]):
         assert main([*verb, "-o", "json"]) == 0
         record = json.loads(capsys.readouterr().out)
         assert (record["cost"], record["seconds"]) == (cost, pytest.approx(end["seconds"], abs=1e-3))
     assert main(["describe", "e"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("e   succeeded 0s ")
+    assert re.match(r"e   succeeded \d+s ", lines[0])
     assert lines[2] == f"cost:    <$0.01+ as planned on {pools}; no price: q, which no pool holds"
     assert main(["collect", "e", "--to", str(tmp_path / "all")]) == 0
     assert json.loads((tmp_path / "all/experiment.json").read_text())["cost"] == cost

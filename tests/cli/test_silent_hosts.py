@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import subprocess
 import threading
@@ -87,10 +88,10 @@ def test_a_git_server_that_answers_late_is_waited_for(capsys: pytest.CaptureFixt
         host, port = server.getsockname()
 
         def answer() -> None:
-            # The first connection is git's, the second asks whether anybody is there.
-            asked, looked = server.accept()[0], server.accept()[0]
-            looked.close()
-            asked.recv(1024)
+            # One connection is git's, the other asks whether anybody is there and says nothing.
+            both = [server.accept()[0], server.accept()[0]]
+            asked = next(one for one in select.select(both, [], [], 60)[0] if one.recv(1024))
+            both[1 - both.index(asked)].close()
             asked.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             asked.close()
             server.close()

@@ -83,8 +83,14 @@ def test_a_path_that_is_not_there_is_refused_before_anything_starts(
     assert runs_of("exp") == []
 
 
+def both_say_one() -> None:
+    """Wait until both have read what is to be changed."""
+    until(lambda: [log_of(find_run("exp"), name) for name in "ab"] == ["one\n", "one\n"])
+
+
 def test_a_changed_file_restarts_the_processes_that_use_it(folder: Path, watching: Callable[..., Watching]) -> None:
     one = watching("--watch", "lib:a", "--watch", "b.txt:b")
+    both_say_one()
     run, before = find_run("exp"), wrappers(find_run("exp"))
     (folder / "new").write_text("two\n")
     (folder / "new").rename(folder / "lib" / "a.txt")
@@ -97,12 +103,14 @@ def test_a_changed_file_restarts_the_processes_that_use_it(folder: Path, watchin
 
 def test_without_a_name_all_processes_are_restarted(folder: Path, watching: Callable[..., Watching]) -> None:
     watching("--watch", "lib")
+    both_say_one()
     (folder / "lib" / "x.py").write_text("x")
     until(lambda: [log_of(find_run("exp"), name) for name in "ab"] == ["one\none\n", "one\none\n"])
 
 
 def test_ignored_files_restart_nothing(folder: Path, watching: Callable[..., Watching]) -> None:
     watching("--watch", "lib", "--ignore", "*.ckpt")
+    both_say_one()
     before = wrappers(find_run("exp"))
     for name in ("__pycache__/x.pyc", "a.txt~", "x.ckpt"):
         (folder / "lib" / name).write_text("x")

@@ -62,7 +62,9 @@ def test_a_cluster_is_run_on_as_this_machine_is(
         assert re.search(
             r"^exp succeeded after [0-9.]+ s   (\S+ for 1 node   )?logs: symph logs exp", done.stderr, re.MULTILINE
         )
-        said[place[0]] = re.sub(r"\d+s", "Ns", next(line for line in done.stderr.splitlines() if " * " in line))
+        said[place[0]] = re.sub(
+            r"\d+s", "Ns", next(line for line in done.stderr.splitlines() if " * succeeded" in line)
+        )
     assert said["-n"] == said["--on"] == "learner * succeeded after Ns"
 
     failed = run(env, path, "-n", namespace, "--force", "--set-string", "groups.learner.containers.learner.env.CODE=3")
@@ -181,10 +183,10 @@ def test_what_a_run_cost_is_the_price_of_its_node_where_that_has_one(
 
     assert costs() == [cost] * 3
     # A node of no type that anybody sells has no price, and none is made up.
-    types = programs.kubectl("get", "nodes", "-o", f"jsonpath={{range .items[*]}}{{.metadata.name}} {_TYPE}{{end}}")
-    programs.kubectl("label", "nodes", "--all", "node.kubernetes.io/instance-type-")
+    node = programs.kubectl("-n", namespace, "get", "pods", "-o", "jsonpath={.items[0].spec.nodeName}")
+    kind = programs.kubectl("get", "node", node, "-o", f"jsonpath={_TYPE}").strip()
+    programs.kubectl("label", "node", node, "node.kubernetes.io/instance-type-")
     try:
         assert costs() == [None] * 3
     finally:
-        for name, kind in (line.split() for line in types.splitlines()):
-            programs.kubectl("label", "node", name, f"node.kubernetes.io/instance-type={kind}")
+        programs.kubectl("label", "node", node, f"node.kubernetes.io/instance-type={kind}")

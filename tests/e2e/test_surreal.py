@@ -13,6 +13,7 @@ import yaml
 
 from tests.e2e.programs import Programs
 from tests.e2e.surreal_original import VERSION, surreal_folder
+from tests.waiting import eventually
 
 POOLS = Path(__file__).parents[2] / "examples" / "pools" / "cloudwise.tf.json"
 KUBE, TMUX, SUBPROC = (f"surreal.{name}.surreal_{name}" for name in ("kube", "tmux", "subproc"))
@@ -162,7 +163,12 @@ def test_an_experiment_runs_in_tmux_from_create_to_delete(surreal: Surreal) -> N
     assert done.returncode == 0, done.stderr
     listed = surreal(TMUX, "list-processes", "my-first").stdout.splitlines()[1:]
     assert [line.split()[1] for line in listed] == ROLES
-    logs = surreal(TMUX, "logs", "agent-0", "foobar-my-first").stdout.splitlines()
+
+    def logged() -> list[str] | None:
+        lines: list[str] = surreal(TMUX, "logs", "agent-0", "foobar-my-first").stdout.splitlines()
+        return lines if len(lines) > 1 else None
+
+    logs = eventually(logged)
     assert (logs[0], logs[1].startswith("agent-0 -- --x 1 --num-agents 1 ")) == ("before", True)
     assert surreal(TMUX, "delete", "my-first", "--yes").returncode == 0
     assert surreal(TMUX, "list-processes", "my-first").returncode != 0

@@ -63,7 +63,8 @@ def test_each_trial_is_a_release_that_runs_and_is_deleted_by_pattern(symph: Symp
     assert [item["name"] for item in json.loads(listed.out)["items"]] == ["naps-code0", "naps-code3"]
     gone = symph("db", "naps-code.*", "--on", "kube", "--yes")
     assert gone.code == 0, gone.err
-    assert json.loads(symph("status", "-o", "json").out)["items"] == []
+    # Its pods go a moment later.
+    eventually(lambda: json.loads(symph("status", "-o", "json").out)["items"] == [], 60, "nothing is left")
 
 
 _TRAINS = {

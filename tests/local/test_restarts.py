@@ -174,7 +174,7 @@ def test_a_long_life_makes_the_pauses_short_again(tmp_path: Path) -> None:
 
 def test_a_deadline_fails_a_process_whatever_retries_it_has(tmp_path: Path) -> None:
     polite = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); time.sleep(60)"
-    run = start(tmp_path, processes={"a": {**python(polite), "retries": 5, "deadline": 1}})
+    run = start(tmp_path, processes={"a": {**python(polite), "retries": 5, "deadline": 4}})
     began = time.monotonic()
     assert local_run.wait(run) == 1
     assert time.monotonic() - began < 20
@@ -184,7 +184,8 @@ def test_a_deadline_fails_a_process_whatever_retries_it_has(tmp_path: Path) -> N
 def test_a_deadline_counts_from_the_first_start(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python(TIMED.format(0.2)), "retries": 1000, "deadline": 4}})
     quicker(run, base_s=0.1, cap_s=0.1)
-    assert local_run.wait(run) in (1, 143)
+    # The last program may not have become itself yet: then its session is killed.
+    assert local_run.wait(run) in (1, 143, 137)
     starts = [float(line) for line in log_of(run, "a").split()]
     assert len(starts) > 2
     assert starts[-1] - starts[0] < 5

@@ -38,9 +38,10 @@ class Loop:
 
     def turn(self) -> None:
         """Sleep until something is due, and do it."""
-        for descriptor, _ in self._poll.poll(self._pause_ms()):
-            action = self._actions.get(descriptor)
-            if action is not None:
+        ready = [(descriptor, self._actions[descriptor]) for descriptor, _ in self._poll.poll(self._pause_ms())]
+        for descriptor, action in ready:
+            # What was done for one may have closed another, whose number is that of a new one by then.
+            if self._actions.get(descriptor) is action:
                 action()
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
