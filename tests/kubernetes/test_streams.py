@@ -8,7 +8,7 @@ import threading
 from typing import Any, NamedTuple, cast
 
 import pytest
-from websocket import ABNF
+from websocket import ABNF, WebSocketTimeoutException
 
 from symphony_charts.kubernetes import streams
 from symphony_charts.kubernetes.client import KubeApi
@@ -24,17 +24,26 @@ class Frame(NamedTuple):
 class Forwarding:
     """One forwarded connection, as the API server would have it: `frames` are what it says, `sent` what it was told."""
 
-    def __init__(self) -> None:
+    def __init__(self, refused_after_s: float | None) -> None:
         self.frames: queue.Queue[tuple[int, Frame]] = queue.Queue()
         self.sent = b""
+        self.timeout_s: float | None = None
         for channel in (0, 1):
             self.say(channel, b"\x50\x00")
+        if refused_after_s is not None:
+            threading.Timer(refused_after_s, self.say, (1, REFUSAL)).start()
 
     def say(self, channel: int, data: bytes) -> None:
         self.frames.put((ABNF.OPCODE_BINARY, Frame(bytes([channel]) + data)))
 
+    def settimeout(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+
     def recv_data_frame(self, _: bool) -> tuple[int, Frame]:
-        return self.frames.get()
+        try:
+            return self.frames.get(timeout=self.timeout_s)
+        except queue.Empty:
+            raise WebSocketTimeoutException from None
 
     def send_binary(self, message: bytes) -> None:
         self.sent += message[1:]
@@ -44,9 +53,10 @@ class Forwarding:
 
 
 class Cluster:
-    """A stand-in for the API: each WebSocket is a new `Forwarding`."""
+    """A stand-in for the API: each WebSocket is a new `Forwarding`, which the node refuses after so many seconds."""
 
     def __init__(self) -> None:
+        self.refused_after_s: float | None = None
         self.opened: list[Forwarding] = []
         self.connection = self
 
@@ -56,7 +66,7 @@ class Cluster:
         return carrier
 
     def websocket(self, *_: object) -> Forwarding:
-        self.opened.append(Forwarding())
+        self.opened.append(Forwarding(self.refused_after_s))
         return self.opened[-1]
 
 
@@ -80,14 +90,12 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 @pytest.mark.parametrize("late_s", [0.0, 1.2])
 def test_a_refusal_however_late_leads_to_the_relay_with_what_was_sent(cluster: Cluster, late_s: float) -> None:
+    cluster.refused_after_s = late_s
     with (
         streams.forward(cast("KubeApi", cluster), "ml", "web-0", "web", "10.0.0.7", 80) as address,
         dialled(address) as caller,
     ):
         caller.sendall(b"GET /")
-        through = cluster.carrier()
-        eventually(lambda: through.sent == b"GET /")
-        threading.Timer(late_s, through.say, (1, REFUSAL)).start()
         assert caller.recv(100) == b"relayed GET /"
         caller.sendall(b" more")
         assert caller.recv(100) == b"relayed  more"

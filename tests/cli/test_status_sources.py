@@ -1,0 +1,41 @@
+"""Where `symph status` asks; a stand-in for the cluster plays what ends between two looks."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from symphony_charts.backend.status import ExperimentStatus
+from symphony_charts.cli.commands.look.status_sources import Place, ask_cluster
+from symphony_charts.errors import NotFound, UsageError
+
+THERE = [
+    ExperimentStatus(name="rl", experiment="rl", backend="stand-in", phase="running", started=0.0, namespace=space)
+    for space in ("a", "b")
+]
+
+
+class Watcher:
+    """A cluster with an experiment `rl` in two namespaces, the first of which ends when it is looked at."""
+
+    backend = "stand-in"
+    api = SimpleNamespace(context="here")
+
+    def __init__(self, namespace: str | None, **_: object) -> None:
+        self.namespace = namespace
+
+    def experiments(self) -> list[ExperimentStatus]:
+        return THERE
+
+    def describe(self, name: str) -> ExperimentStatus:
+        if self.namespace is None:
+            raise UsageError(f'"{name}" is in several namespaces')
+        if self.namespace == "a":
+            raise NotFound(f'no experiment is called "{name}"')
+        return THERE[1]
+
+
+def test_one_that_ends_between_two_looks_hides_none_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symphony_charts.kubernetes.backend.KubeWatcher", Watcher)
+    assert [status.namespace for status, _ in ask_cluster(Place(), "rl").found] == ["b"]
