@@ -374,10 +374,7 @@ class Server:
         self._thread.start()
 
     def start_all(self, keep: int) -> None:
-        """Start everything by one call of tmux. Raises ToolFailed with what tmux said, ToolMissing without tmux.
-
-        `keep` is a descriptor that is open until that call is over, also where this program is killed before.
-        """
+        """Start all by one call of tmux, whose client holds the descriptor `keep`. Raises ToolFailed, ToolMissing."""
         self._thread.join()
         if self._error is not None:
             raise self._error
