@@ -26,6 +26,7 @@ from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.of_spec import pools_of_spec
 from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.settings.spec_paths import spec_path
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
@@ -221,7 +222,8 @@ def _located(problem: Problem, spec: SpecFile, overrides: Values) -> Problem:
         return problem
     is_override = bool(problem.path) and _holds(overrides, problem.path.split("."))
     where = "--set or --values" if is_override else str(spec.path)
-    return Problem(what=problem.what, path=", ".join(filter(None, (where, problem.path))), next=problem.next)
+    path = problem.path if is_override else spec_path(problem.path, spec.experiment)
+    return Problem(what=problem.what, path=", ".join(filter(None, (where, path))), next=problem.next)
 
 
 def _holds(values: object, steps: Sequence[str]) -> bool:

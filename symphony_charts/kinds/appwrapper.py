@@ -71,6 +71,10 @@ class AppWrapper(Kind):
         """MCAD does."""
         return sub(workload, "appwrapper").get("version") == "v1beta1"
 
+    def reads_minimum(self, workload: Mapping[str, object]) -> bool:
+        """MCAD does."""
+        return self.reads_priority(workload)
+
     def build(self, unit: Unit) -> Iterator[dict[str, object]]:
         """The AppWrapper around a Job for each member."""
         if not unit.members:

@@ -71,8 +71,7 @@ class Kind(Protocol):
     that one has succeeded or failed. `mutable`: all that may change of the spec of a live object; None where
     everything may. `on_change`: what such a change does to its pods. `kueue_paths`: what Kueue writes into an
     object beside ``spec.suspend``; None where it does not start and stop it. `runs_as`: what a group is called in
-    it, and `controller` what has to be in the cluster for it. `ends_services`: it ends services, too, that are past
-    a deadline.
+    it, and `controller` what has to be in the cluster for it.
     """
 
     name: str = ""
@@ -87,7 +86,6 @@ class Kind(Protocol):
     has_ranks: bool = False
     is_workflow: bool = False
     restarts_in_place: bool = True
-    ends_services: bool = False
     exclusive: str = ""
     argo_conditions: tuple[str, str] | None = None
     mutable: tuple[str, ...] | None = None
@@ -114,6 +112,10 @@ class Kind(Protocol):
 
     def reads_priority(self, workload: Mapping[str, object]) -> bool:
         """Whether its controller queues by the number in ``workload.priority``."""
+        return False
+
+    def reads_minimum(self, workload: Mapping[str, object]) -> bool:
+        """Whether its own objects say with how many pods of a group the work begins."""
         return False
 
     def stops_the_rest(self, values: Mapping[str, object], done: int) -> bool:

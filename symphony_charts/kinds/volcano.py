@@ -37,6 +37,10 @@ class VolcanoJob(Kind):
         plugins = {name: list(arguments) for name, arguments in workload.volcano.plugins.items()}
         return {"plugins": plugins} if plugins else {}
 
+    def reads_minimum(self, workload: Mapping[str, object]) -> bool:
+        """Each task does."""
+        return True
+
     def build(self, unit: Unit) -> Iterator[dict[str, object]]:
         """The Job: it ends with its tasks, or with the one that `unit.done` names, and with the first that fails."""
         if not unit.members:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
+
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of
 
 __all__ = ["spec_path"]
 
 # Values whose fields are called otherwise; `command` is what `cmds` became.
-_OF_GROUP = {"backoffLimit": "retries", "restartPolicy": "restart"}
+_OF_GROUP = {
+    "backoffLimit": "retries",
+    "restartPolicy": "restart",
+    "activeDeadlineSeconds": "deadline",
+    "minReplicas": "min_replicas",
+}
+_OF_SERVICE = {
+    "expose": "type",
+    "className": "class_name",
+    "loadBalancerClass": "class_name",
+    "sourceRanges": "source_ranges",
+}
+_CAPITAL = re.compile("[A-Z]")
 
 
 def spec_path(path: str, experiment: Experiment) -> str:
@@ -17,6 +31,10 @@ def spec_path(path: str, experiment: Experiment) -> str:
     ``groups.a.containers.a.env.TOKEN`` is ``processes.a.env.TOKEN`` for a lone process.
     """
     head, *steps = path.split(".")
+    if head == "workload":
+        return ".".join([head, *(_CAPITAL.sub(lambda found: f"_{found[0].lower()}", step) for step in steps)])
+    if head == "services" and len(steps) == 2 and steps[0] in experiment.expose:
+        return f"expose.{steps[0]}.{_OF_SERVICE.get(steps[1], steps[1])}"
     pod = pods_of(experiment).get(steps[0]) if head == "groups" and steps else None
     if pod is None:
         return path

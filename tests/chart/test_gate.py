@@ -175,9 +175,19 @@ _SEALED = "secrets.source=sealed,secrets.files.token.only={}"
             [_SEALED, "secrets.encryptedData.token=AgB1", "secrets.sealedFor=ml", "secrets.scope=namespace-wide"],
             "secrets.sealedFor: what is sealed opens as ml alone, and this is default",
         ),
+        *(
+            (
+                [
+                    f"services.tensorboard.{said}"
+                    for said in (f"expose={way}", "gateway=g", "sourceRanges={10.0.0.0/8}")
+                ],
+                f"services.tensorboard.sourceRanges: a LoadBalancer alone keeps others out, no {way}",
+            )
+            for way in ("NodePort", "Ingress", "Gateway")
+        ),
     ],
 )
-def test_what_would_start_and_wait_for_ever_is_refused_by_both(sets: list[str], said: str, tmp_path: Path) -> None:
+def test_what_would_not_be_what_was_meant_is_refused_by_both(sets: list[str], said: str, tmp_path: Path) -> None:
     chart = example_chart("rl")
     with pytest.raises(SpecError, match=re.escape(said)):
         native_objects(chart, sets)

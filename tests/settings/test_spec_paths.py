@@ -9,7 +9,8 @@ from symphony_charts.spec.data import from_data
 
 DATA = {
     "name": "e",
-    "processes": {"a": {"cmds": ["x"]}},
+    "processes": {"a": {"cmds": ["x"], "exposes": "web"}},
+    "expose": {"web": {"type": "ClusterIP"}},
     "groups": {"g": {"processes": {"b": {"command": ["x"]}}}},
 }
 
@@ -27,6 +28,13 @@ DATA = {
         ("groups.g.containers.added.env.X", "groups.g.containers.added.env.X"),
         ("Job/e-a-1.spec", "Job/e-a-1.spec"),
         ("workload.priority", "workload.priority"),
+        ("workload.gangScope", "workload.gang_scope"),
+        ("workload.dijob.maxReplicas", "workload.dijob.max_replicas"),
+        ("groups.a.minReplicas", "processes.a.min_replicas"),
+        ("groups.g.activeDeadlineSeconds", "groups.g.deadline"),
+        ("services.web.sourceRanges", "expose.web.source_ranges"),
+        ("services.web.loadBalancerClass", "expose.web.class_name"),
+        ("services.other.host", "services.other.host"),
     ],
 )
 def test_a_path_of_the_values_is_that_of_the_spec_where_there_is_one(path: str, wanted: str) -> None:

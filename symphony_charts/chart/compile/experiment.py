@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from symphony_charts.chart.compile.defaults import compile_defaults
 from symphony_charts.chart.compile.pods import compile_group, refuse_nulls
@@ -11,15 +11,18 @@ from symphony_charts.chart.render.names import sha256
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats import go_json
-from symphony_charts.spec.model import ChartSettings, Experiment, ExposeSettings
+from symphony_charts.placement.assign.launch import asks_for_tpu
+from symphony_charts.spec.model import ChartSettings, Experiment, ExposeSettings, Process, Step
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of, processes_of
 from symphony_charts.spec.services import Service
-from symphony_charts.spec.sources import key_of
+from symphony_charts.spec.sources import SecretSource, key_of
 
 __all__ = ["compile_values", "losses", "with_digest"]
 
 # Dials the bound services in `helm test`; anything with a shell and nc, python3 or bash will do.
 _TEST_IMAGE = "busybox:1.37.0"
+# What is said of a store of secrets outside of the cluster.
+_EXTERNAL = ("store", "is_cluster_store", "refresh")
 
 
 def compile_values(experiment: Experiment, services: Iterable[Service]) -> Values:
@@ -64,14 +67,37 @@ def _version_label(about: ChartSettings) -> Values:
     return {"app.kubernetes.io/version": about.app_version.replace("+", "_")} if about.app_version else {}
 
 
-def losses(experiment: Experiment) -> list[Problem]:
+def losses(experiment: Experiment) -> Iterator[Problem]:
     """What the spec says and no chart carries, by its path in the spec."""
-    what = "the cluster starts all pods at once; `after` orders processes on one machine only"
-    return [
-        Problem(what=what, path=f"{_spec_path(experiment, ref)}.after", next="let it wait for what it connects to")
-        for ref, process in processes_of(experiment)
-        if process.after
-    ]
+    programs: list[Process | Step] = [*experiment.prepare.values()]
+    for ref, process in processes_of(experiment):
+        programs.append(process)
+        if process.after:
+            what = "the cluster starts all pods at once; `after` orders processes on one machine only"
+            step = "let it wait for what it connects to"
+            yield Problem(what=what, path=f"{_spec_path(experiment, ref)}.after", next=step)
+    mounted = {mount.volume for program in programs for mount in program.mounts}
+    for name in experiment.volumes:
+        if name not in mounted:
+            yield Problem(what="nothing mounts it", path=f"volumes.{name}", next="mount it, or leave it out")
+    if experiment.placement.tpu_topology and not any(asks_for_tpu(pod) for pod in pods_of(experiment).values()):
+        what, step = "nothing asks for a TPU", "say `requests: {google.com/tpu: ...}`, or leave it out"
+        yield Problem(what=what, path="placement.tpu_topology", next=step)
+    yield from _secret_losses(experiment)
+
+
+def _secret_losses(experiment: Experiment) -> Iterator[Problem]:
+    source, usual = experiment.secret_source, SecretSource()
+    if source.source != "external":
+        unread = [f"secret_source.{field}" for field in _EXTERNAL if getattr(source, field) != getattr(usual, field)]
+        unread += [f"secrets[{index}].remote" for index, file in enumerate(experiment.secrets) if file.remote]
+        what = f"it is what an external store is asked for, and the source is {source.source}"
+        for path in unread:
+            yield Problem(what=what, path=path, next="set `secret_source.source: external`, or leave it out")
+    if source.source != "sealed" and source.scope != usual.scope:
+        what = f"it is the scope of sealed values, and the source is {source.source}"
+        step = "set `secret_source.source: sealed`, or leave it out"
+        yield Problem(what=what, path="secret_source.scope", next=step)
 
 
 def _spec_path(experiment: Experiment, ref: ProcessRef) -> str:
@@ -116,7 +142,7 @@ def _expose(settings: ExposeSettings) -> Values:
     values: Values = {
         "expose": settings.type,
         "host": settings.host,
-        "className": settings.class_name,
+        "loadBalancerClass" if settings.type == "LoadBalancer" else "className": settings.class_name,
         "gateway": settings.gateway,
         "sourceRanges": list(settings.source_ranges),
         "annotations": dict(settings.annotations),

@@ -18,7 +18,6 @@ from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
-from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.model import Experiment, Probe, Process, Step, Toleration
 from symphony_charts.spec.overlay_fields import merge_probe
 from symphony_charts.spec.pods import Pod, ProcessRef, retries_of
@@ -125,11 +124,8 @@ def _settings(experiment: Experiment, pod: Pod) -> Values:
         values["terminationGracePeriodSeconds"] = settings.grace_period
     if pod.is_finite:
         values |= _finite_settings(experiment, pod)
-    elif settings.keep is not None:
-        values["keep"] = settings.keep
-    if settings.deadline is not None and (pod.is_finite or KINDS[experiment.workload.kind].ends_services):
-        values["activeDeadlineSeconds"] = settings.deadline
-    return values
+    said = {"keep": settings.keep, "activeDeadlineSeconds": settings.deadline, "backoffLimit": settings.retries}
+    return values | {key: value for key, value in said.items() if value is not None}
 
 
 def _finite_settings(experiment: Experiment, pod: Pod) -> Values:

@@ -12,6 +12,7 @@ from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.release_rules import check_release, promised_level
 from symphony_charts.chart.lint.resource_rules import check_resources
 from symphony_charts.chart.lint.security import check_security
+from symphony_charts.chart.lint.unread_rules import check_unread
 from symphony_charts.chart.lint.value_rules import check_values
 from symphony_charts.chart.lint.workload_rules import check_commands, check_images, check_sizes, check_workloads
 from symphony_charts.chart.render.model import Model
@@ -48,6 +49,7 @@ def lint_release(
     seen = opened(objects)
     findings = [
         *check_release(model),
+        *check_unread(model),
         *check_values(dict(values)),
         *check_chart(chart.files, known=chart.values),
         *check_schemas(seen, kube_version or version_for(seen)),

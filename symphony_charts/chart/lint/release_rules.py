@@ -45,7 +45,7 @@ def check_release(model: Model) -> Iterator[Finding]:
             yield from _container(container if isinstance(container, dict) else {}, group, path)
         if group.is_restarted_in_place and model.kind.restarts_in_place:
             yield _in_place(group)
-        if is_true(group.values.get("keep")) and not group.keep:
+        if is_true(group.values.get("keep")) and not (group.keep or group.in_unit):
             what = "it begins anew with each run all the same: what it connects to tells it the pods of the run by name"
             step = "connect it to services of one process, or leave `keep` out"
             yield _warning("kept-in-vain", f"groups.{group.name}.keep", what, step)

@@ -18,7 +18,7 @@ from symphony_charts.kinds.gang import Gang
 from symphony_charts.kinds.group import Group, Member, Unit
 from symphony_charts.spec.variable_names import REPLICAS, RUN, service_variable
 
-__all__ = ["Run", "run_of", "unit_of"]
+__all__ = ["Run", "has_pod_groups", "run_of", "unit_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def run_of(model: Model) -> Run:
         whole["kind"] = scalar(settings["kind"])
     if model.row.settings:
         whole["settings"] = {key: settings[key] for key in model.row.settings if key in settings}
-    members = _gang_members(model, settings)
+    members = _gang_members(model)
     if members:
         whole["gang"] = {
             "settings": {key: settings[key] for key in gang.SETTINGS if key in settings},
@@ -126,11 +126,14 @@ def _gang_name(model: Model) -> str:
     return names.join(model.fullname, "gang", 43)
 
 
-def _gang_members(model: Model, settings: Values) -> list[tuple[Group, int]]:
+def has_pod_groups(model: Model) -> bool:
+    """Whether the chart makes PodGroups, by which the pods of a run start together."""
+    return sub(model.values, "workload").get("gang") in gang.GANGS_OF_PODS and model.row.has_pod_groups
+
+
+def _gang_members(model: Model) -> list[tuple[Group, int]]:
     """The groups of a new run with how many of their pods must start together; none where nothing needs a PodGroup."""
-    if settings.get("gang") not in gang.GANGS_OF_PODS or not model.row.has_pod_groups:
-        return []
-    return [(group, group.least) for group in model.groups.values() if not group.keep]
+    return [(group, group.least) for group in model.groups.values() if not group.keep] if has_pod_groups(model) else []
 
 
 def _of_run(group: Group, template: Values, run: str, settings: Values, made: list[Gang]) -> Values:

@@ -11,6 +11,9 @@ from symphony_charts.kinds.group import Group
 
 __all__ = ["exposure_objects", "service_objects"]
 
+# The ways in from outside that let in everybody.
+_OPEN = ("NodePort", "Ingress", "Gateway")
+
 
 def service_objects(model: Model, run: str) -> Iterator[dict[str, object]]:
     """The Service of each service, then those of pods' own names, then the headless ones that give replicas theirs."""
@@ -58,6 +61,9 @@ def _service(model: Model, service: LiveService, run: str) -> dict[str, object]:
         # Processes that wait for each other would deadlock if they had to be ready before they are found.
         spec["publishNotReadyAddresses"] = True
     ranges = texts(service.values.get("sourceRanges"))
+    if ranges and service.expose in _OPEN:
+        path = f"services.{service.name}.sourceRanges"
+        raise SpecError.one(f"{path}: a LoadBalancer alone keeps others out, no {service.expose}", path)
     if kind == "LoadBalancer" and ranges:
         spec["loadBalancerSourceRanges"] = ranges
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}

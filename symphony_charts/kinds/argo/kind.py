@@ -38,7 +38,7 @@ class ArgoWorkflow(Kind):
             "parameters": list(argo.parameters),
             "serviceAccount": argo.service_account,
         }
-        if argo.schedules:
+        if argo.schedules or argo.concurrency != "Forbid":
             values["concurrency"] = argo.concurrency
         return {key: value for key, value in values.items() if value} | ({} if argo.submit else {"submit": False})
 

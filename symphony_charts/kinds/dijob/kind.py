@@ -25,7 +25,6 @@ class DIJob(Kind):
     gvks = pods.KINDS
     has_ranks = True
     restarts_in_place = False
-    ends_services = True
     on_change = "pods come or go, and those that run keep the addresses that they were told"
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
 

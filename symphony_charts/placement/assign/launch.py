@@ -18,7 +18,7 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["add_launch_features", "topology_of"]
+__all__ = ["add_launch_features", "asks_for_tpu", "topology_of"]
 
 _PREFIX = "cloud.google.com/"
 _LEVELS = {
@@ -42,7 +42,7 @@ def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experime
 
 def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSettings:
     settings, placement = pod.settings, experiment.placement
-    gpus, chips = _devices(pod)
+    gpus, chips = _asks_for_gpus(pod), asks_for_tpu(pod)
     selector, tolerations = _provisioning(placement)
     if gpus:
         tolerations.append(DEVICE_TOLERATIONS["nvidia.com/gpu"])
@@ -69,9 +69,13 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
     return msgspec.structs.replace(settings, **changes) if changes else settings
 
 
-def _devices(pod: Pod) -> tuple[bool, bool]:
-    gpus = any(process.gpus or _asks(process, "nvidia.com/gpu") for process in pod.processes.values())
-    return gpus, any(_asks(process, "google.com/tpu") for process in pod.processes.values())
+def _asks_for_gpus(pod: Pod) -> bool:
+    return any(process.gpus or _asks(process, "nvidia.com/gpu") for process in pod.processes.values())
+
+
+def asks_for_tpu(pod: Pod) -> bool:
+    """Whether a process of the pod asks for chips of a TPU."""
+    return any(_asks(process, "google.com/tpu") for process in pod.processes.values())
 
 
 def _asks(process: Process, resource: str) -> bool:

@@ -41,8 +41,7 @@ def _findings(args: argparse.Namespace, path: str, filled: ChartTemplate) -> lis
     of_chart = lint_release(chart, own.values, own.model, own.objects, kube_version=args.kube_version)
     problems = [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in of_chart]
     for loss in prepared.losses:
-        rule = loss.path.rpartition(".")[2]
-        problems.append(Finding(rule=rule, severity="warning", path=loss.path, what=loss.what, next=loss.next))
+        problems.append(Finding(rule="unread", severity="warning", path=loss.path, what=loss.what, next=loss.next))
     refusal = own.plan.refusal() if own.plan is not None else None
     if refusal is not None:
         problems.append(Finding(rule="fit", severity="error", path="placement", what=refusal.what, next=refusal.next))

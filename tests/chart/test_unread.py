@@ -1,0 +1,322 @@
+"""Whatever a spec says is seen in the chart's objects, or refused, or said to be read by nobody."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from symphony_charts.chart.lint.release_rules import check_release
+from symphony_charts.chart.lint.unread_rules import check_unread
+from symphony_charts.errors import SymphError
+from symphony_charts.formats import go_json
+from symphony_charts.formats.data import sub
+from symphony_charts.kinds.registry import KINDS
+from symphony_charts.prepare import Prepared, prepare_experiment
+from symphony_charts.settings.spec_paths import spec_path
+from symphony_charts.spec import model, workload
+from symphony_charts.spec.data import from_data
+from symphony_charts.spec.record import Record
+from symphony_charts.spec.sources import SecretSource
+from tests.chart.harness import set_values
+
+Path = tuple[str, ...]
+
+# For each field what is said there, never what is so anyhow; a list holds what is said one after the other.
+POD: dict[str, list[object]] = {
+    "replicas": [4],
+    "min_replicas": [1],
+    "restart": ["always", "on-failure", "never"],
+    "retries": [3],
+    "keep": [True, False],
+    "names": [["other"]],
+    "node_selector": [{"disk": "ssd"}],
+    "capabilities": [{"net": "fast"}],
+    "tolerations": [[{"key": "k", "operator": "Exists"}]],
+    "labels": [{"a": "b"}],
+    "annotations": [{"a": "b"}],
+    "service_account": ["robot"],
+    "priority_class": ["high"],
+    "grace_period": [7],
+    "deadline": [70],
+    "pod_overlay": [{"spec": {"hostNetwork": True}}],
+}
+PROCESS: dict[str, list[object]] = {
+    "image": ["other:1"],
+    "image_pull_policy": ["Always"],
+    "command": [["other"]],
+    "args": [["other"]],
+    "cmds": [["exec other"]],
+    "preamble": [["other"]],
+    "shell": ["bash"],
+    "env": [{"A": "b"}],
+    "cwd": ["/x"],
+    "lifecycle": ["service", "finite"],
+    "binds": [{"other": 7500}],
+    "connects": [["dialled"]],
+    "exposes": [{"shown": 7600}],
+    "requests": [{"cpu": "1"}],
+    "limits": [{"cpu": "1"}],
+    "gpus": [1],
+    "reserve": [True],
+    "pod_share": [["cpu"]],
+    "mounts": [[{"volume": "v", "at": "/v"}]],
+    "ready": [{"tcp": {"port": 80}}],
+    "after": [["lone"]],
+    "assign_to": [{"assign_to": "resource", "cpu": 1.0}],
+    "container_overlay": [{"stdin": True}],
+}
+STEP: dict[str, list[object]] = {
+    **{field: PROCESS[field] for field in ("image", "command", "args", "cmds", "shell", "env", "cwd", "mounts")},
+    **{field: PROCESS[field] for field in ("requests", "limits", "container_overlay")},
+    "groups": [["lone"]],
+}
+WORKLOAD: dict[str, list[object]] = {
+    "kind": [],
+    "gang": ["kueue", "native", "coscheduling", "volcano"],
+    "gang_scope": ["group"],
+    "gang_version": ["v1alpha2", "v1beta1"],
+    "queue": ["q"],
+    "queue_priority": ["high"],
+    "priority": [3],
+    "priority_class": ["high"],
+    "scheduler_name": ["other"],
+    "retries": [2],
+    "run_key": ["again"],
+    "jobset": [{"max_restarts": 2}],
+    "appwrapper": [{"version": "v1beta1"}, {"annotations": {"a": "b"}}],
+    "volcano": [{"plugins": {"ssh": []}}],
+    "dijob": [
+        {"operator": "v1.1.0"},
+        {"clean_pod_policy": "All"},
+        {"tasks": {"collector": "none"}},
+        {"containers": {"learner": "c"}},
+        {"group": "g"},
+        {"priority": "high"},
+        {"topology": "mesh"},
+        {"parallel_workers": 2},
+        {"max_replicas": 3},
+    ],
+    "argo": [
+        {"schedules": ["0 0 * * *"]},
+        {"timezone": "Europe/Berlin"},
+        {"concurrency": "Replace"},
+        {"submit": False},
+        {"needs": {"other": []}},
+        {"retries": 2},
+        {"service_account": "robot"},
+    ],
+}
+EXPOSE: dict[str, list[object]] = {
+    "type": [],
+    "host": ["other.example"],
+    "class_name": ["c"],
+    "gateway": ["infra/other"],
+    "source_ranges": [["10.0.0.0/8"]],
+    "annotations": [{"a": "b"}],
+}
+PLACEMENT: dict[str, list[object]] = {
+    "pools": [],
+    "formula": [],
+    "spot": [True],
+    "flex_start": [True],
+    "reservation": ["mine"],
+    "compact": [True],
+    "topology": ["block"],
+    "exclusive": ["rack"],
+    "tpu_topology": ["2x4"],
+}
+SECURITY: dict[str, list[object]] = {
+    "level": ["restricted", "privileged"],
+    "run_as_user": [5],
+    "run_as_group": [5],
+    "fs_group": [5],
+    "read_only_root": [True],
+    "network_policy": [True],
+    "service_account_token": [True],
+}
+SOURCE: dict[str, list[object]] = {
+    "source": ["external"],
+    "scope": ["cluster-wide"],
+    "store": ["vault"],
+    "is_cluster_store": [True],
+    "refresh": ["2h"],
+}
+# Whose fields stand above, and where in the spec.
+SAID: list[tuple[type[Record], dict[str, list[object]], list[Path]]] = [
+    (model.PodSettings, POD, [("processes", "learner"), ("processes", "lone"), ("groups", "pair")]),
+    (model.Process, {**POD, **PROCESS, "local": []}, [("processes", "learner"), ("processes", "server")]),
+    (model.Step, STEP, [("prepare", "step")]),
+    (workload.Workload, WORKLOAD, [("workload",)]),
+    (model.Placement, PLACEMENT, [("placement",)]),
+    (model.SecuritySettings, SECURITY, [("security",)]),
+    (SecretSource, SOURCE, [("secret_source",)]),
+]
+# What is so anyhow, or asks for a part of nothing.
+SAME: list[tuple[str, str, object]] = [
+    ("learner", "restart", "never"),
+    ("learner", "lifecycle", "finite"),
+    ("server", "restart", "always"),
+    ("server", "lifecycle", "service"),
+    ("lone", "restart", "always"),
+    ("pair", "restart", "always"),
+    ("lone", "keep", True),
+    ("pair", "keep", True),
+    ("server", "keep", False),
+    ("learner", "reserve", True),
+    ("server", "reserve", True),
+    # Of the digits of a run, which are left out here.
+    ("workload", "run_key", "again"),
+    # Addresses are told to all; who dials whom is what a NetworkPolicy goes by, and services that begin anew.
+    ("learner", "connects", ["dialled"]),
+    ("server", "connects", ["dialled"]),
+    # The kind is one of itself.
+    ("workload", "gang", "volcano"),
+]
+
+
+def spec_of(kind: str) -> dict[str, Any]:
+    """An experiment with processes that end, services of a run, and services that nobody dials."""
+    service = {"command": ["x"], "lifecycle": "service", "replicas": 2}
+    return {
+        "name": "exp",
+        "image": "python:3.12-slim",
+        "processes": {
+            "learner": {
+                "command": ["x"],
+                "connects": ["replay"],
+                "replicas": 3,
+                "mounts": [{"volume": "w", "at": "/w"}],
+            },
+            "collector": {"command": ["x"], "connects": ["replay"]},
+            "server": {**service, "binds": {"replay": 7100, "dialled": 7101}, "exposes": {"web": 7200}},
+            "lone": service,
+        },
+        "groups": {
+            "pair": {"replicas": 3, "processes": {name: {"command": ["x"], "lifecycle": "service"} for name in "ab"}}
+        },
+        "prepare": {"step": {"command": ["x"]}},
+        "volumes": {"v": {"type": "empty_dir"}, "w": {"type": "empty_dir"}},
+        "secrets": [{"file": "key"}],
+        "workload": {"kind": kind},
+    }
+
+
+def put(spec: dict[str, Any], path: Path, value: object) -> dict[str, Any]:
+    """A copy of the spec that says `value` at `path`."""
+    whole = part = copy.deepcopy(spec)
+    for step in path[:-1]:
+        part = part.setdefault(step, {})
+    is_map = isinstance(value, dict) and isinstance(part.get(path[-1]), dict)
+    part[path[-1]] = {**part[path[-1]], **value} if is_map else value  # type: ignore[dict-item]
+    return whole
+
+
+def seen(prepared: Prepared) -> str:
+    """The objects, whatever the digits of their run."""
+    text = go_json.dumps(list(prepared.objects))
+    for run in set(re.findall('"symph.dev/run":"([0-9a-f]{8})"', text)):
+        text = text.replace(run, "run")
+    return text
+
+
+def said_unread(prepared: Prepared) -> set[str]:
+    """The paths in the spec of what is said to be read by nobody."""
+    found = [*check_release(prepared.own.model), *check_unread(prepared.own.model)]
+    paths = {spec_path(finding.path, prepared.experiment) for finding in found}
+    return paths | {loss.path for loss in prepared.losses}
+
+
+def is_heard(spec: dict[str, Any], path: Path, value: object) -> bool:
+    """Whether it makes a difference that the spec says `value` at `path`, or somebody says that it makes none."""
+    before = prepare_experiment(from_data(spec))
+    try:
+        after = prepare_experiment(from_data(put(spec, path, value)))
+    except SymphError:
+        return True
+    if isinstance(value, dict) and path[0] == "workload":
+        places = {".".join(path), *(".".join([*path, field]) for field in value)}
+    else:
+        places = {".".join(path)}
+    return seen(before) != seen(after) or bool(places & (said_unread(after) - said_unread(before)))
+
+
+def everything() -> Iterator[tuple[Path, object]]:
+    for _, said, places in SAID:
+        for place, (field, values) in itertools.product(places, said.items()):
+            for value in values:
+                if (place[-1], field, value) not in SAME:
+                    yield (*place, field), value
+
+
+def test_everything_that_can_be_said_is_said_here() -> None:
+    said: dict[type[Record], set[str]] = {record: set(fields) for record, fields, _ in SAID}
+    said[model.ExposeSettings] = set(EXPOSE)
+    assert not {record: odd for record, fields in said.items() if (odd := fields ^ set(record.__struct_fields__))}
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if name])
+def test_whatever_a_spec_says_is_seen_or_refused_or_said_to_be_unread(kind: str) -> None:
+    spec = spec_of(kind)
+    assert [(path, value) for path, value in everything() if not is_heard(spec, path, value)] == []
+
+
+@pytest.mark.parametrize("gang", ["kueue", "native", "coscheduling", "volcano"])
+@pytest.mark.parametrize("kind", ["jobs", "appwrapper"])
+def test_what_a_gang_does_not_read_is_said(kind: str, gang: str) -> None:
+    needs = {"kueue": {"queue": "mine"}, "native": {"gang_version": "v1beta1"}, "coscheduling": {"scheduler_name": "s"}}
+    spec = put(spec_of(kind), ("workload",), {"gang": gang, **needs.get(gang, {})})
+    said: list[tuple[Path, object]] = [
+        (("workload", "gang_scope"), "group"),
+        (("workload", "gang_version"), "v1alpha2"),
+        (("workload", "queue_priority"), "high"),
+        (("workload", "queue"), "other"),
+        (("processes", "learner", "min_replicas"), 1),
+        # A StatefulSet replaces its pods one after the other: of services one is what a gang waits for anyhow.
+        (("processes", "server", "min_replicas"), 2),
+        (("processes", "lone", "min_replicas"), 1),
+    ]
+    assert [(path, value) for path, value in said if not is_heard(spec, path, value)] == []
+
+
+@pytest.mark.parametrize("type_", ["LoadBalancer", "ClusterIP", "NodePort", "Ingress", "Gateway"])
+def test_what_a_way_in_does_not_read_is_said(type_: str) -> None:
+    way = {"type": type_, **({"host": "h.example"} if type_ in ("Ingress", "Gateway") else {})}
+    spec = put(spec_of("jobs"), ("expose", "web"), {**way, **({"gateway": "gw"} if type_ == "Gateway" else {})})
+    said = [(("expose", "web", field), value) for field, values in EXPOSE.items() for value in values]
+    assert [(path, value) for path, value in said if not is_heard(spec, path, value)] == []
+
+
+def test_the_class_of_a_load_balancer_is_that_of_its_service() -> None:
+    spec = put(spec_of("jobs"), ("expose", "web"), {"class_name": "example.com/internal"})
+    found = [sub(item, "spec").get("loadBalancerClass") for item in prepare_experiment(from_data(spec)).objects]
+    assert list(filter(None, found)) == ["example.com/internal"]
+
+
+@pytest.mark.parametrize("type_", ["NodePort", "Ingress", "Gateway"])
+def test_addresses_that_nothing_keeps_out_are_refused(type_: str) -> None:
+    spec = put(spec_of("jobs"), ("expose", "web"), {"type": type_, "gateway": "gw", "source_ranges": ["10.0.0.0/8"]})
+    with pytest.raises(SymphError, match=f"a LoadBalancer alone keeps others out, no {type_}"):
+        prepare_experiment(from_data(spec))
+    overrides = set_values(
+        [f"services.web.expose={type_}", "services.web.gateway=gw", "services.web.sourceRanges={10.0.0.0/8}"]
+    )
+    with pytest.raises(SymphError, match=f"a LoadBalancer alone keeps others out, no {type_}"):
+        prepare_experiment(from_data(spec_of("jobs")), overrides=overrides)
+
+
+def test_what_no_chart_carries_is_said() -> None:
+    spec = put(spec_of("jobs"), ("secrets",), [{"file": "key", "remote": "vault/key"}])
+    learner = put(spec, ("processes", "learner", "after"), ["lone"])
+    paths = [loss.path for loss in prepare_experiment(from_data(learner)).losses]
+    assert paths == ["processes.learner.after", "volumes.v", "secrets[0].remote"]
+
+
+def test_nothing_is_unread_of_what_is_turned_off() -> None:
+    spec = put(spec_of("jobs"), ("expose", "web"), {"type": "Ingress", "host": "h.example"})
+    prepared = prepare_experiment(from_data(spec), overrides={"services": {"web": {"expose": ""}}})
+    assert list(check_unread(prepared.own.model)) == []
