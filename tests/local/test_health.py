@@ -245,7 +245,7 @@ def test_a_run_without_probes_is_idle_once_its_ports_are_open(tmp_path: Path) ->
     [
         ({"grpc": {"port": 1}}, "not by grpc"),
         ({"exec": {"command": "words"}}, "a list of words"),
-        ({"tcpSocket": {"port": "nobody"}}, "'nobody' is no number"),
+        ({"tcpSocket": {"port": "nobody"}}, 'listens on no port "nobody"'),
         ({"httpGet": {"port": 1, "host": "example.org"}}, "is a name"),
         ({"tcpSocket": {"port": 1}, "exec": {"command": ["x"]}}, "by tcpSocket and exec"),
         ({"tcpSocket": {"port": 1}, "periodSeconds": "often"}, "'often' is no number"),
@@ -266,6 +266,16 @@ def test_an_overlay_changes_the_readiness_probe_as_in_the_chart(tmp_path: Path) 
     experiment = from_data({"name": "exp", "processes": {"a": {**python("pass"), "binds": {"x": 7001}, **overlay}}})
     [check] = plan_here(experiment, allocate(experiment), tmp_path, "run").processes[0].checks
     assert (check.kind, check.port, check.period_s, check.automatic) == ("tcp", 7001, 2, False)
+
+
+@pytest.mark.parametrize(("port", "wanted"), [("web", 8080), ("api", 7000), ("8081", 8081)])
+def test_a_probe_names_a_port_of_its_container_or_a_service(tmp_path: Path, port: str, wanted: int) -> None:
+    ports = [{"name": "web", "containerPort": 8080}, {"name": "api", "containerPort": 8082}]
+    overlay = {"ports": ports, "livenessProbe": {"httpGet": {"port": port}}}
+    process = {**python("pass"), "binds": {"api": 7000}, "ready": "none", "container_overlay": overlay}
+    experiment = from_data({"name": "exp", "processes": {"a": process}})
+    [check] = plan_here(experiment, allocate(experiment), tmp_path, "run").processes[0].health
+    assert (check.kind, check.port) == ("http", wanted)
 
 
 def test_with_ready_none_nobody_asks_whether_its_ports_are_open(tmp_path: Path) -> None:

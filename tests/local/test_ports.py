@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from symphony_charts.errors import Conflict
+from symphony_charts.errors import Conflict, SymphError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.addresses import places_now
+from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.parity.compare import compare
 from symphony_charts.local.plan.addresses import candidate_ranges
 from symphony_charts.local.runs import Run, live_runs
@@ -25,6 +28,7 @@ from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
 from symphony_charts.system.sockets import has_address, holder_of, is_free
+from tests.chart.strategies import experiments
 from tests.local.runs import log_of, python, start, until
 
 # Listens where it is told to and says so to everybody who asks.
@@ -186,13 +190,52 @@ def test_moved_ports_are_no_difference_to_the_pod(tmp_path: Path) -> None:
 
 
 def test_a_probe_asks_the_port_that_moved(tmp_path: Path) -> None:
-    from symphony_charts.local.machine.machine import plan_here
-
     with listener("127.0.0.1") as port:
         data = _data(experiment_of(port, fixed=True, ready={"tcp": {"port": port}}))
         experiment = from_data({**data, "local": {"ports": "moved"}})
         plan = plan_here(experiment, allocate(experiment), tmp_path, "r")
     assert [check.port for check in plan.processes[0].checks] == list(plan.moved["x"]) != [port]
+
+
+def test_at_one_address_more_may_dial_than_listen(tmp_path: Path) -> None:
+    processes = {
+        "web": {**python("pass"), "binds": {"x": 7000}, "lifecycle": "service", "replicas": 2},
+        "ask": {**python("pass"), "connects": "x", "replicas": 3},
+    }
+    experiment = from_data({"name": "exp", "processes": processes, "local": {"ports": "moved"}})
+    plan = plan_here(experiment, allocate(experiment), tmp_path, "run")
+    told = [(process.process, process.env["SYMPH_X_PORT"]) for process in plan.processes]
+    [dialled] = {port for process, port in told if process == "ask"}
+    assert dialled == told[0][1] != told[1][1]
+
+
+def _what_is_wrong(data: dict[str, Any], ports: str, folder: Path) -> list[tuple[str, str]]:
+    local = {**data.get("local", {}), "ports": ports}
+    try:
+        experiment = from_data({**data, "local": local})
+        plan_here(experiment, allocate(experiment), folder, "run")
+    except SymphError as error:
+        return [(problem.path, problem.what) for problem in getattr(error, "problems", [error])]
+    return []
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(experiments(), st.integers(0, 4))
+def test_what_can_be_planned_at_addresses_of_its_own_can_be_planned_at_one(
+    tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any], replicas: int
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    # What comes from a cluster or an image is nowhere here; that is refused elsewhere.
+    for pods in (data.get("processes", {}), *(group["processes"] for group in data.get("groups", {}).values())):
+        for process in pods.values():
+            for field in ("mounts", "env", "container_overlay", "cmds", "args"):
+                process.pop(field, None)
+            process["command"] = ["x"]
+    for pod in data.get("processes", {}).values():
+        pod["replicas"] = pod.get("replicas", 1) + replicas
+        replicas = 4 - replicas
+    data.pop("secrets", None)
+    assert _what_is_wrong(data, "moved", folder) == _what_is_wrong(data, "own", folder)
 
 
 def _data(experiment: Experiment) -> dict[str, Any]:

@@ -238,6 +238,18 @@ FAULTS: list[tuple[str, Any, str, str]] = [
     ("word of a shell", lambda: one(shell=["bash", {}]), "processes.a.shell[1]", "text is needed"),
     ("shell without lines", lambda: lone(a={"command": "x", "shell": "bash"}), "processes.a.shell", "there are none"),
     (
+        "shell without lines here",
+        lambda: lone(a={"cmds": "x", "local": {"command": "y", "shell": "bash"}}),
+        "processes.a.local.shell",
+        "there are none",
+    ),
+    (
+        "arguments of lines",
+        lambda: lone(a={"cmds": "x", "local": {"args": ["y"]}}),
+        "processes.a.local.args",
+        "those of a command",
+    ),
+    (
         "local shell",
         lambda: lone(a={"command": "x", "local": {"shell": "bash"}}),
         "processes.a.local.shell",

@@ -99,7 +99,11 @@ class Environments:
     def _older(self, process: Process | Step, replica: Replica) -> dict[str, str]:
         if isinstance(process, Step):
             return {}
-        ports = {name: address.port_of(replica.index) for name, address in self.addresses.items()}
+        listeners = {service.name: service.listener.pod for service in self._services}
+        ports = {
+            name: address.port_of(replica.index) if listeners[name] == replica.pod.name else address.port
+            for name, address in self.addresses.items()
+        }
         return older_variables(self._experiment, replica.pod.name, replica.index, self._hosts, ports, replica.name)
 
     def _caller(self, pod: str, *, tty: bool) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.data import maps
 from symphony_charts.local.plan.records import Check
 from symphony_charts.spec.model import Probe, Process
 from symphony_charts.spec.overlay_fields import merge_probe
@@ -42,7 +43,7 @@ def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int
         # As in the chart: the overlay is laid over a connection to the first port.
         probe = {"tcpSocket": {"port": listening[0][1]}}
     path = "ready" if isinstance(process.ready, Probe) else "container_overlay.readinessProbe"
-    yield _check("ready", merge_probe(probe, _map(over, path)), address, dict(listening), path)
+    yield _check("ready", merge_probe(probe, _map(over, path)), address, _named_ports(process, listening), path)
 
 
 def health_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
@@ -51,7 +52,15 @@ def health_of(process: Process, address: str, listening: Sequence[tuple[str, int
     for role, key in roles:
         if over.get(key):
             path = f"container_overlay.{key}"
-            yield _check(role, _map(over[key], path), address, dict(listening), path)  # type: ignore[arg-type]  # a literal of `roles`
+            ports = _named_ports(process, listening)
+            yield _check(role, _map(over[key], path), address, ports, path)  # type: ignore[arg-type]  # a literal of `roles`
+
+
+def _named_ports(process: Process, listening: Sequence[tuple[str, int]]) -> dict[str, int]:
+    """The ports that a probe may name: those of the overlay, and over them of services, as in the chart."""
+    ports = maps(process.container_overlay, "ports")
+    own = {str(port.get("name")): port.get("containerPort") for port in ports}
+    return {name: number for name, number in own.items() if isinstance(number, int)} | dict(listening)
 
 
 def _in_kubernetes_words(probe: Probe) -> dict[str, object]:
@@ -99,13 +108,21 @@ def _check(
         kind="http" if handlers[0] == "httpGet" else "tcp",
         role=role,
         host=host,
-        port=ports[port] if isinstance(port, str) and port in ports else _number(port, f"{path}.{handlers[0]}.port"),
+        port=_port(port, ports, f"{path}.{handlers[0]}.port"),
         path=str(handler.get("path") or "/"),
         is_tls=handler.get("scheme") == "HTTPS",
         headers=tuple(_headers(handler.get("httpHeaders"), f"{path}.{handlers[0]}.httpHeaders")),
         grace_s=grace_s,
         **times,  # type: ignore[arg-type]  # names and types of _TIMES
     )
+
+
+def _port(port: object, ports: Mapping[str, int], path: str) -> int:
+    if isinstance(port, str) and not port.isdecimal():
+        if port not in ports:
+            raise _fault(f'the process listens on no port "{port}"', path)
+        return ports[port]
+    return _number(port, path)
 
 
 def _headers(value: object, path: str) -> Iterator[tuple[str, str]]:

@@ -152,18 +152,22 @@ def _command_faults(process: Process | Step, path: str) -> Iterator[Problem]:
         if local.cmds is not None and (local.command is not None or local.args is not None):
             what = "`cmds` are run by a shell in place of a command"
             yield Problem(what=what, path=f"{path}.local.cmds", next="keep `cmds`, or command and args")
+        elif local.args is not None and local.command is None and process.cmds is not None:
+            what = "`args` are those of a command, and `cmds` are run here"
+            yield Problem(what=what, path=f"{path}.local.args", next="say `local.command`, too, or drop them")
     yield from _shell_faults(process, path)
 
 
 def _shell_faults(process: Process | Step, path: str) -> Iterator[Problem]:
-    has_lines = process.cmds is not None or bool(isinstance(process, Process) and process.preamble)
-    local = process.local if isinstance(process, Process) else None
+    local, preamble = (process.local, process.preamble) if isinstance(process, Process) else (None, [])
+    has_lines = process.cmds is not None or bool(preamble)
     if local is None:
         yield from shell_faults(process.shell, f"{path}.shell", has_lines=has_lines)
         return
-    here = has_lines or local.cmds is not None
-    yield from shell_faults(process.shell, f"{path}.shell", has_lines=here)
-    yield from shell_faults(local.shell, f"{path}.local.shell", has_lines=here)
+    yield from shell_faults(process.shell, f"{path}.shell", has_lines=has_lines or local.cmds is not None)
+    cmds = local.cmds if local.cmds is not None or local.command is not None else process.cmds
+    has_lines = cmds is not None or bool(preamble if local.preamble is None else local.preamble)
+    yield from shell_faults(local.shell, f"{path}.local.shell", has_lines=has_lines)
 
 
 def _count_faults(process: Process, path: str) -> Iterator[Problem]:
