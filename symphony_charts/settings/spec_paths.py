@@ -16,6 +16,7 @@ _OF_GROUP = {
     "activeDeadlineSeconds": "deadline",
     "minReplicas": "min_replicas",
 }
+_OF_CONTAINER = {"workingDir": "cwd", "imagePullPolicy": "image_pull_policy", "overlay": "container_overlay"}
 _OF_SERVICE = {
     "expose": "type",
     "className": "class_name",
@@ -44,5 +45,5 @@ def spec_path(path: str, experiment: Experiment) -> str:
         if rest[:1] == ["command"] and pod.processes[process].cmds is not None:
             rest = ["cmds"]
         base = f"{pod.path}.processes.{process}" if pod.is_group else pod.path
-        return ".".join([base, *rest])
+        return ".".join([base, *(_OF_CONTAINER.get(step, step) for step in rest[:1]), *rest[1:]])
     return ".".join([pod.path, *(_OF_GROUP.get(step, step) for step in rest)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, TypeAlias
 
 __all__ = [
     "ATTEMPT",
@@ -62,6 +62,9 @@ DI_JOB_NAMESPACE = "DI_JOB_NAMESPACE"
 DI_FIRST_RANK = "DI_FIRST_RANK"
 
 
+# What is told of a service.
+Part: TypeAlias = Literal["HOST", "PORT", "ADDR", "HOSTS", "BIND_HOST"]
+
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -70,7 +73,7 @@ def service_prefix(service: str) -> str:
     return f"SYMPH_{_upper(service)}"
 
 
-def service_variable(service: str, part: Literal["HOST", "PORT", "ADDR", "HOSTS", "BIND_HOST"]) -> str:
+def service_variable(service: str, part: Part) -> str:
     """The variable that tells one fact of a service: ``SYMPH_REPLAY_SERVER_HOST``."""
     return f"{service_prefix(service)}_{part}"
 

@@ -59,6 +59,21 @@ def test_generated_experiments_make_objects_that_kubernetes_takes(data: dict[str
     assert not list(check_schemas(objects))
 
 
+@pytest.mark.parametrize(("replicas", "is_found"), [(0, True), (1, False)])
+def test_a_connection_to_what_runs_nowhere_is_warned_of(replicas: int, is_found: bool) -> None:
+    actor = {"cmds": ["x"], "binds": "frames", "lifecycle": "service", "replicas": replicas}
+    board = {"cmds": ["x"], "connects": ["frames"]}
+    assert ("no-listener" in rules(experiment_of(processes={"actor": actor, "board": board}))) == is_found
+
+
+@pytest.mark.parametrize("level", ["container_overlay", "pod_overlay"])
+@pytest.mark.parametrize("binds", [{}, {"binds": "board"}])
+def test_an_overlay_that_takes_the_addresses_away_is_warned_of(level: str, binds: dict[str, str]) -> None:
+    sources = {"envFrom": [{"secretRef": {"name": "keys"}}]}
+    overlay = sources if level == "container_overlay" else {"spec": {"containers": [{"name": "p", **sources}]}}
+    assert ("addresses" in rules(process(**binds, **{level: overlay}))) == bool(binds)
+
+
 _PAIR: dict[str, dict[str, object]] = {"a": {"command": ["x"], "retries": 1}, "b": {"command": ["y"]}}
 _NATIVE: dict[str, object] = {"gang": "native", "gang_version": "v1alpha2"}
 

@@ -300,6 +300,12 @@ def test_what_has_no_replicas_is_no_task() -> None:
     assert [task["name"] for task in job_in(experiment, "v1.1")["spec"]["tasks"]] == ["a"]
 
 
+def test_a_service_that_runs_nowhere_has_no_address() -> None:
+    held = {"board": {**RUN, "replicas": 0, "binds": "board"}, "a": {**RUN, "connects": "board"}}
+    job = job_in(from_data({"name": "e", "processes": held}), "v1.1")
+    assert "BOARD" not in json.dumps(job)
+
+
 @pytest.mark.parametrize(("operator", "runs"), [("v0", "coordinator"), ("v1.0", "learner"), ("v1.1", "learner")])
 def test_what_has_no_replicas_counts_for_no_operator(operator: Operator, runs: str) -> None:
     held = {"spare": {**RUN, "replicas": 0}, runs: RUN, "rest": {**RUN, "replicas": 0}}

@@ -44,6 +44,30 @@ def test_a_value_sees_the_variables_before_it_as_in_a_pod() -> None:
     assert (env["A"], env["B"]) == ("a", "a-z")
 
 
+def test_what_an_image_or_a_node_sets_is_named_by_no_value_as_in_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/$$me")
+    monkeypatch.setenv("TOKEN", "a$$b$(HOME)")
+    processes = {"a": {"command": ["c", "$(HOME) $(TOKEN) $(HOSTNAME)"], "env": {"B": "$(HOME) $(TOKEN)"}}}
+    experiment = from_data({"name": "x", "processes": processes, "local": {"pass_env": ["TOKEN"]}})
+    process = plan_here(experiment, allocate(experiment), Path("/"), "r1").processes[0]
+    assert process.argv[1] == "$(HOME) a$$b$(HOME) $(HOSTNAME)"
+    told = {name: process.env[name] for name in ("B", "HOME", "TOKEN")}
+    assert told == {"B": "$(HOME) a$$b$(HOME)", "HOME": "/home/$$me", "TOKEN": "a$$b$(HOME)"}
+
+
+@pytest.mark.parametrize(("replicas", "here", "is_told"), [(0, None, False), (1, 0, True), (0, 1, True)])
+def test_what_runs_nowhere_has_no_address_and_is_not_waited_for(
+    replicas: int, here: int | None, *, is_told: bool
+) -> None:
+    local = {} if here is None else {"local": {"replicas": here}}
+    replay = {"command": ["r"], "lifecycle": "service", "binds": "replay", "replicas": replicas, **local}
+    learner = {"command": ["l"], "connects": "replay", "after": "replay"}
+    experiment = from_data({"name": "x", "processes": {"replay": replay, "learner": learner}})
+    plan = plan_here(experiment, allocate(experiment), Path("/"), "r1")
+    planned = plan.processes[-1]
+    assert ("SYMPH_REPLAY_HOST" in planned.env, bool(planned.waits)) == (is_told, len(plan.processes) == 2)
+
+
 ODD = {"my.var": "a 'b' ${A}\n\\$x \"", "my-var": "", "-x": "1", ".": "dot", "_symph_0": "mine", "A": "a"}
 SEES = python(
     f"import os; print({{n: v for n, v in os.environ.items() if n in {list(ODD)} or '_symph' in n}} == {ODD})"

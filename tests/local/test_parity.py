@@ -59,6 +59,30 @@ def test_every_nasty_value_arrives_whole_in_arguments_environment_and_files(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("local", [{"replicas": 0}, {"replicas": 1}, {"cwd": "src"}, {"cwd": "/tmp"}])
+@pytest.mark.parametrize("cwd", [None, "/work"])
+def test_how_many_run_here_and_where_is_no_difference(
+    tmp_path: Path, local: dict[str, object], cwd: str | None
+) -> None:
+    server = {"command": ["s"], "lifecycle": "service", "binds": "x", "replicas": 3, "min_replicas": 2, "cwd": cwd}
+    processes = {"server": {**server, "local": local}, "asks": {"command": ["a"], "connects": "x"}}
+    experiment = from_data({"name": "exp", "image": "i:1", "processes": processes})
+    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
+def test_what_has_no_replicas_has_no_address_here_either(tmp_path: Path) -> None:
+    server = {"command": ["s"], "lifecycle": "service", "binds": "x", "replicas": 0}
+    processes = {"server": server, "asks": {"command": ["a"], "connects": "x", "after": "server"}}
+    experiment = from_data({"name": "exp", "image": "i:1", "processes": processes})
+    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
+def test_tasks_of_no_type_are_told_of_each_other_as_by_their_operator(tmp_path: Path) -> None:
+    processes = {name: {"command": [name]} for name in ("one", "other", "learner")}
+    experiment = from_data({"name": "exp", "image": "i:1", "processes": processes, "workload": {"kind": "dijob"}})
+    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
 def test_what_local_changes_is_no_difference(tmp_path: Path) -> None:
     local = {"command": ["other"], "args": ["x"], "env": {"LR": "2"}, "replicas": 3, "cwd": "/tmp"}
     data = {

@@ -21,6 +21,7 @@ DATA = {
         ("groups.a.containers.a", "processes.a"),
         ("groups.a.containers.a.env.TOKEN", "processes.a.env.TOKEN"),
         ("groups.a.containers.a.command", "processes.a.cmds"),
+        ("groups.a.containers.a.workingDir", "processes.a.cwd"),
         ("groups.a.backoffLimit", "processes.a.retries"),
         ("groups.g.containers.b.command", "groups.g.processes.b.command"),
         ("groups.g.restartPolicy", "groups.g.restart"),

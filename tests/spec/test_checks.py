@@ -363,6 +363,13 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "processes.a.container_overlay.a",
         "no number",
     ),
+    ("relative folder on a cluster", lambda: one(True, image="u", cwd="sub"), "processes.a.cwd", "no absolute path"),
+    (
+        "relative folder of a step",
+        lambda: whole(True, image="u", prepare={"s": {"cmds": "x", "cwd": "sub"}}),
+        "prepare.s.cwd",
+        "no absolute path",
+    ),
     ("no image on a cluster", lambda: one(for_cluster=True), "processes.a.image", "no image"),
     (
         "no image for a step",
@@ -399,6 +406,7 @@ GOOD: list[tuple[str, Any]] = [
     ("a service's address of one's own", lambda: one(env={"SYMPH_X_HOST": "db.example.org"})),
     ("no replicas", lambda: one(replicas=0)),
     ("an always restarted service", lambda: one(lifecycle="service", restart="Always")),
+    ("relative folder here", lambda: one(cwd="sub")),
     ("images at home", lambda: whole(for_cluster=True, image="u")),
     ("a mode in octal", lambda: whole(configs={"a": {"text": "x", "mode": "0600"}})),
     ("2^53 itself", lambda: one(container_overlay={"a": 2**53})),

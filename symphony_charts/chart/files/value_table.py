@@ -87,7 +87,7 @@ _PROGRAM = (
     ("imagePullPolicy", "text", "Always, IfNotPresent or Never."),
     ("command", "texts", "The entry point, in place of the image's own."),
     ("args", "texts", "Its arguments; a lone string is one argument."),
-    ("workingDir", "text", "The folder it starts in."),
+    ("workingDir", "path", "The folder it starts in."),
     ("env", "env", "Environment variables: text, or a Kubernetes `valueFrom`."),
     ("resources.requests", "quantities", "What it asks for; memory asked for is its limit too unless one is given."),
     ("resources.limits", "quantities", "What it may use at most; GPUs stand here."),

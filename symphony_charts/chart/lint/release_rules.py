@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.chart.lint.security import Level
-from symphony_charts.chart.render.model import Model
+from symphony_charts.chart.render.model import Model, connects_of
 from symphony_charts.chart.render.values import Values, is_true, scalar, texts
-from symphony_charts.formats.data import sub
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.gang import GANGS_OF_PODS
 from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.leftovers import runs_on
@@ -43,6 +43,8 @@ def check_release(model: Model) -> Iterator[Finding]:
         for name, container in sorted(sub(dict(group.values), "containers").items()):
             path = f"groups.{group.name}.containers.{name}"
             yield from _container(container if isinstance(container, dict) else {}, group, path)
+        yield from _silent(model, group)
+        yield from _untold(model, group)
         if group.is_restarted_in_place and model.kind.restarts_in_place:
             yield _in_place(group)
         if is_true(group.values.get("keep")) and not (group.keep or group.in_unit):
@@ -52,6 +54,31 @@ def check_release(model: Model) -> Iterator[Finding]:
     rules = _OF_KIND.get(model.kind_name)
     if rules is not None:
         yield from rules(model)
+
+
+def _silent(model: Model, group: Group) -> Iterator[Finding]:
+    """Connections to services that the values have and nothing runs of."""
+    services = sub(model.values, "services")
+    for name in dict.fromkeys(connects_of(group)):
+        if name in services and name not in model.services:
+            what = f'it connects to "{name}", on which nothing listens, and is told no address'
+            step = f"give {sub(services, name).get('group')} replicas"
+            yield _warning("no-listener", f"groups.{group.name}", what, step)
+
+
+def _untold(model: Model, group: Group) -> Iterator[Finding]:
+    """Overlays whose `envFrom` takes the place of that of the addresses, as every list without keys does."""
+    for name, container in sorted(sub(dict(group.values), "containers").items()):
+        laid = [sub(container, "overlay")]
+        laid += [
+            item for item in maps(sub(dict(group.values), "overlay", "spec"), "containers") if item.get("name") == name
+        ]
+        if model.addresses and any(maps(item, "envFrom") for item in laid):
+            path = f"groups.{group.name}.containers.{name}"
+            what = "envFrom of an overlay takes the place of the addresses: no SYMPH_* of services is told"
+            yield _warning(
+                "addresses", f"{path}.overlay", what, f"use `env`, or {path}.envFrom in a values file, which adds"
+            )
 
 
 def _ends(model: Model) -> Iterator[Finding]:

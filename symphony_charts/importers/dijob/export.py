@@ -47,7 +47,8 @@ def dijob_objects(experiment: Experiment, operator: Operator | None = None) -> E
     for problem in (*dijob_faults(experiment), *_shape_faults(chosen, pods), *_name_faults(experiment, pods)):
         log.fault(problem.path, problem.what, problem.next)
     log.raise_faults()
-    services = allocate(experiment)
+    running = {pod.name for pod in pods}
+    services = tuple(service for service in allocate(experiment) if service.listener.pod in running)
     writer = PodWriter(experiment, services, TaskAddresses(chosen, experiment.name, pods), log)
     spec, beside = _SPECS[chosen](experiment, pods, writer)
     log.raise_faults()

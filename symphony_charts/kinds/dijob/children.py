@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from symphony_charts.environment.di_engine import node_facts
+from symphony_charts.environment.variables import Fact
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.spec import variable_names
 
@@ -84,10 +86,11 @@ def _with_ranks(
         for one in tasks
     }
     name = str(task.get("name"))
+    facts = node_facts(job, name, 0, hosts, {str(one.get("name")): str(one.get("type") or "") for one in tasks})
     added = [
         {"name": "DI_JOB_ID", "value": job},
-        {"name": variable_names.DI_NODES, "value": ",".join(host for each in hosts.values() for host in each)},
-        {"name": f"DI_{name.upper().replace('-', '_')}_NODES", "value": ",".join(hosts[name])},
+        {"name": variable_names.DI_NODES, "value": facts[Fact.DI_NODES]},
+        {"name": f"DI_{name.upper().replace('-', '_')}_NODES", "value": facts[Fact.DI_GROUP_NODES]},
         {"name": variable_names.DI_RANK, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{RANK}']"}}},
     ]
     spec = sub(template, "spec")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 from symphony_charts.environment.di_engine import SERVER, older_names
 from symphony_charts.local.machine.machine import plan_here
@@ -12,13 +14,14 @@ from symphony_charts.local.parity.pod_view import view_of_manifests
 from symphony_charts.local.parity.probe import probe
 from symphony_charts.local.parity.process_view import ProcessView, differences, view_of_plan
 from symphony_charts.local.plan.overlays import foreign_containers
-from symphony_charts.local.plan.overrides import with_local
+from symphony_charts.local.plan.overrides import replicas_here, with_local
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.services import Service, allocate
 from symphony_charts.spec.sources import SECRETS_DIR
+from symphony_charts.spec.variable_names import Part, service_variable
 
 __all__ = ["Difference", "Parity", "compare"]
 
@@ -62,7 +65,7 @@ def compare(
         # `up` says of these that it does not run them.
         without={name: foreign_containers(pod) for name, pod in pods_of(experiment).items()},
     )
-    passed = frozenset(experiment.local.pass_env) | older_names(experiment)
+    passed = frozenset(experiment.local.pass_env) | older_names(experiment) | _left_out(experiment, services)
     differences = list(_compare("plan, manifests", planned, in_pods, passed))
     sides: tuple[str, ...] = ("the plan", "the manifests")
     if probes:
@@ -71,6 +74,17 @@ def compare(
         differences += _compare("tmux, manifests", seen, in_pods, passed)
         sides = (*sides, "tmux")
     return Parity(processes=len(planned), sides=sides, differences=tuple(differences))
+
+
+def _left_out(experiment: Experiment, services: Sequence[Service]) -> frozenset[str]:
+    """The variables of services that `local:` leaves out here: they are told all the same, as on a cluster."""
+    here = {name for name, pod in pods_of(experiment).items() if replicas_here(pod)}
+    parts: tuple[Part, ...] = get_args(Part)
+    return frozenset(
+        service_variable(service.name, part)
+        for service, part in itertools.product(services, parts)
+        if service.listener.pod not in here
+    )
 
 
 def _without_secrets(files: Mapping[str, str]) -> dict[str, str]:

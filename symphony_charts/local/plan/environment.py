@@ -20,7 +20,7 @@ from symphony_charts.local.plan.mounts import config_dir
 from symphony_charts.local.plan.records import Machine
 from symphony_charts.local.plan.replicas import Replica
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import ProcessRef
+from symphony_charts.spec.pods import ProcessRef, pods_of
 from symphony_charts.spec.services import Service
 from symphony_charts.spec.sources import EnvSource
 
@@ -40,8 +40,12 @@ class Environments:
         hosts: dict[str, list[str]] = {}
         for replica in replicas:
             hosts.setdefault(replica.pod.name, []).append(replica.address)
+        # What runs nowhere has no address, as in the chart; what only this machine leaves out has one.
+        pods = {pod.name for pod in pods_of(experiment).values() if pod.settings.replicas} | hosts.keys()
         self.addresses = {
-            service.name: _address(service, hosts.get(service.listener.pod), machine) for service in services
+            service.name: _address(service, hosts.get(service.listener.pod), machine)
+            for service in services
+            if service.listener.pod in pods
         }
         # The operator's server is told by the operator's own variable alone.
         declared = {name: address for name, address in self.addresses.items() if name != SERVER}
@@ -60,17 +64,19 @@ class Environments:
         secrets: str,
         gpus: Sequence[str],
         attempt: str | None,
-    ) -> dict[str, str]:
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """The variables of the process `name` of a replica, in the order of a pod; `secrets` is its secrets' folder.
 
-        `attempt` is which try it always is, where it is always the same.
+        `attempt` is which try it always is, where it is always the same. The second map has those that ``$(NAME)`` may
+        name: not what an image or a node sets.
 
         Raises SpecError for a value that only a cluster knows.
         """
         local = process.local.env if isinstance(process, Process) and process.local is not None else {}
         ref = ProcessRef(replica.pod.name, name)
         listens = [service.name for service in self._services if service.listener == ref]
-        connects = process.connects if isinstance(process, Process) else ()
+        dialled = process.connects if isinstance(process, Process) else ()
+        connects = [service for service in dialled if service in self.addresses]
         is_node = isinstance(process, Process) and replica.pod.name in self._nodes
         declared = {**process.env, **self._gpus(process, gpus), **self._experiment.local.env, **local}
         listed = interpret(
@@ -83,7 +89,7 @@ class Environments:
             self.addresses,
             replica.index,
         )
-        values: dict[str, str] = {**self._caller(replica.name, tty=tty), **self._shared}
+        values = dict(self._shared)
         fields = _pod_fields(self._experiment, replica, self._machine)
         for variable, value in listed.items():
             text = _resolve(variable, value, fields) if isinstance(value, EnvSource) else value
@@ -91,10 +97,10 @@ class Environments:
                 values.pop(variable, None)
             else:
                 values[variable] = text
-        environment: dict[str, str] = {}
+        named = {name: text for name, text in self._passed().items() if name not in values}
         for variable in pod_order(values):
-            environment[variable] = expand(values[variable], environment)
-        return environment
+            named[variable] = expand(values[variable], named)
+        return {**self._given(replica.name, tty=tty), **named}, named
 
     def _older(self, process: Process | Step, replica: Replica) -> dict[str, str]:
         if isinstance(process, Step):
@@ -106,12 +112,16 @@ class Environments:
         }
         return older_variables(self._experiment, replica.pod.name, replica.index, self._hosts, ports, replica.name)
 
-    def _caller(self, pod: str, *, tty: bool) -> dict[str, str]:
-        """What a pod would have from its image and kubelet, and the variables of `local.pass_env`."""
+    def _given(self, pod: str, *, tty: bool) -> dict[str, str]:
+        """What a pod would have from its image and its node."""
         caller = self._machine.caller_env
-        names = [*FROM_CALLER, *(["TERM"] if tty else []), *self._experiment.local.pass_env]
-        passed = {name: caller[name] for name in names if name in caller}
-        return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, "HOSTNAME": pod}
+        given = {name: caller[name] for name in [*FROM_CALLER, *(["TERM"] if tty else [])] if name in caller}
+        return {"PATH": "/usr/local/bin:/usr/bin:/bin", **given, "HOSTNAME": pod}
+
+    def _passed(self) -> dict[str, str]:
+        """The variables of `local.pass_env`, as they are."""
+        caller = self._machine.caller_env
+        return {name: caller[name] for name in self._experiment.local.pass_env if name in caller}
 
     def _facts(self, replica: Replica, secrets: str, *, is_node: bool) -> dict[Fact, str]:
         facts = {

@@ -42,7 +42,8 @@ class Order:
         for name in self._processes[ref].after:
             other = find_process(self._experiment, name)
             is_service = self._processes[other].lifecycle == "service"
-            for slot in self._slots[other]:
+            # With no replica of it there is nothing to wait for.
+            for slot in self._slots.get(other, []):
                 yield Wait(slot=slot, until="ready" if is_service else "done")
         services = self._processes[ref].connects
         for other in self._dialled_first[ref]:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from symphony_charts.spec.model import Experiment, Process
-from symphony_charts.spec.pods import Pod, processes_of
+from symphony_charts.spec.model import Experiment, LocalProcess, PodSettings, Process
+from symphony_charts.spec.pods import Pod, pods_of, processes_of
 
 __all__ = ["local_process", "overridden", "replicas_here", "with_local"]
 
@@ -44,19 +44,25 @@ def with_local(experiment: Experiment) -> Experiment:
 
     Preambles stay out: what they set is known only while they run.
     """
+    here = {name: _counted(pod.settings, replicas_here(pod)) for name, pod in pods_of(experiment).items()}
     groups = {
         name: msgspec.structs.replace(
             group,
             processes={inner: _settled(experiment, process) for inner, process in group.processes.items()},
-            replicas=_replicas(list(group.processes.values())) or group.replicas,
+            **here[name],
         )
         for name, group in experiment.groups.items()
     }
     processes = {
-        name: msgspec.structs.replace(_settled(experiment, process), replicas=_replicas([process]) or process.replicas)
+        name: msgspec.structs.replace(_settled(experiment, process), **here[name])
         for name, process in experiment.processes.items()
     }
     return msgspec.structs.replace(experiment, groups=groups, processes=processes)
+
+
+def _counted(settings: PodSettings, replicas: int) -> dict[str, int | None]:
+    least = settings.min_replicas
+    return {"replicas": replicas, "min_replicas": None if least is None else min(least, replicas)}
 
 
 def overridden(experiment: Experiment) -> list[str]:
@@ -80,12 +86,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
 
 
 def _settled(experiment: Experiment, process: Process) -> Process:
-    own = process.local.env if process.local is not None else {}
-    return msgspec.structs.replace(
-        local_process(process), env={**process.env, **experiment.local.env, **own}, local=None
-    )
-
-
-def _replicas(processes: list[Process]) -> int | None:
-    chosen = [process.local.replicas for process in processes if process.local is not None]
-    return next((count for count in chosen if count is not None), None)
+    local = process.local or LocalProcess()
+    # A folder of this machine is in no image.
+    cwd = process.cwd if local.cwd is None else None
+    env = {**process.env, **experiment.local.env, **local.env}
+    return msgspec.structs.replace(local_process(process), env=env, cwd=cwd, local=None)

@@ -175,12 +175,12 @@ class _Context:
         ends = isinstance(process, Process) and not is_service
         is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0) or on_exit == "restart"
         attempt = "1" if ends and not is_tried_again else None
-        env = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
+        env, named = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
         entry = entry_point(process)
         if not entry.command:
             what = f'process "{name}" starts what its image says, and images are not used on this machine'
             raise SpecError([Problem(what=what, next="give it `local: {command: [...]}` or `local: {cmds: [...]}`")])
-        argv = tuple(expand(word, env) for word in [*entry.command, *(entry.args or [])])
+        argv = tuple(expand(word, named) for word in [*entry.command, *(entry.args or [])])
         cwd = process.cwd or experiment.local.cwd or machine.spec_dir
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
         limits = limits_of(process, machine.limiter) if experiment.local.limits else ()

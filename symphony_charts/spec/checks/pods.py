@@ -67,6 +67,11 @@ def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterato
         for name, step in experiment.prepare.items():
             if not step.image:
                 yield Problem(what=f'step "{name}" has no image', path=f"prepare.{name}.image", next="set it")
+    programs: list[tuple[str, Process | Step]] = [(entry.path, entry.process) for entry in entries]
+    for path, program in [*programs, *((f"prepare.{name}", step) for name, step in experiment.prepare.items())]:
+        if program.cwd and not program.cwd.startswith("/"):
+            what = f'"{program.cwd}" is no absolute path, and no container starts in any other'
+            yield Problem(what=what, path=f"{path}.cwd", next="write it from / on; `local.cwd` is that of this machine")
     pods: list[tuple[str, PodSettings, Sequence[Process]]] = [
         (f"groups.{name}", group, list(group.processes.values())) for name, group in experiment.groups.items()
     ]

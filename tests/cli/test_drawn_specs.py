@@ -1,0 +1,103 @@
+"""Every verb that reads a spec and changes nothing takes any spec of the schema, or says what is wrong with it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.cli.main import main
+from tests.spec.drawn_experiments import draw
+
+_CASES = int(os.environ.get("SYMPH_SOAK", "12"))
+_SEED = int(os.environ.get("SYMPH_SEED", "4990"))
+# The status of an error that nobody has foreseen.
+_BUG = 70
+_VERBS = (
+    ("up", "{spec}", "--dry-run"),
+    ("plan", "{spec}"),
+    ("plan", "{spec}", "--pools", "pools.yaml", "-o", "json"),
+    ("validate", "{spec}"),
+    ("validate", "{spec}", "-o", "json", "--set", "workload.kind=volcano"),
+    ("package", "{spec}", "--dry-run"),
+    ("render", "{spec}"),
+    ("render", "{spec}", "--set", "workload.kind=jobset"),
+    ("export", "manifests", "{spec}"),
+    ("export", "appwrapper", "{spec}"),
+    ("export", "dijob", "{spec}"),
+    ("sweep", "{spec}", "-g", "image=a,b", "--dry-run"),
+    ("local", "render", "{spec}"),
+    *(("local", "render", "{spec}", "--as", form) for form in ("tmuxp", "procfile", "process-compose", "shell")),
+)
+# What a cluster or an image alone has, and GPUs; most of it is left out, so that there is a plan for this machine.
+_FOREIGN = ("mounts", "env", "cmds", "args", "container_overlay", "preamble", "shell", "gpus", "cwd")
+
+
+def _processes(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from (data.get("processes") or {}).values()
+    for group in (data.get("groups") or {}).values():
+        yield from (group.get("processes") or {}).values()
+
+
+def _made_local(data: dict[str, Any], random_: random.Random) -> dict[str, Any]:
+    """The spec in a shape that one machine mostly can run, at one address or many."""
+    data = json.loads(json.dumps(data))
+    data["local"] = {**(data.get("local") or {}), "ports": random_.choice(["own", "moved"])}
+    for process in _processes(data):
+        for field in _FOREIGN:
+            if random_.random() < 0.8:
+                process.pop(field, None)
+        for field in ("args", "cmds", "shell", "preamble", "gpus"):
+            (process.get("local") or {}).pop(field, None)
+        if "cmds" not in process:
+            process["command"] = ["x"]
+    return data
+
+
+def _has_own_sources(data: dict[str, Any]) -> bool:
+    """Whether an overlay replaces what tells a container its addresses, as `symph validate` says it does."""
+    return "envFrom" in json.dumps(data)
+
+
+@pytest.fixture(autouse=True)
+def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, folder in (("HOME", "home"), ("SYMPH_STATE_DIR", "state"), ("SYMPH_RUNTIME_DIR", "run")):
+        (tmp_path / folder).mkdir(mode=0o700)
+        monkeypatch.setenv(variable, str(tmp_path / folder))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+
+def _status(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    try:
+        status = main(list(words))
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    said = capsys.readouterr()
+    return status, said.out + said.err
+
+
+def test_no_spec_of_the_schema_ends_in_an_error_of_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = tmp_path / "work"
+    planned, wrong = 0, []
+    for number, drawn in enumerate(itertools.islice(draw(_SEED, work), _CASES)):
+        drawn.write(work)
+        data = _made_local(drawn.data, random.Random(_SEED + number))
+        (work / "here.json").write_text(json.dumps(data))
+        for spec, verb in itertools.product(("experiment.json", "here.json"), _VERBS):
+            status, said = _status(capsys, *(word.format(spec=spec) for word in verb))
+            if status == _BUG:
+                wrong.append((drawn.data if spec == "experiment.json" else data, verb, said))
+        # And where it can be planned, every process sees what it would see in its pod.
+        status, said = _status(capsys, "local", "diff", "here.json")
+        planned += status == 0
+        if status == _BUG or (status == 1 and not _has_own_sources(data)):
+            wrong.append((data, ("local", "diff"), said))
+    assert wrong == []
+    assert planned >= _CASES // 6
