@@ -77,6 +77,14 @@ def test_what_has_no_replicas_has_no_address_here_either(tmp_path: Path) -> None
     assert compare(experiment, {}, tmp_path, probes=False).differences == ()
 
 
+def test_what_only_a_cluster_tells_is_no_difference(tmp_path: Path) -> None:
+    fields = ("spec.nodeName", "status.hostIP", "metadata.namespace")
+    env: dict[str, object] = {f"F{number}": {"field": field} for number, field in enumerate(fields)}
+    env["KEY"] = {"secret": "s", "key": "k", "optional": True}
+    experiment = from_data({"name": "exp", "image": "i:1", "processes": {"a": {"command": ["a"], "env": env}}})
+    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
 def test_tasks_of_no_type_are_told_of_each_other_as_by_their_operator(tmp_path: Path) -> None:
     processes = {name: {"command": [name]} for name in ("one", "other", "learner")}
     experiment = from_data({"name": "exp", "image": "i:1", "processes": processes, "workload": {"kind": "dijob"}})

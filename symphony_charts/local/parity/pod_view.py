@@ -77,7 +77,7 @@ def _workload_views(
             **{f"metadata.labels['{key}']": str(value) for key, value in labels.items()},
         }
         for container in containers:
-            env = _environment(container, maps, fields)
+            env, unknown = _environment(container, maps, fields)
             words = [*_words(container, "command"), *_words(container, "args")]
             if words[3:4] == ["symph-attempt"]:
                 # The shell counts from 1 what stands behind, which is told nothing else.
@@ -95,21 +95,28 @@ def _workload_views(
                 cwd=_text(container, "workingDir") or None,
                 files=dict(_files(container, pod, maps)),
                 hosts=hosts,
+                unknown=unknown,
             )
 
 
-def _environment(container: Object, maps: Mapping[str, Object], fields: Mapping[str, str]) -> dict[str, str]:
+def _environment(
+    container: Object, maps: Mapping[str, Object], fields: Mapping[str, str]
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The variables of a container, and those of which the manifests do not say the value."""
     env: dict[str, str] = {}
     for source in _list(container, "envFrom"):
         name = _text(sub(source, "configMapRef"), "name")
         if name in maps:
             env.update({key: str(value) for key, value in sub(maps[name], "data").items()})
     own: dict[str, str] = {}
+    unknown: set[str] = set()
     for entry in _list(container, "env"):
         name, source = _text(entry, "name"), sub(entry, "valueFrom")
         field = _text(sub(source, "fieldRef"), "fieldPath")
+        if source and field not in fields:
+            unknown.add(name)
         own[name] = fields.get(field, f"<{field}>") if source else expand(_text(entry, "value"), {**env, **own})
-    return {**env, **own}
+    return {**env, **own}, frozenset(unknown)
 
 
 def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterator[tuple[str, str]]:

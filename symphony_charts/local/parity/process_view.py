@@ -33,7 +33,7 @@ class ProcessView:
     """One process: `name` as ``pod/process``, argument list, environment, folder (None: the image's), files.
 
     `files` maps absolute paths to a digest with mode. `hosts` are all names and addresses of the experiment as this
-    side writes them; comparing takes them for the same.
+    side writes them; comparing takes them for the same. `unknown` are the variables that only a cluster could tell.
     """
 
     name: str
@@ -42,6 +42,7 @@ class ProcessView:
     cwd: str | None
     files: Mapping[str, str]
     hosts: frozenset[str]
+    unknown: frozenset[str] = frozenset()
 
 
 def file_mark(content: bytes, mode: int) -> str:
@@ -62,10 +63,11 @@ def view_of_plan(plan: LocalPlan) -> dict[str, ProcessView]:
 def differences(local: ProcessView, pod: ProcessView, allowed: Iterable[str] = ()) -> list[str]:
     """How the two views differ beyond the closed list and the variables in `allowed`; empty when they agree.
 
-    The closed list: `ALLOWED`, host parts of addresses, and the working folder where the pod leaves it to the image;
+    The closed list: `ALLOWED`, what only a cluster could tell (a Secret's value, the name of the node), host parts of
+    addresses, and the working folder where the pod leaves it to the image;
     ports that had to move, and files that cannot be shown in place, are taken back by `view_of_plan`.
     """
-    skipped = ALLOWED | set(allowed)
+    skipped = ALLOWED | pod.unknown | set(allowed)
     lines = []
     ours, theirs = _hostless(local), _hostless(pod)
     if ours(" \0".join(local.argv)) != theirs(" \0".join(pod.argv)):
