@@ -66,6 +66,11 @@ def test_a_connection_to_what_runs_nowhere_is_warned_of(replicas: int, is_found:
     assert ("no-listener" in rules(experiment_of(processes={"actor": actor, "board": board}))) == is_found
 
 
+@pytest.mark.parametrize(("replicas", "is_found"), [(0, True), (1, False)])
+def test_a_release_that_runs_nothing_is_warned_of(replicas: int, is_found: bool) -> None:
+    assert ("no-replicas" in rules(process(replicas=replicas))) == is_found
+
+
 @pytest.mark.parametrize("level", ["container_overlay", "pod_overlay"])
 @pytest.mark.parametrize("binds", [{}, {"binds": "board"}])
 def test_an_overlay_that_takes_the_addresses_away_is_warned_of(level: str, binds: dict[str, str]) -> None:

@@ -68,6 +68,12 @@ def test_what_runs_nowhere_has_no_address_and_is_not_waited_for(
     assert ("SYMPH_REPLAY_HOST" in planned.env, bool(planned.waits)) == (is_told, len(plan.processes) == 2)
 
 
+@pytest.mark.parametrize("zero", [{"replicas": 0}, {"local": {"replicas": 0}}])
+def test_an_experiment_of_which_nothing_runs_here_is_refused(zero: dict[str, object]) -> None:
+    with pytest.raises(SpecError, match="nothing would run here"):
+        environment_of(**zero)
+
+
 ODD = {"my.var": "a 'b' ${A}\n\\$x \"", "my-var": "", "-x": "1", ".": "dot", "_symph_0": "mine", "A": "a"}
 SEES = python(
     f"import os; print({{n: v for n, v in os.environ.items() if n in {list(ODD)} or '_symph' in n}} == {ODD})"

@@ -39,6 +39,10 @@ def check_release(model: Model) -> Iterator[Finding]:
     """Warnings with paths in the values."""
     yield from _ends(model)
     yield from _queue(model)
+    if not model.groups:
+        yield _warning(
+            "no-replicas", "groups", "nothing would run: no group has a replica", "give one of them replicas"
+        )
     for group in model.groups.values():
         for name, container in sorted(sub(dict(group.values), "containers").items()):
             path = f"groups.{group.name}.containers.{name}"

@@ -133,6 +133,9 @@ class _Context:
             for name, process in replica.pod.processes.items():
                 path = f"{replica.pod.path}.processes.{name}" if replica.pod.is_group else replica.pod.path
                 self._add(planned, problems, replica, path, name, process, before)
+        if not self.replicas:
+            what = "nothing would run here: no process has a replica"
+            problems.append(Problem(what=what, path="processes", next="give one of them replicas"))
         if problems:
             raise SpecError(problems)
         return planned
