@@ -126,13 +126,16 @@ def test_parity_fails_with_the_field_when_one_side_is_broken(
     assert (found["process"], found["sides"]) == ("a/a", "plan, manifests")
 
 
-def test_parity_says_a_difference_of_all_replicas_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parity_says_a_difference_of_all_replicas_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "experiment.yaml"
-    node = "{NODE: {field: spec.nodeName}}"
-    path.write_text(f"name: e\nimage: busybox\nprocesses:\n  a: {{command: [a], replicas: 8, env: {node}}}\n")
+    monkeypatch.setenv("MINE", "seen here alone")
+    local = "local: {pass_env: [MINE]}"
+    path.write_text(f"name: e\nimage: busybox\n{local}\nprocesses:\n  a: {{command: [a, $(MINE)], replicas: 8}}\n")
     assert symph("local", "diff", str(path)) == 1
     [line] = capsys.readouterr().out.splitlines()
-    assert line.startswith("a-0/a, a-1/a and 6 more: env NODE: ")
+    assert line.startswith("a-0/a, a-1/a and 6 more: argv: ")
     assert symph("local", "diff", str(path), "-o", "json") == 1
     assert len(json.loads(capsys.readouterr().out)["differences"]) == 8
 
