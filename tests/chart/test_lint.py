@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from symphony_charts.chart.lint import VERSIONS, Finding, lint, lint_objects
 from symphony_charts.chart.lint.chart_rules import check_chart
@@ -17,11 +18,14 @@ from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.sarif import to_sarif
 from symphony_charts.chart.lint.security import check_security, violations
 from symphony_charts.errors import SpecError
+from symphony_charts.gitops.lint.manifests import check_manifest
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects, set_values
 from tests.chart.rich import rich
 from tests.chart.strategies import experiments
+
+_EVERY_OBJECT = tuple(native_objects(rich()).values())
 
 
 def rules(experiment: Experiment, *sets: str) -> set[str]:
@@ -77,6 +81,46 @@ def test_an_overlay_that_takes_the_addresses_away_is_warned_of(level: str, binds
     sources = {"envFrom": [{"secretRef": {"name": "keys"}}]}
     overlay = sources if level == "container_overlay" else {"spec": {"containers": [{"name": "p", **sources}]}}
     assert ("addresses" in rules(process(**binds, **{level: overlay}))) == bool(binds)
+
+
+# What manifests of others may hold at any place.
+_ODD: list[object] = [
+    None,
+    True,
+    0,
+    -1,
+    2**63,
+    1.5,
+    "",
+    "x",
+    "1Gi",
+    [],
+    {},
+    [None],
+    {"a": None},
+    [[]],
+    [{}],
+    ["a", "a"],
+]
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Every map and list in `value`, with each of its keys."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    return [place for key in keys for place in [(value, key), *_places(value[key])]]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_whatever_manifests_hold_is_judged(data: st.DataObject) -> None:
+    objects: Any = copy.deepcopy(list(_EVERY_OBJECT))
+    for _ in range(data.draw(st.integers(1, 3))):
+        item = data.draw(st.sampled_from(objects))
+        holder, key = data.draw(st.sampled_from(_places(item)))
+        if holder is not item or key not in ("apiVersion", "kind"):
+            holder[key] = data.draw(st.sampled_from(_ODD))
+    assert isinstance([*lint_objects(objects), *check_security(objects, "restricted")], list)
+    assert isinstance([finding for item in objects for finding in check_manifest(item)], list)
 
 
 _PAIR: dict[str, dict[str, object]] = {"a": {"command": ["x"], "retries": 1}, "b": {"command": ["y"]}}

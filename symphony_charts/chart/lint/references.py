@@ -107,12 +107,13 @@ def _service(
     if not fitting:
         yield _error("selector", f"{title(item)}.spec.selector", "no pod of the chart has these labels")
         return
-    open_ports = {
+    # Objects of others may hold anything here, also what no set takes.
+    open_ports = [
         port.get("containerPort")
         for spec in fitting
         for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]
         for port in maps(member, "ports")
-    }
+    ]
     for port in maps(sub(item, "spec"), "ports"):
         if port.get("targetPort") not in open_ports:
             what = f"port {port.get('targetPort')} is not one on which its pods listen"
@@ -121,17 +122,17 @@ def _service(
 
 def _stateful_set(item: dict[str, object], names: set[tuple[str, str]]) -> Iterator[Finding]:
     service = sub(item, "spec").get("serviceName")
-    if ("Service", service) not in names:
+    if ("Service", str(service)) not in names:
         yield _error("reference", f"{title(item)}.spec.serviceName", f"no Service {service} in the chart")
 
 
 def _backend(item: dict[str, object], objects: Objects) -> Iterator[Finding]:
-    ports = {
+    ports = [
         (sub(service, "metadata").get("name"), port.get("port"))
         for service in objects
         if service.get("kind") == "Service"
         for port in maps(sub(service, "spec"), "ports")
-    }
+    ]
     for rule in maps(sub(item, "spec"), "rules"):
         backends = [(entry.get("name"), entry.get("port")) for entry in maps(rule, "backendRefs")]
         for entry in maps(sub(rule, "http"), "paths"):

@@ -95,7 +95,7 @@ def violations(pod: dict[str, object]) -> Iterator[tuple[Literal["baseline", "re
         if spec.get(key):
             yield "baseline", f"spec.{key}", f"{key} is on"
     for sysctl in maps(sub(spec, "securityContext"), "sysctls"):
-        if sysctl.get("name") not in _SAFE_SYSCTLS:
+        if str(sysctl.get("name")) not in _SAFE_SYSCTLS:
             yield "baseline", "spec.securityContext.sysctls", f"sysctl {sysctl.get('name')} is set"
     yield from _volumes(spec)
     for kind in ("initContainers", "containers", "ephemeralContainers"):
@@ -123,7 +123,7 @@ def _baseline(
         yield "baseline", f"{where}.securityContext.privileged", "the container is privileged"
     added = sub(context, "capabilities").get("add")
     for capability in added if isinstance(added, list) else []:
-        if capability not in _BASELINE_CAPABILITIES:
+        if str(capability) not in _BASELINE_CAPABILITIES:
             yield "baseline", f"{where}.securityContext.capabilities", f"capability {capability} is added"
     if context.get("procMount", "Default") != "Default":
         yield "baseline", f"{where}.securityContext.procMount", "procMount is not Default"
@@ -152,7 +152,7 @@ def _restricted(
     dropped, added = capabilities.get("drop"), capabilities.get("add")
     if not isinstance(dropped, list) or "ALL" not in dropped:
         yield "restricted", f"{where}.securityContext.capabilities", "capabilities are not dropped"
-    if isinstance(added, list) and set(added) - {"NET_BIND_SERVICE"}:
+    if isinstance(added, list) and set(map(str, added)) - {"NET_BIND_SERVICE"}:
         yield (
             "restricted",
             f"{where}.securityContext.capabilities",
