@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -199,3 +200,23 @@ def test_whatever_the_schema_refuses_is_told() -> None:
 def test_what_stands_in_a_map_of_texts_is_told_by_its_own_path() -> None:
     [problem] = schema_faults({**_LEAST, "annotations": {"n": {"a": {"b": 1}}}})
     assert (problem.path, problem.next) == ("annotations.n", "annotations is a map of texts")
+
+
+@pytest.mark.parametrize(
+    "schema", [b"{", b"\xff", b"[1]", b'{"properties": 0}', b'{"pattern": "("}', b'{"$ref": "#/nowhere"}']
+)
+def test_a_schema_that_somebody_damaged_is_refused(schema: bytes) -> None:
+    with pytest.raises(SpecError, match="values.schema.json is no JSON Schema") as refused:
+        schema_faults({}, schema)
+    assert len(refused.value.problems[0].what.splitlines()) == 1
+
+
+def test_no_schema_makes_us_ask_an_address_or_open_a_file(tmp_path: Path) -> None:
+    (tmp_path / "any.json").write_text("{}")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        for uri in (f"http://127.0.0.1:{server.getsockname()[1]}/any.json", (tmp_path / "any.json").as_uri()):
+            with pytest.raises(SpecError, match="is not asked for"):
+                schema_faults({}, json.dumps({"$ref": uri}).encode())
+        with pytest.raises(TimeoutError):
+            server.accept()

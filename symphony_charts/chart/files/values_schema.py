@@ -236,7 +236,10 @@ def check_schema(values: Mapping[str, object], schema: bytes | None = None) -> N
 
 
 def schema_faults(values: Mapping[str, object], schema: bytes | None = None) -> list[Problem]:
-    """Every value that ``values.schema.json`` refuses, by its path, with the nearest name that there is."""
+    """Every value that ``values.schema.json`` refuses, by its path, with the nearest name that there is.
+
+    Raises SpecError where `schema` is none.
+    """
     text = schema_text() if schema is None else schema
     validator = _validator(text)
     # The numbers of a file remember how they were written, and the validator knows plain ones alone.
@@ -255,7 +258,19 @@ def schema_faults(values: Mapping[str, object], schema: bytes | None = None) -> 
 
 @cache
 def _validator(schema: bytes) -> jsonschema_rs.Draft7Validator:
-    return jsonschema_rs.Draft7Validator(json.loads(schema))
+    """What judges values. Raises SpecError where somebody has changed a chart's schema into none."""
+    try:
+        return jsonschema_rs.Draft7Validator(json.loads(schema), retriever=_fetch_nothing)
+    except ValueError as error:
+        what = f"the chart's values.schema.json is no JSON Schema: {str(error).partition(chr(10))[0]}"
+        raise SpecError.one(
+            what, "values.schema.json", "publish the chart again; helm takes none such either"
+        ) from error
+
+
+def _fetch_nothing(uri: str) -> object:
+    """A schema of a repository may name any address and any file: whoever reads it asks for none of them."""
+    raise ValueError(f"{uri} is not asked for")
 
 
 def _problems(
