@@ -206,7 +206,7 @@ def test_what_stands_in_a_map_of_texts_is_told_by_its_own_path() -> None:
     "schema", [b"{", b"\xff", b"[1]", b'{"properties": 0}', b'{"pattern": "("}', b'{"$ref": "#/nowhere"}']
 )
 def test_a_schema_that_somebody_damaged_is_refused(schema: bytes) -> None:
-    with pytest.raises(SpecError, match="values.schema.json is no JSON Schema") as refused:
+    with pytest.raises(SpecError, match=r"values\.schema\.json is no JSON Schema") as refused:
         schema_faults({}, schema)
     assert len(refused.value.problems[0].what.splitlines()) == 1
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from typing import NoReturn
 
 import jsonschema_rs
 
@@ -268,7 +269,7 @@ def _validator(schema: bytes) -> jsonschema_rs.Draft7Validator:
         ) from error
 
 
-def _fetch_nothing(uri: str) -> object:
+def _fetch_nothing(uri: str) -> NoReturn:
     """A schema of a repository may name any address and any file: whoever reads it asks for none of them."""
     raise ValueError(f"{uri} is not asked for")
 
