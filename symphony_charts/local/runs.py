@@ -22,6 +22,7 @@ from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.run_files import damaged, read_json, write_json
 from symphony_charts.local.run_identity import LIFE, Whereabouts, main_process, supervisor_of, whereabouts
+from symphony_charts.local.run_shapes import PLAN, STATE, misfit
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
 from symphony_charts.system.file_locks import is_life_held
@@ -50,9 +51,6 @@ __all__ = [
 LIVE = ("starting", "running", "stopping")
 # Why a run has ended whose start was cut before anything ran.
 START_CUT = "its start was cut"
-# What everybody may rely on in a state; what lacks it is of somebody else.
-_STATE_KEYS = frozenset({"phase", "processes", "started"})
-_PROCESS_KEYS = frozenset({"group", "name", "phase", "pod", "ready", "restarts", "slot", "status"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +87,16 @@ class Run:
     def plan(self) -> dict[str, Any]:
         """The plan as the supervisor needs it; no environment and no secrets."""
         plan = read_json(self.folder / "plan.json")
-        if not isinstance(plan.get("processes"), list):
-            raise damaged(self.folder / "plan.json", "it lacks processes")
+        if why := misfit(plan, PLAN):
+            raise damaged(self.folder / "plan.json", why)
         return plan
 
     def state(self) -> dict[str, Any]:
         """What the supervisor wrote last. Raises NotFound where nothing is, ToolFailed where that is damaged."""
         state = read_json(self.folder / "state.json")
-        why = _fault_of(state, self.experiment)
+        why = misfit(state, STATE)
+        if not why and state.get("experiment", self.experiment) != self.experiment:
+            why = f'it is of the experiment "{state["experiment"]}"'
         if why:
             raise damaged(self.folder / "state.json", why)
         return state
@@ -148,20 +148,6 @@ class Run:
 def wrapper_of(item: Mapping[str, Any]) -> ProcessRecord | None:
     """The wrapper that runs, or ran last, in the pane of the process `item` of a state."""
     return ProcessRecord.from_data(item.get("wrapper"))
-
-
-def _fault_of(state: Mapping[str, Any], experiment: str) -> str:
-    """What is wrong with a state of `experiment`; empty: nothing."""
-    if not state.keys() >= _STATE_KEYS:
-        return f"it lacks {', '.join(sorted(_STATE_KEYS - state.keys()))}"
-    if state.get("experiment", experiment) != experiment:
-        return f'it is of the experiment "{state["experiment"]}"'
-    items = state["processes"]
-    if not isinstance(items, list) or not all(
-        isinstance(item, dict) and item.keys() >= _PROCESS_KEYS for item in items
-    ):
-        return "its processes are none"
-    return ""
 
 
 def runs_of(experiment: str) -> list[Run]:

@@ -206,7 +206,7 @@ def _services(plan: Mapping[str, Any]) -> tuple[ServiceStatus, ...]:
 
 def _ports(plan: Mapping[str, Any]) -> dict[str, int]:
     """The port of each service as it is here; of one with several replicas that of the first."""
-    return {name: plan.get("moved", {}).get(name, [port])[0] for name, port in plan["ports"].items()}
+    return {name: plan["moved"].get(name, [port])[0] for name, port in plan["ports"].items()}
 
 
 def _host(plan: Mapping[str, Any], port: int) -> str:

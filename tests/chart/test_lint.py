@@ -24,6 +24,7 @@ from symphony_charts.spec.model import Experiment
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects, set_values
 from tests.chart.rich import rich
 from tests.chart.strategies import experiments
+from tests.damage import ODD, places
 
 _EVERY_OBJECT = tuple(native_objects(rich()).values())
 
@@ -83,42 +84,15 @@ def test_an_overlay_that_takes_the_addresses_away_is_warned_of(level: str, binds
     assert ("addresses" in rules(process(**binds, **{level: overlay}))) == bool(binds)
 
 
-# What manifests of others may hold at any place.
-_ODD: list[object] = [
-    None,
-    True,
-    0,
-    -1,
-    2**63,
-    1.5,
-    "",
-    "x",
-    "1Gi",
-    [],
-    {},
-    [None],
-    {"a": None},
-    [[]],
-    [{}],
-    ["a", "a"],
-]
-
-
-def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every map and list in `value`, with each of its keys."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
-    return [place for key in keys for place in [(value, key), *_places(value[key])]]
-
-
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_whatever_manifests_hold_is_judged(data: st.DataObject) -> None:
     objects: Any = copy.deepcopy(list(_EVERY_OBJECT))
     for _ in range(data.draw(st.integers(1, 3))):
         item = data.draw(st.sampled_from(objects))
-        holder, key = data.draw(st.sampled_from(_places(item)))
+        holder, key = data.draw(st.sampled_from(places(item)))
         if holder is not item or key not in ("apiVersion", "kind"):
-            holder[key] = data.draw(st.sampled_from(_ODD))
+            holder[key] = data.draw(st.sampled_from(ODD))
     assert isinstance([*lint_objects(objects), *check_security(objects, "restricted")], list)
     assert isinstance([finding for item in objects for finding in check_manifest(item)], list)
 

@@ -172,7 +172,10 @@ def ended(private_places: Path) -> Run:
     """A run that has ended."""
     run = Run(private_places / "state" / "local" / "exp" / "20260101-000000-000000")
     remover.make(run.home, run.experiment, run.run_id)
-    write_json(run.folder / "plan.json", {"experiment": "exp", "processes": [], "ports": {}})
+    write_json(
+        run.folder / "plan.json",
+        {"experiment": "exp", "processes": [], "base_address": "127.0.0.1", "ports": {}, "moved": {}},
+    )
     write_json(run.folder / "state.json", {"phase": "finished", "started": 900.0, "ended": 1000.0, "processes": []})
     return run
 

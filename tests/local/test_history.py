@@ -89,7 +89,10 @@ def test_the_saved_experiment_holds_no_secret_and_is_the_same_again(private_plac
     data = {"name": "x", "secrets": ["token"], "processes": {"a": {"command": ["c"], "env": {"K": "t0psecret-value"}}}}
     experiment = from_data(data)
     run = ended(private_places, "x", "1")
-    write_json(run.folder / "plan.json", {"folder": str(tmp_path), "ports": {}, "processes": []})
+    write_json(
+        run.folder / "plan.json",
+        {"folder": str(tmp_path), "ports": {}, "moved": {}, "base_address": "127.0.0.1", "processes": []},
+    )
     save_spec(run, experiment, tmp_path)
     assert "t0psecret" not in (run.folder / "spec.json").read_text()
     assert load_saved(run).experiment == experiment

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import MappingProxyType
@@ -17,6 +19,7 @@ from types import MappingProxyType
 import pytest
 
 from symphony_charts.backend.why import Why, why_of
+from symphony_charts.cli.main import main
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
@@ -25,6 +28,7 @@ from symphony_charts.local.status import run_status
 from symphony_charts.local.supervisor import ending
 from symphony_charts.system import processes
 from symphony_charts.system.process_identity import identify, read_stat
+from tests.damage import ODD, places
 from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -86,6 +90,35 @@ def test_a_damaged_plan_is_ended_as_well(tmp_path: Path) -> None:
     assert run_status(run).phase == "damaged"
     local_run.down(run)
     assert live_runs() == []
+
+
+_LOOKS = (["ps", "exp"], ["ls", "-o", "json"], ["describe", "exp"], ["logs", "exp"], ["status", "exp"])
+
+
+@pytest.mark.parametrize("name", ["state.json", "plan.json"])
+def test_whatever_a_file_of_a_run_holds_no_look_ends_in_an_error_of_python(name: str, tmp_path: Path) -> None:
+    more = {"b": {"command": ["true"]}, "s": {**python("input()"), "binds": "s", "ready": "none"}}
+    run = start(tmp_path, processes={"a": python("input()"), **more})
+    until(lambda: run.state()["processes"][1]["phase"] == "done")
+    whole, draw = json.loads((run.folder / name).read_text()), random.Random(7)
+    for _ in range(60):
+        damaged = copy.deepcopy(whole)
+        holder, key = draw.choice(places(damaged))
+        if isinstance(holder, dict) and draw.random() < 0.3:
+            del holder[key]
+        else:
+            holder[key] = copy.deepcopy(draw.choice(ODD))
+        write_json(run.folder / name, damaged)
+        statuses = [(look[0], _status_of(look)) for look in _LOOKS]
+        assert [verb for verb, status in statuses if status == 70] == [], damaged
+    write_json(run.folder / name, whole)
+
+
+def _status_of(words: Sequence[str]) -> int:
+    try:
+        return main(list(words))
+    except SystemExit as ended:
+        return int(ended.code or 0)
 
 
 def test_the_state_of_another_experiment_is_damage(tmp_path: Path) -> None:

@@ -1,0 +1,18 @@
+"""What files of others may hold at any place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["ODD", "places"]
+
+ODD: tuple[object, ...] = (
+    *(None, True, 0, -1, 2**63, 1.5, "", "x", "1Gi", "running"),
+    *([], {}, [None], {"a": None}, [[]], [{}], ["a", "a"]),
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every map and list in `value`, with each of its keys."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    return [place for key in keys for place in [(value, key), *places(value[key])]]
