@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from symphony_charts.clusters.render import render_pod
 from symphony_charts.formats.merge_keys import MERGE_KEYS
@@ -142,6 +142,8 @@ def test_probes_name_services_as_ports(tmp_path: Path) -> None:
 
 # Computed by the chart from what is asked for, not copied: limits, contexts of privileged containers, known ports.
 COMPUTED = ("resources", "securityContext", "readinessProbe", "livenessProbe")
+# What means the same as nothing: a mount that a field holds does not say it.
+UNSAID = ("readOnly", False)
 
 
 def plain(overlay: dict[str, Any]) -> dict[str, Any]:
@@ -161,14 +163,20 @@ def in_order(value: Any, field: str = "") -> Any:
     """`value` as Kubernetes reads it: keyed lists in the order of their keys, nothing empty; and without the run."""
     if isinstance(value, dict):
         items = {key: in_order(item, key) for key, item in value.items() if key != "symph.dev/run"}
-        return {key: item for key, item in items.items() if item not in ({}, [])}
+        return {key: item for key, item in items.items() if item not in ({}, []) and (key, item) != UNSAID}
     if isinstance(value, list) and MERGE_KEYS.get(field):
         return sorted(map(in_order, value), key=lambda item: str(item[MERGE_KEYS[field]]))
     return list(map(in_order, value)) if isinstance(value, list) else value
 
 
+MOUNTED = {"volumes": [{"name": "a", "configMap": {"name": "a"}}], "containers": [{"name": "p", "volumeMounts": [
+    {"name": "a", "mountPath": "/mnt/a", "readOnly": False}
+]}]}  # fmt: skip
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(pod_overlays("p").map(plain))
+@example({"spec": MOUNTED})
 def test_the_pod_is_the_one_without_overlays_with_the_overlay_laid_on_it(overlay: dict[str, Any]) -> None:
     bare = render_pod(from_data(data_of()), "p")
     laid = in_order(render_pod(from_data(data_of(pod_overlay=overlay)), "p"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import struct
@@ -21,6 +22,7 @@ from tests.e2e.rig.control_plane import ControlPlane
 from tests.e2e.rig.kubelet import dns, services, spdy
 from tests.e2e.rig.kubelet.environment import ConfigMissing, environment_of, expand, quantity
 from tests.e2e.rig.kubelet.logs import LogRequest, select_lines
+from tests.e2e.rig.kubelet.reporter import Reporter
 from tests.e2e.rig.nodes import DEFAULT_POOLS, make_node, node_names, read_pools
 from tests.e2e.tools import build
 from tests.e2e.tools.catalog import TOOLS
@@ -232,6 +234,53 @@ def test_header_blocks_of_one_connection_follow_each_other() -> None:
     packer, unpacker = zlib.compressobj(zdict=spdy._dictionary()), zlib.decompressobj(zdict=spdy._dictionary())
     for headers in ({"streamtype": "error", "port": "80"}, {}, {"streamtype": "data"}):
         assert spdy.decode_headers(spdy.encode_headers(headers, packer), unpacker) == headers
+
+
+def test_a_status_told_as_a_request_ends_is_sent_too() -> None:
+    pod: Object = {"metadata": {"uid": "1"}}
+    sent: list[Object] = []
+
+    async def scene() -> None:
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def send(_: Object, status: Object) -> None:
+            sent.append(status)
+            await answer
+
+        async def tell_as_the_answer_comes() -> None:
+            await answer
+            reporter.tell(pod, {"ready": 2})
+
+        reporter = Reporter(send)
+        reporter.tell(pod, {"ready": 1})
+        await asyncio.sleep(0)  # the request is made, so that its sender hears of the answer first
+        other = asyncio.ensure_future(tell_as_the_answer_comes())
+        await asyncio.sleep(0)
+        answer.set_result(None)
+        await other
+        await reporter.finish(pod)
+
+    asyncio.run(scene())
+    assert sent == [{"ready": 1}, {"ready": 2}]
+
+
+def test_what_is_told_during_a_request_is_told_as_one_and_nothing_twice() -> None:
+    pod: Object = {"metadata": {"uid": "1"}}
+    sent: list[Object] = []
+
+    async def scene() -> None:
+        async def send(_: Object, status: Object) -> None:
+            sent.append(status)
+            await asyncio.sleep(0.01)
+
+        reporter = Reporter(send)
+        for count in (0, 1, 2, 2):
+            reporter.tell(pod, {"ready": count})
+            await asyncio.sleep(0)
+        await reporter.finish(pod)
+
+    asyncio.run(scene())
+    assert sent == [{"ready": 0}, {"ready": 2}]
 
 
 _LOG = b"2026-01-01T00:00:01.0Z stdout F one\n2026-01-01T00:00:02.0Z stderr P tw\n2026-01-01T00:00:03.0Z stderr F o\n"

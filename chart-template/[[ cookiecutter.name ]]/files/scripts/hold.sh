@@ -5,9 +5,10 @@ echo "symph: ended well and is held up"
 set --@PORTS@
 if command -v python3 >/dev/null 2>&1; then
   python3 -c '
-import socket, sys, time
+import select, socket, sys
 servers = [socket.create_server(("", int(port))) for port in sys.argv[1:]]
-while True: time.sleep(3600)
+while True:
+  for server in select.select(servers, [], [])[0]: server.accept()[0].close()
 ' "$@" & child=$!
 elif command -v nc >/dev/null 2>&1; then
   for port in "$@"; do (while :; do nc -l -p "$port" >/dev/null </dev/null; done) & done

@@ -23,6 +23,7 @@ from tests.e2e.rig.kubelet.environment import Lookup
 from tests.e2e.rig.kubelet.images import read_images
 from tests.e2e.rig.kubelet.network import Network
 from tests.e2e.rig.kubelet.pod import Machine, Pod
+from tests.e2e.rig.kubelet.reporter import Reporter
 from tests.e2e.rig.kubelet.services import forwards, names
 from tests.e2e.rig.nodes import LEASE_S, now, register, renew
 
@@ -59,9 +60,7 @@ class Agent:
         self._slices: dict[str, Object] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._dirty = asyncio.Event()
-        self._told: dict[str, Object] = {}
-        self._to_tell: dict[str, Object] = {}
-        self._telling: dict[str, asyncio.Task[None]] = {}
+        self._reporter = Reporter(self._send_status)
         self._background: set[asyncio.Future[Any]] = set()
         self._network: Network
         self._machine: Machine
@@ -169,33 +168,15 @@ class Agent:
 
     # --- what it tells the API server ---
 
-    def _tell(self, pod: Object, status: Object) -> None:
-        uid = pod["metadata"]["uid"]
-        self._to_tell[uid] = status
-        if uid not in self._telling:
-            task = self._telling[uid] = asyncio.ensure_future(self._tell_all(pod))
-            task.add_done_callback(lambda _: self._telling.pop(uid, None))
-
-    async def _tell_all(self, pod: Object) -> None:
-        """Patch the status until what was told last is what there is to tell; changes meanwhile are told as one."""
-        meta = pod["metadata"]
-        uid, path = meta["uid"], _path(pod)
-        while uid in self._to_tell:
-            status = self._to_tell.pop(uid)
-            if status != self._told.get(uid):
-                body = {"metadata": {"uid": uid}, "status": status}
-                await self._persist(self.api.merge, f"{path}/status", body)
-                self._told[uid] = status
+    async def _send_status(self, pod: Object, status: Object) -> None:
+        body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        await self._persist(self.api.merge, f"{_path(pod)}/status", body)
 
     async def _delete(self, pod: Object) -> None:
         """Tell the last status, then confirm that the pod is gone."""
-        uid = pod["metadata"]["uid"]
-        telling = self._telling.get(uid)
-        if telling:
-            await asyncio.gather(telling, return_exceptions=True)
-        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+        await self._reporter.finish(pod)
+        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
         await self._persist(self.api.delete, _path(pod), body)
-        self._told.pop(uid, None)
 
     async def _persist(self, call: Callable[..., Any], *arguments: Any) -> None:
         """Make a call until the API server has answered it, were it with a refusal; what is told must arrive."""
@@ -293,7 +274,7 @@ class Agent:
             first_backoff_s=_FIRST_BACKOFF_S,
             lookup_in=lookup_in,
             services=self._services.values,
-            tell=self._tell,
+            tell=self._reporter.tell,
             event=self._event,
             delete=self._delete,
             in_thread=self.in_thread,
