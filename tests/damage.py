@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
-__all__ = ["ODD", "places"]
+__all__ = ["ODD", "places", "spoil"]
 
 ODD: tuple[object, ...] = (
     *(None, True, 0, -1, 2**63, 1.5, "", "x", "1Gi", "running"),
@@ -16,3 +17,8 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     """Every map and list in `value`, with each of its keys."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
     return [place for key in keys for place in [(value, key), *places(value[key])]]
+
+
+def spoil(holder: Any, key: Any, odd: object) -> None:
+    """Put a copy of `odd` at a place: what stands at two would be spoiled at both, and could come to hold itself."""
+    holder[key] = copy.deepcopy(odd)

@@ -24,7 +24,7 @@ from symphony_charts.spec.model import Experiment
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects, set_values
 from tests.chart.rich import rich
 from tests.chart.strategies import experiments
-from tests.damage import ODD, places
+from tests.damage import ODD, places, spoil
 
 _EVERY_OBJECT = tuple(native_objects(rich()).values())
 
@@ -92,7 +92,7 @@ def test_whatever_manifests_hold_is_judged(data: st.DataObject) -> None:
         item = data.draw(st.sampled_from(objects))
         holder, key = data.draw(st.sampled_from(places(item)))
         if holder is not item or key not in ("apiVersion", "kind"):
-            holder[key] = data.draw(st.sampled_from(ODD))
+            spoil(holder, key, data.draw(st.sampled_from(ODD)))
     assert isinstance([*lint_objects(objects), *check_security(objects, "restricted")], list)
     assert isinstance([finding for item in objects for finding in check_manifest(item)], list)
 

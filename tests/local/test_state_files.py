@@ -28,7 +28,7 @@ from symphony_charts.local.status import run_status
 from symphony_charts.local.supervisor import ending
 from symphony_charts.system import processes
 from symphony_charts.system.process_identity import identify, read_stat
-from tests.damage import ODD, places
+from tests.damage import ODD, places, spoil
 from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -107,7 +107,7 @@ def test_whatever_a_file_of_a_run_holds_no_look_ends_in_an_error_of_python(name:
         if isinstance(holder, dict) and draw.random() < 0.3:
             del holder[key]
         else:
-            holder[key] = copy.deepcopy(draw.choice(ODD))
+            spoil(holder, key, draw.choice(ODD))
         write_json(run.folder / name, damaged)
         statuses = [(look[0], _status_of(look)) for look in _LOOKS]
         assert [verb for verb, status in statuses if status == 70] == [], damaged
