@@ -13,12 +13,29 @@ from symphony_charts.environment.variables import Fact
 from symphony_charts.spec.checks.dijob import ROLES, pods_in_order, task_type
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["SERVER", "SERVER_URL", "has_di_engine", "node_facts", "nodes_of", "older_names", "older_variables"]
+__all__ = [
+    "AGGREGATOR",
+    "ASKED_FOR",
+    "SERVER",
+    "SERVER_URL",
+    "has_di_engine",
+    "is_of_v0",
+    "node_facts",
+    "nodes_of",
+    "older_names",
+    "older_variables",
+]
 
 SERVER = "di-server"
 """What the process and the service are called that stand for the server of operator v0 on one machine."""
 
 SERVER_URL = "KUBERNETES_SERVER_URL"
+
+AGGREGATOR = "aggregator"
+"""The role of which operator v0 has one description for the whole cluster, as it has one server."""
+
+ASKED_FOR = ("collector", "learner")
+"""The roles of which operator v0 starts as many pods as the coordinator asks it for."""
 
 # Where the first worker of a pod listens under operator v1.0, and roles under v0 that name no port of their own.
 _PORT = 22270
@@ -29,6 +46,11 @@ def has_di_engine(experiment: Experiment) -> bool:
     """Whether processes find the DI_* variables: `compat` says so, or the kind's own operator sets them."""
     workload = experiment.workload
     return experiment.compat == "di-engine" or (workload.kind == "dijob" and workload.dijob.operator.startswith("v1.1"))
+
+
+def is_of_v0(experiment: Experiment) -> bool:
+    """Whether operator v0 runs it, whose server starts the roles that the coordinator asks for."""
+    return experiment.workload.kind == "dijob" and experiment.workload.dijob.operator == "v0"
 
 
 def nodes_of(experiment: Experiment) -> list[str]:

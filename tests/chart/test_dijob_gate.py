@@ -126,6 +126,13 @@ def test_a_task_too_long_for_the_names_of_its_pods_is_refused_by_both(operator: 
     )
 
 
+def test_the_coordinators_that_operator_v0_would_not_start_are_refused_by_both(tmp_path: Path) -> None:
+    chart = chart_of(experiment_of(**ROLES, workload={"kind": "dijob", "dijob": {"operator": "v0"}}))
+    with pytest.raises(SpecError, match="operator v0 starts one coordinator"):
+        native_objects(chart, ["groups.coordinator.replicas=2"])
+    agree(chart, ["groups.coordinator.replicas=2"], tmp_path)
+
+
 def _is_for_another(text: str, said: Mapping[str, object]) -> bool:
     """Whether an override names a group or a service that this experiment does not have."""
     kind, _, name = text.partition(".")

@@ -72,10 +72,10 @@ _ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
         (*_V10, *_LONG_TASK),
         _V0,
         (*_V0, *_LONG_TASK),
+        (*_V0, "groups.coordinator.containers.c.image=a", "groups.coordinator.replicas=2"),
         (
             *_V0,
             "groups.coordinator.containers.c.image=a",
-            "groups.coordinator.replicas=2",
             "services.coordinator.group=coordinator",
             "services.coordinator.port=1",
             "services.coordinator.process=c",

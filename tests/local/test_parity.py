@@ -70,6 +70,27 @@ def test_how_many_run_here_and_where_is_no_difference(
     assert compare(experiment, {}, tmp_path, probes=False).differences == ()
 
 
+def test_labels_and_annotations_of_the_file_are_told_here_too(tmp_path: Path) -> None:
+    env = {name: {"field": f"metadata.{kind}['{name}']"} for name, kind in (("A", "labels"), ("B", "annotations"))}
+    process = {"command": ["a"], "env": env, "labels": {"A": "own"}}
+    said = {"labels": {"A": "all"}, "annotations": {"B": "b"}}
+    experiment = from_data({"name": "exp", "image": "i:1", **said, "processes": {"a": process}})
+    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
+def test_parameters_of_a_workflow_have_the_values_of_the_file(tmp_path: Path) -> None:
+    workload = {"kind": "argo", "argo": {"parameters": ["LR"]}}
+    processes = {"a": {"command": ["a"], "env": {"LR": "- {x} \"1"}}}
+    experiment = from_data({"name": "exp", "image": "i:1", "workload": workload, "processes": processes})
+    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
+def test_what_hands_on_a_variable_beside_a_shell_is_no_difference(tmp_path: Path) -> None:
+    process = {"command": ["a", "$(my.var)"], "env": {"my.var": "1"}, "retries": 2}
+    experiment = from_data({"name": "exp", "image": "i:1", "processes": {"a": process}})
+    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
 def test_what_has_no_replicas_has_no_address_here_either(tmp_path: Path) -> None:
     server = {"command": ["s"], "lifecycle": "service", "binds": "x", "replicas": 0}
     processes = {"server": server, "asks": {"command": ["a"], "connects": "x", "after": "server"}}
@@ -89,6 +110,19 @@ def test_tasks_of_no_type_are_told_of_each_other_as_by_their_operator(tmp_path: 
     processes = {name: {"command": [name]} for name in ("one", "other", "learner")}
     experiment = from_data({"name": "exp", "image": "i:1", "processes": processes, "workload": {"kind": "dijob"}})
     assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
+@pytest.mark.parametrize("lifecycle", ["finite", "service"])
+def test_roles_that_a_coordinator_asks_for_are_compared_as_often_as_they_run_here(
+    lifecycle: str, tmp_path: Path
+) -> None:
+    collector = {"command": ["c"], "replicas": 3, "binds": {"collector": 22270}, "lifecycle": lifecycle}
+    roles = {"coordinator": {"command": ["c"], "binds": {"coordinator": 22273}}, "collector": collector}
+    processes = {**roles, "learner": {"command": ["l"]}, "aggregator": {"command": ["a"]}}
+    workload = {"kind": "dijob", "dijob": {"operator": "v0"}}
+    experiment = from_data({"name": "exp", "image": "i:1", "processes": processes, "workload": workload})
+    result = compare(experiment, {}, tmp_path, probes=False)
+    assert (result.processes, result.differences) == (5, ())
 
 
 def test_what_local_changes_is_no_difference(tmp_path: Path) -> None:

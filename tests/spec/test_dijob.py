@@ -60,6 +60,12 @@ def test_operator_v0_knows_four_roles() -> None:
     assert 'not "boss"' in faults(made({"coordinator": RUN, "boss": RUN}, dijob={"operator": "v0"}))
 
 
+def test_operator_v0_starts_one_coordinator() -> None:
+    twice = {"coordinator": {**RUN, "replicas": 2}}
+    assert "one coordinator, not 2" in faults(made(twice, dijob={"operator": "v0"}))
+    assert made({**twice, "learner": RUN})
+
+
 def test_two_tasks_of_one_type_are_refused() -> None:
     said = {"tasks": {"a": "learner"}}
     assert "one task of type learner" in faults(made({"a": RUN, "learner": RUN}, dijob=said))

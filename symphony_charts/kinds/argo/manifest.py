@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.go_json import dumps
 
 __all__ = ["OWNER", "as_json", "as_text", "manifest", "manifests_of", "parameter"]
@@ -24,8 +25,8 @@ OWNER = (
 )
 """What lets an object vanish with the Workflow that created it."""
 
-# An input where a value stands, not inside of a text.
-_EXPRESSION = re.compile(r"(?<=[:,\[])\{\{[^{}]+\}\}")
+# An input where a value stands, not inside of a text; the name of one whose value is a text.
+_EXPRESSION = re.compile(r"(?<=[:,\[])\{\{(?:=toJson\(inputs\.parameters\.([^{}()]+)\)|[^{}]+)\}\}")
 
 
 def manifest(item: Mapping[str, object], inputs: Mapping[str, str]) -> str:
@@ -55,23 +56,32 @@ def parameter(name: str, run: str) -> str:
 
 
 def manifests_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """The objects that a Workflow, WorkflowTemplate or CronWorkflow creates; inputs in them are empty texts."""
+    """The objects that a Workflow, WorkflowTemplate or CronWorkflow creates, with the arguments that it says.
+
+    Inputs that nothing is said of are empty texts, and so are those that stand for more than a text.
+    """
     spec = item.get("spec")
     if item.get("kind") == "CronWorkflow" and isinstance(spec, Mapping):
         spec = spec.get("workflowSpec")
     templates = spec.get("templates") if isinstance(spec, Mapping) else None
+    arguments = {str(one.get("name")): one.get("value") for one in maps(sub(spec, "arguments"), "parameters")}
     for template in templates if isinstance(templates, list) else ():
         resource = template.get("resource") if isinstance(template, Mapping) else None
         text = resource.get("manifest") if isinstance(resource, Mapping) else None
-        found = _read(text) if isinstance(text, str) else None
+        found = _read(text, arguments) if isinstance(text, str) else None
         if found is not None:
             yield found
 
 
-def _read(text: str) -> dict[str, object] | None:
+def _read(text: str, arguments: Mapping[str, object]) -> dict[str, object] | None:
     """The object in a manifest of ours; those of others may be YAML, or not even that before Argo has expanded them."""
+
+    def value(found: re.Match[str]) -> str:
+        said = arguments.get(found[1])
+        return json.dumps(said if isinstance(said, str) else "")
+
     try:
-        found = json.loads(_EXPRESSION.sub('""', text))
+        found = json.loads(_EXPRESSION.sub(value, text))
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

@@ -75,6 +75,8 @@ def faults_of(groups: Sequence[Group], values: Mapping[str, object]) -> Iterator
             yield says["long"].problem(group=group.name, most=str(most), unit=group.unit)
         if operator == "v0" and group.name not in ROLES:
             yield says["role"].problem(group=group.name, roles=", ".join(ROLES))
+        if operator == "v0" and group.name == "coordinator" and group.replicas > 1:
+            yield says["single"].problem()
         types.append(task_type(group.name, own))
     for kind in TASK_TYPES[:-1]:
         if operator in _WITH_TASKS and types.count(kind) > 1:

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from symphony_charts.environment.di_engine import SERVER, SERVER_URL, older_names
+from symphony_charts.environment.di_engine import ASKED_FOR, SERVER, SERVER_URL, is_of_v0
 from symphony_charts.local.di_server.files import DELETED, TABLE
 from symphony_charts.local.plan.records import File, LocalPlan, PlannedProcess
 from symphony_charts.spec.model import Experiment, LocalProcess, Process
@@ -24,7 +24,6 @@ from symphony_charts.spec.services import Service
 __all__ = ["with_replicas", "with_server"]
 
 _PORT = 8080
-_GIVEN = ("collector", "learner")
 
 
 def with_server(
@@ -52,7 +51,7 @@ def with_replicas(plan: LocalPlan, run_dir: str) -> LocalPlan:
     servers = [process for process in plan.processes if process.pod == SERVER]
     if not servers:
         return plan
-    replicas = list(_rows(plan, _GIVEN))
+    replicas = list(_rows(plan, ASKED_FOR))
     given = {row["pod"] for row in replicas}
     table = {
         "host": servers[0].address,
@@ -72,8 +71,8 @@ def with_replicas(plan: LocalPlan, run_dir: str) -> LocalPlan:
 
 def _needs_server(experiment: Experiment) -> bool:
     """Whether a coordinator of operator v0 has no server of its own."""
-    pods, is_v0 = pods_of(experiment), experiment.workload.dijob.operator == "v0"
-    if not (is_v0 and older_names(experiment)) or "coordinator" not in pods or SERVER in pods:
+    pods = pods_of(experiment)
+    if not is_of_v0(experiment) or "coordinator" not in pods or SERVER in pods:
         return False
     said = set(experiment.local.env)
     for _, process in processes_of(experiment):

@@ -15,10 +15,10 @@ from symphony_charts.environment.expansion import expand
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.children import opened
 from symphony_charts.kinds.dijob.children import RANK, process_of
-from symphony_charts.kinds.registry import RENDERED, kind_for
+from symphony_charts.kinds.registry import kind_for
 from symphony_charts.local.parity.process_view import ProcessView, file_mark
 from symphony_charts.local.plan.replicas import replica_name
-from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK, FAILURES, RESTARTS
+from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK, FAILURES, RESTARTS, beside_shells
 
 __all__ = ["view_of_manifests"]
 
@@ -81,12 +81,12 @@ def _workload_views(
             words = [*_words(container, "command"), *_words(container, "args")]
             if words[3:4] == ["symph-attempt"]:
                 # The shell counts from 1 what stands behind, which is told nothing else.
-                words = words[4:]
+                words = _behind_shell(words, env)
                 for name in (FAILURES, RESTARTS):
                     env.pop(name, None)
             if words[3:4] == ["symph-rank"]:
                 # The shell of a node adds its index to the rank of the first, and then is what stands behind.
-                words, first = words[4:], env.pop(DI_FIRST_RANK)
+                words, first = _behind_shell(words, env), env.pop(DI_FIRST_RANK)
                 env[DI_RANK] = str(int(first) + index)
             yield ProcessView(
                 name=f"{here}/{process_of(container)}",
@@ -97,6 +97,12 @@ def _workload_views(
                 hosts=hosts,
                 unknown=unknown,
             )
+
+
+def _behind_shell(words: list[str], env: Collection[str]) -> list[str]:
+    """The command behind a script of ours, without what hands on to it the variables that shells drop."""
+    words, handed_on = words[4:], beside_shells(env)
+    return words[len(handed_on) :] if words[: len(handed_on)] == handed_on else words
 
 
 def _environment(
@@ -144,9 +150,9 @@ def _hosts(objects: Sequence[Object]) -> frozenset[str]:
 
 
 def _runs_pods(item: Object) -> bool:
-    """Whether an object is a Job or a StatefulSet, which all others come down to."""
+    """Whether an object is a Job, a StatefulSet or a Deployment of one pod of ours, which all others come down to."""
     kind = kind_for(item)
-    return kind in RENDERED and not kind.holds_groups
+    return kind is not None and not kind.holds_groups and bool(_group_of(item))
 
 
 def _group_of(item: Object) -> str:

@@ -154,7 +154,10 @@ def _address(service: Service, hosts: Sequence[str] | None, machine: Machine) ->
 
 def _pod_fields(experiment: Experiment, replica: Replica, machine: Machine) -> dict[str, str]:
     """What the downward API answers for this pod."""
+    settings = replica.pod.settings
+    own = {"labels": experiment.labels | settings.labels, "annotations": experiment.annotations | settings.annotations}
     return {
+        **{f"metadata.{kind}['{key}']": text for kind, texts in own.items() for key, text in texts.items()},
         "metadata.name": replica.name,
         "metadata.namespace": experiment.namespace or "default",
         "metadata.labels['symph.dev/run']": machine.run_id,

@@ -118,9 +118,13 @@ def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
         if pod.is_finite and pod.settings.replicas > 0 and pod.name not in ROLES:
             what = f'operator v0 knows the roles {", ".join(ROLES)}, not "{pod.name}"'
             yield Problem(what=what, path=pod.path, next="rename it, or use a newer operator")
-    if "coordinator" not in {pod.name for pod in tasks}:
+    coordinator = next((pod for pod in tasks if pod.name == "coordinator"), None)
+    if coordinator is None:
         what = "operator v0 needs a process called coordinator, whose end is the job's"
         yield Problem(what=what, path="processes", next="add it, or use a newer operator")
+    elif coordinator.settings.replicas > 1:
+        what = f"operator v0 starts one coordinator, not {coordinator.settings.replicas}"
+        yield Problem(what=what, path=f"{coordinator.path}.replicas", next="leave it at 1, or use a newer operator")
 
 
 def _container_faults(experiment: Experiment, pod: Pod) -> Iterator[Problem]:

@@ -44,6 +44,9 @@
 {{- if and (eq $operator "v0") (not $group.inUnit) -}}
 {{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "role" "parts" (dict "group" $name "roles" (join ", " $model.row.roles)))) -}}
 {{- end -}}
+{{- if and (eq $operator "v0") (eq $name "coordinator") (gt $group.replicas 1) -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "single" "parts" (dict))) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if has $operator (list "v1.1" "v1.1.0") -}}
