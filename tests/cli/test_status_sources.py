@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from symphony_charts.backend.status import ExperimentStatus
-from symphony_charts.cli.commands.look.status_sources import Place, ask_cluster
+from symphony_charts.cli.commands.look.status_sources import Live, Place, ask_cluster
 from symphony_charts.errors import NotFound, UsageError
 
 THERE = [
@@ -39,3 +39,29 @@ class Watcher:
 def test_one_that_ends_between_two_looks_hides_none_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("symphony_charts.kubernetes.backend.KubeWatcher", Watcher)
     assert [status.namespace for status, _ in ask_cluster(Place(), "rl").found] == ["b"]
+
+
+def application(name: str, url: str) -> dict[str, object]:
+    return {"metadata": {"name": name}, "spec": {"source": {"repoURL": url}}}
+
+
+BY_SSH = application("dev-ml-rl", "git@git.example.org:ours/charts")
+OURS, THEIRS = (application("dev-ml-rl", f"https://git.example.org/{team}/charts") for team in ("ours", "theirs"))
+
+
+@pytest.mark.parametrize(
+    ("known", "found"),
+    [
+        ([], None),
+        ([application("dev-ml-other", "https://git.example.org/ours/charts")], None),
+        ([BY_SSH], BY_SSH),
+        ([THEIRS, OURS], OURS),
+        ([OURS, THEIRS], OURS),
+        ([THEIRS, application("dev-ml-rl", "https://git.example.org/others/charts")], None),
+    ],
+)
+def test_of_several_applications_of_a_name_that_of_our_repository_is_read(
+    known: list[dict[str, object]], found: dict[str, object] | None
+) -> None:
+    live = Live(found=(), applications=known)
+    assert live.application("dev-ml-rl", "https://git.example.org/ours/charts") == found

@@ -105,7 +105,8 @@ def test_31_the_start_folder_is_entered_and_a_dead_process_is_not_live(tmp_path:
     cluster.launch(exp)
     eventually(lambda: cluster.describe_experiment("rl")[None]["p"]["status"] not in ("live", "waiting"))
     assert cluster.describe_experiment("rl")[None]["q"] == {"status": "live"}
-    assert cluster.get_log("rl", "p") == ["ready", str(tmp_path / "here")]
+    # What a process wrote last may reach its log after its end is seen.
+    eventually(lambda: cluster.get_log("rl", "p") == ["ready", str(tmp_path / "here")])
 
 
 def test_32_declared_variables_win_over_the_scripts_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

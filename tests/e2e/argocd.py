@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 
 from symphony_charts.formats.yaml_text import dump_all
 from tests.e2e.programs import Programs
+from tests.e2e.rig.ports import free_ports
 from tests.e2e.rig.process import Daemon, start
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import ARGO_CD, module_folder
@@ -85,7 +85,7 @@ def argo_cd(folder: Path, namespace: str, programs: Programs, helm: Path) -> Ite
     """Argo CD for the cluster of `programs`, rendering with `helm`, until the block ends."""
     _prepare(namespace, programs)
     env = _environment(folder, namespace, programs, helm)
-    ports = _free_ports(_PORTS)
+    ports = free_ports(_PORTS)
     parts = []
     try:
         for name, arguments in _command_lines(ports, namespace):
@@ -173,11 +173,3 @@ def _command_lines(ports: list[int], namespace: str) -> list[tuple[str, list[str
         ("argocd-application-controller", app),
         ("argocd-applicationset-controller", [*reads, "--argocd-repo-server", repo, *sets]),
     ]
-
-
-def _free_ports(count: int) -> list[int]:
-    holders = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [holder.getsockname()[1] for holder in holders]
-    for holder in holders:
-        holder.close()
-    return ports

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.programs import Programs
+from tests.e2e.rig.ports import free_ports
 from tests.e2e.rig.process import Daemon, start
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SOURCE_CONTROLLER, module_folder
@@ -62,7 +62,7 @@ def flux(folder: Path, programs: Programs) -> Iterator[Flux]:
     for module in (SOURCE_CONTROLLER, KUSTOMIZE_CONTROLLER, HELM_CONTROLLER):
         programs.kubectl("apply", "--server-side", "-f", str(module_folder(module) / "config/crd/bases"))
     programs.establish("gitrepositories.source.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io")
-    storage, probes = f"127.0.0.1:{_free_port()}", f"127.0.0.1:{_free_port()}"
+    storage, source, kustomize = (f"127.0.0.1:{port}" for port in free_ports(3))
     usual = ["--metrics-addr=127.0.0.1:0", "--enable-leader-election=false", "--events-addr="]
     env = {
         **programs.environment(),
@@ -74,8 +74,8 @@ def flux(folder: Path, programs: Programs) -> Iterator[Flux]:
     store = [f"--storage-path={folder / 'store'}", f"--storage-addr={storage}", f"--storage-adv-addr={storage}"]
     (folder / "store").mkdir()
     lines = {
-        "source-controller": [*store, f"--health-addr={probes}"],
-        "kustomize-controller": [f"--health-addr=127.0.0.1:{_free_port()}", "--requeue-dependency=2s"],
+        "source-controller": [*store, f"--health-addr={source}"],
+        "kustomize-controller": [f"--health-addr={kustomize}", "--requeue-dependency=2s"],
     }
     parts: list[Daemon] = []
     try:
@@ -88,9 +88,3 @@ def flux(folder: Path, programs: Programs) -> Iterator[Flux]:
     finally:
         for part in reversed(parts):
             part.stop()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -80,7 +80,7 @@ def test_labels_and_annotations_of_the_file_are_told_here_too(tmp_path: Path) ->
 
 def test_parameters_of_a_workflow_have_the_values_of_the_file(tmp_path: Path) -> None:
     workload = {"kind": "argo", "argo": {"parameters": ["LR"]}}
-    processes = {"a": {"command": ["a"], "env": {"LR": "- {x} \"1"}}}
+    processes = {"a": {"command": ["a"], "env": {"LR": '- {x} "1'}}}
     experiment = from_data({"name": "exp", "image": "i:1", "workload": workload, "processes": processes})
     assert compare(experiment, {}, tmp_path, probes=False).differences == ()
 

@@ -100,11 +100,7 @@ class Api:
             return json.loads(data) if data else {}
         if absent_ok and status in (404, 409):
             return {}
-        try:
-            message = json.loads(data).get("message", "")
-        except ValueError:
-            message = data.decode(errors="replace")
-        raise ApiError(f"{verb} {path}: {message or status}", at=self._address.geturl(), status=status)
+        raise self._refusal(f"{verb} {path}", status, data)
 
     def text(self, path: str) -> str:
         """The plain answer to a GET, for what is not JSON (logs, health)."""
@@ -116,7 +112,7 @@ class Api:
     def watch(self, path: str) -> Iterator[tuple[str, Object]]:
         """Every object of the collection `path` as ADDED, then a SYNCED, then its changes, until the watch breaks.
 
-        Raises ApiError or OSError when it breaks; a caller lists again then.
+        Raises ApiError, OSError or HTTPException when it breaks; a caller lists again then.
         """
         page = self.get(path)
         yield from (("ADDED", item) for item in page["items"])
@@ -126,7 +122,10 @@ class Api:
         try:
             query = f"?watch=1&allowWatchBookmarks=true&timeoutSeconds={_WATCH_S}&resourceVersion={version}"
             connection.request("GET", path + query, headers=self._headers)
-            for line in connection.getresponse():
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                raise self._refusal(f"watch {path}", answer.status, answer.read())
+            for line in answer:
                 event = json.loads(line)
                 if event["type"] == "ERROR":
                     raise ApiError(f"watch {path}: {event['object'].get('message')}", at=self._address.geturl())
@@ -134,6 +133,13 @@ class Api:
                     yield event["type"], event["object"]
         finally:
             connection.close()
+
+    def _refusal(self, request: str, status: int, data: bytes) -> ApiError:
+        try:
+            message = json.loads(data).get("message", "")
+        except ValueError:
+            message = data.decode(errors="replace")
+        return ApiError(f"{request}: {message or status}", at=self._address.geturl(), status=status)
 
     def _exchange(self, verb: str, path: str, body: Object | None) -> tuple[int, bytes]:
         data = None if body is None else json.dumps(body).encode()

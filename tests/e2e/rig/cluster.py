@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.rig.api import Api
-from tests.e2e.rig.control_plane import NO_FEATURES, ControlPlane, Features, free_ports
+from tests.e2e.rig.control_plane import NO_FEATURES, ControlPlane, Features
 from tests.e2e.rig.nodes import DEFAULT_POOLS
+from tests.e2e.rig.ports import free_ports
 from tests.e2e.rig.process import Daemon, start, wait_for
 
 __all__ = ["Cluster"]

@@ -7,11 +7,9 @@ is stopped. The API server reaches kubelets by the InternalIP of their nodes, wh
 from __future__ import annotations
 
 import shutil
-import socket
 import ssl
 import urllib.request
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +18,11 @@ import yaml
 from symphony_charts.errors import Conflict
 from tests.e2e.rig.api import Api, ApiError
 from tests.e2e.rig.pki import Authority, write_service_account_key
+from tests.e2e.rig.ports import free_ports
 from tests.e2e.rig.process import Daemon, start, stop_all, wait_for
 from tests.e2e.tools.build import find_tool
 
-__all__ = ["GANGS", "NO_FEATURES", "ORDER", "SERVICE_RANGE", "ControlPlane", "Features", "free_ports"]
+__all__ = ["GANGS", "NO_FEATURES", "ORDER", "SERVICE_RANGE", "ControlPlane", "Features"]
 
 SERVICE_RANGE = "10.96.0.0/16"
 ORDER = ("kubelet", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
@@ -151,13 +150,6 @@ class ControlPlane:
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         with self.api() as api:
             wait_for(manager, lambda: api.find(account) is not None, 60)
-
-
-def free_ports(count: int) -> list[int]:
-    """`count` different loopback ports that nobody listens on at this moment."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [sock.getsockname()[1] for sock in sockets]
 
 
 def _etcd_flags(folder: Path, ports: Mapping[str, int]) -> list[str]:

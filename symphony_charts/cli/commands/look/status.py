@@ -37,7 +37,7 @@ from symphony_charts.gitops.argocd.objects import app_name
 from symphony_charts.gitops.argocd.sync import why_unsynced
 from symphony_charts.gitops.review_links import review_link
 from symphony_charts.gitops.store.pointers import Placed
-from symphony_charts.settings.project import Settings, find_settings
+from symphony_charts.settings.project import Repository, Settings, find_settings
 from symphony_charts.system.git.addresses import git_address
 
 __all__ = ["run"]
@@ -177,7 +177,7 @@ def _rows_there(question: _Question, lives: Mapping[Place, Live], published: Pub
         if not _is_meant(question, placed.team, placed.name):
             continue
         answer = next((live for place, live in lives.items() if place.env == placed.env), None)
-        row = _row_of(placed, answer)
+        row = _row_of(placed, answer, question.settings.repository)
         if row.live is not None:
             taken.add((placed.env, row.live.namespace, row.live.name))
         yield row
@@ -197,14 +197,15 @@ def _is_meant(question: _Question, team: str, name: str) -> bool:
     return question.name in ("", name) and question.team in ("", team)
 
 
-def _row_of(placed: Placed, answer: Live | None) -> Row:
+def _row_of(placed: Placed, answer: Live | None, repository: Repository | None) -> Row:
     """A pointer with what its cluster says, if that was asked."""
     live, why = None, None
     pointer = placed.pointer
     if answer is not None and pointer is not None:
         place = placed.name, pointer.destination.namespace
         live, why = next((pair for pair in answer.found if (pair[0].name, pair[0].namespace) == place), (None, None))
-        application = answer.applications.get(app_name(placed.env, placed.team, placed.name))
+        name = app_name(placed.env, placed.team, placed.name)
+        application = answer.application(name, repository.url if repository else "")
         why = (why_unsynced(application) if application else None) or _drift(placed, live) or why
         if live is None and why is None:
             why = Why(cause="start", text=f"published, and {answer.context} runs nothing of it yet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.costs import with_costs
 from symphony_charts.cli.diagnosis import diagnose
 from symphony_charts.errors import NotFound, SymphError, UsageError
+from symphony_charts.formats.data import sub
 from symphony_charts.gitops.store.pointers import Placed, pointers
 from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
 from symphony_charts.kubernetes.kubeconfig import read_context
@@ -46,11 +47,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """What runs in a place, each with why it does not; and Argo CD's Applications by their names."""
+    """What runs in a place, each with why it does not; and Argo CD's Applications."""
 
     found: Sequence[tuple[ExperimentStatus, Why | None]]
-    applications: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    applications: Sequence[Mapping[str, Any]] = ()
     context: str | None = None
+
+    def application(self, name: str, url: str) -> Mapping[str, Any] | None:
+        """The Application of a name; where several Argo CDs have one, that of the repository at `url`."""
+        named = [item for item in self.applications if item["metadata"]["name"] == name]
+        ours = [item for item in named if sub(item, "spec", "source").get("repoURL") == url]
+        # Alone it may be ours by another address, as ssh is one of https.
+        return next(iter(named if len(named) == 1 else ours), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +119,7 @@ def ask_cluster(place: Place, name: str) -> Live:
             applications = []
     priced = with_costs(watcher, [status for status, _ in found])
     found = [(status, why) for status, (_, why) in zip(priced, found, strict=True)]
-    return Live(
-        found=found, applications={item["metadata"]["name"]: item for item in applications}, context=api.context
-    )
+    return Live(found=found, applications=applications, context=api.context)
 
 
 def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Why | None]:

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import traceback
+import uuid
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ __all__ = ["Agent", "Settings"]
 
 _FIRST_BACKOFF_S = 1.0
 _TRIES = 60
-_LOAD_BALANCERS = "192.0.2."  # TEST-NET-1: nobody's, so it leads nowhere but here
+_RETRY_S = 0.5
+_LOAD_BALANCERS = "198.18"  # for benchmarks (RFC 2544): nobody's, so it leads nowhere but here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,7 @@ class Agent:
                     else:
                         seen.add(item["metadata"]["uid"])
                         self._loop.call_soon_threadsafe(handle, kind, item)
-            except (OSError, SymphError, ValueError) as error:
+            except (OSError, HTTPException, SymphError, ValueError) as error:
                 print(f"watch {path} broke: {error}", file=sys.stderr, flush=True)
             except RuntimeError:
                 return  # the loop is closed: the kubelet ends
@@ -147,9 +149,11 @@ class Agent:
         if mine:
             mine.pod["metadata"] = meta
             # Others say why a pod goes (DisruptionTarget), which no later word of ours may wipe out.
-            known = mine.pod["status"].setdefault("conditions", [])
-            types = {condition["type"] for condition in known}
-            known += [condition for condition in item["status"].get("conditions", []) if condition["type"] not in types]
+            ours = mine.pod["status"].get("conditions", [])
+            types = {condition["type"] for condition in ours}
+            others = [c for c in item["status"].get("conditions", []) if c["type"] not in types]
+            # A new list: the reporter compares with the old one, which it has sent.
+            mine.pod["status"]["conditions"] = [*ours, *others]
         if kind == "DELETED":
             if mine:
                 self._keep(self._remove(mine, 0))
@@ -163,14 +167,22 @@ class Agent:
             self.pods[uid] = Pod(item, self._machine)
 
     async def _remove(self, pod: Pod, grace_s: float) -> None:
-        await pod.stop(grace_s)
-        self.pods.pop(pod.pod["metadata"]["uid"], None)
+        try:
+            await pod.stop(grace_s)
+        finally:
+            # Even if its deletion was not confirmed: the next event of the pod has that asked for again.
+            self.pods.pop(pod.pod["metadata"]["uid"], None)
 
     # --- what it tells the API server ---
 
     async def _send_status(self, pod: Object, status: Object) -> None:
         body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
-        await self._persist(self.api.merge, f"{_path(pod)}/status", body)
+        try:
+            await self._persist(self.api.merge, f"{_path(pod)}/status", body)
+        except ApiError as error:
+            # Another pod has the name by now: ours is gone.
+            if error.status != 422 or "metadata.uid" not in str(error):
+                raise
 
     async def _delete(self, pod: Object) -> None:
         """Tell the last status, then confirm that the pod is gone."""
@@ -179,21 +191,26 @@ class Agent:
         await self._persist(self.api.delete, _path(pod), body)
 
     async def _persist(self, call: Callable[..., Any], *arguments: Any) -> None:
-        """Make a call until the API server has answered it, were it with a refusal; what is told must arrive."""
-        for attempt in range(_TRIES):
+        """Make a call until the API server has answered it; what is told must arrive.
+
+        Raises ApiError if the answer is a refusal, the last error if no try was answered.
+        """
+        for attempt in range(1, _TRIES + 1):
             try:
                 await self.in_thread(call, *arguments)
                 return
             except (OSError, HTTPException, ApiError) as error:
-                if isinstance(error, ApiError) and (error.status or 0) < 500 and error.status != 429:
+                is_refusal = isinstance(error, ApiError) and (error.status or 0) < 500 and error.status != 429
+                if is_refusal or attempt == _TRIES:
                     raise
-                print(f"try {attempt + 1}: {error}", file=sys.stderr, flush=True)
-                await asyncio.sleep(0.5)
+                print(f"try {attempt}: {error}", file=sys.stderr, flush=True)
+                await asyncio.sleep(_RETRY_S)
 
     def _event(self, pod: Object, reason: str, message: str, is_warning: bool) -> None:
         meta = pod["metadata"]
         body = {
-            "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
+            # A name of ours, so that a repeated request makes no second Event.
+            "metadata": {"name": f"{meta['name']}.{uuid.uuid4().hex}", "namespace": meta["namespace"]},
             "involvedObject": {
                 "kind": "Pod", "apiVersion": "v1", "name": meta["name"], "namespace": meta["namespace"],
                 "uid": meta["uid"],
@@ -210,7 +227,7 @@ class Agent:
 
     async def _post_event(self, path: str, body: Object) -> None:
         try:
-            await self.in_thread(self.api.create, path, body)
+            await self._persist(functools.partial(self.api.create, path, body, exists_ok=True))
         except (SymphError, OSError, HTTPException) as error:
             # A namespace that is going away takes no new objects.
             print(f"event not recorded: {error}", file=sys.stderr, flush=True)
@@ -219,9 +236,10 @@ class Agent:
         spec = service["spec"]
         is_ours = spec.get("type") == "LoadBalancer" and not spec.get("loadBalancerClass")
         if is_ours and not service["status"].get("loadBalancer"):
-            last = int(spec["clusterIP"].rpartition(".")[2])
-            body = {"status": {"loadBalancer": {"ingress": [{"ip": f"{_LOAD_BALANCERS}{last}"}]}}}
-            self._keep(self.in_thread(self.api.merge, f"{_path(service, 'services')}/status", body))
+            # Two bytes, for the cluster's addresses are of a /16.
+            address = ".".join([_LOAD_BALANCERS, *spec["clusterIP"].split(".")[2:]])
+            body = {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}
+            self._keep(self._persist(self.api.merge, f"{_path(service, 'services')}/status", body))
 
     # --- what it does by itself ---
 
@@ -232,13 +250,21 @@ class Agent:
             self._dirty.clear()
             services, slices = list(self._services.values()), list(self._slices.values())
             self._names = names(services, slices)
-            await self._network.forward(forwards(services, slices))
+            try:
+                await self._network.forward(forwards(services, slices))
+            except (OSError, SymphError) as error:
+                print(f"services not forwarded: {error}", file=sys.stderr, flush=True)
+                self._dirty.set()
+                await asyncio.sleep(_RETRY_S)
 
     async def _renew_leases(self) -> None:
         while True:
             await asyncio.sleep(LEASE_S / 4)
             for name in self._nodes:
-                await self._persist(renew, self.api, name)
+                try:
+                    await self._persist(renew, self.api, name)
+                except (OSError, HTTPException, ApiError) as error:
+                    print(f"lease of {name} not renewed: {error}", file=sys.stderr, flush=True)
 
     def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run `work` beside everything else; what it raises is printed, not lost."""

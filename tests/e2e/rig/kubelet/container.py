@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 from typing import Protocol
 
-from tests.e2e.rig.api import Object
+from tests.e2e.rig.api import ApiError, Object
 from tests.e2e.rig.kubelet.channel import Exit, Launched, StartError, launch
 from tests.e2e.rig.kubelet.environment import ConfigMissing
 from tests.e2e.rig.kubelet.images import ImageRefused
@@ -156,8 +158,8 @@ class Container:
         return ended
 
     async def _resolve(self, folder: Path) -> Object:
-        """The launcher's instructions, waiting for images, ConfigMaps and Secrets that are not there yet."""
-        told = False
+        """The launcher's instructions, waiting for what is not there yet: images, ConfigMaps, Secrets, an answer."""
+        told = is_printed = False
         image = self.spec["image"]
         while True:
             try:
@@ -181,6 +183,11 @@ class Container:
                     self.host.event("Failed", f"Error: {error}", is_warning=True)
                 told = True
                 self.host.changed()
+                await asyncio.sleep(_CONFIG_RETRY_S)
+            except (OSError, HTTPException, ApiError) as error:
+                if not is_printed:
+                    print(f"container {self.name} waits: {error}", file=sys.stderr, flush=True)
+                is_printed = True
                 await asyncio.sleep(_CONFIG_RETRY_S)
 
     async def _pre_stop(self, hook: Object, grace_s: float) -> None:

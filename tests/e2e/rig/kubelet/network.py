@@ -12,7 +12,7 @@ import itertools
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from symphony_charts.errors import ToolFailed, ToolMissing
 from tests.e2e.rig.control_plane import SERVICE_RANGE
@@ -28,6 +28,7 @@ _POD_SYSCTLS = {
     "net/ipv6/conf/all/disable_ipv6": "1",
 }
 _NEWNET = 0x40000000
+_PATIENCE_S = 30.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -134,11 +135,17 @@ async def _ip(pid: int, commands: list[str]) -> None:
 
 
 async def _run(pid: int, argv: list[str], text: str) -> None:
-    """Run a program in the network namespace of `pid`."""
+    """Run a program in the network namespace of `pid`; raises ToolFailed if it fails or does not end."""
     pipe = asyncio.subprocess.PIPE
     whole = ["nsenter", f"--net=/proc/{pid}/ns/net", "--", *argv]
     process = await asyncio.create_subprocess_exec(*whole, stdin=pipe, stdout=pipe, stderr=pipe)
-    out, err = await asyncio.wait_for(process.communicate(text.encode()), 30)
+    try:
+        out, err = await asyncio.wait_for(process.communicate(text.encode()), _PATIENCE_S)
+    except asyncio.TimeoutError as error:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise ToolFailed(f"{argv[0]} took over {_PATIENCE_S:g} s", argv=whole) from error
     if process.returncode != 0:
         said = (err or out).decode(errors="replace").strip()
         raise ToolFailed(f"{argv[0]} failed: {said}", argv=whole, status=process.returncode, stderr=said)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 import time
+import traceback
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.rig.api import Object
-from tests.e2e.rig.kubelet.channel import Launched, launch
+from tests.e2e.rig.api import ApiError, Object
+from tests.e2e.rig.kubelet.channel import Exit, Launched, launch
 from tests.e2e.rig.kubelet.container import Container
 from tests.e2e.rig.kubelet.environment import Lookup, command_line, environment_of, quantity, service_links
 from tests.e2e.rig.kubelet.images import Image, find_image
@@ -65,6 +68,7 @@ class Pod:
         self._is_initialised = not self.inits
         self._phase_override = ""
         self._life = asyncio.ensure_future(self._live())
+        self._life.add_done_callback(_print_failure)
         self._end: asyncio.Task[None] | None = None
 
     # --- what its containers need of it ---
@@ -164,6 +168,9 @@ class Pod:
         except asyncio.TimeoutError:
             # What does not end by itself ends with its sandbox, below; a pod must never stay for that.
             self.event("FailedKillPod", "containers did not end in time", is_warning=True)
+            for container in self.containers:
+                if "running" in container.state.state:
+                    container.state.end(Exit(code=137, signal=9))
         self._settle()
         self.changed()
         await self._clean_up()
@@ -176,6 +183,9 @@ class Pod:
         try:
             await asyncio.wait_for(self._run_all(), deadline)
         except asyncio.TimeoutError:
+            # A socket's timeout is the same class since Python 3.11.
+            if deadline is None:
+                raise
             self._phase_override = "Failed"
             self.pod["status"] |= {"reason": "DeadlineExceeded"}
             await self._stop_containers(self._grace_s)
@@ -273,7 +283,11 @@ class Pod:
                         told.add(str(error))
                         said = f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}'
                         self.event("FailedMount", said, is_warning=True)
-                    await asyncio.sleep(_MOUNT_RETRY_S)
+                except (OSError, HTTPException, ApiError) as error:
+                    if str(error) not in told:
+                        told.add(str(error))
+                        print(f"volume {volume['name']} waits: {error}", file=sys.stderr, flush=True)
+                await asyncio.sleep(_MOUNT_RETRY_S)
             if files is not None:
                 write_files(folder, files, group)
             elif memory_size(volume) is None and "hostPath" not in volume:
@@ -313,6 +327,12 @@ class Pod:
             read_only = bool(mount.get("readOnly")) or is_read_only(volume)
             found.append({"source": str(source), "target": mount["mountPath"], "read_only": read_only})
         return found
+
+
+def _print_failure(life: asyncio.Task[None]) -> None:
+    if not life.cancelled() and life.exception():
+        traceback.print_exception(life.exception(), file=sys.stderr)
+        sys.stderr.flush()
 
 
 async def _all(tasks: Iterable[asyncio.Future[int]]) -> None:

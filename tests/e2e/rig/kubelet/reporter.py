@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
+from http.client import HTTPException
 from typing import Any
 
+from symphony_charts.errors import SymphError
 from tests.e2e.rig.api import Object
 
 __all__ = ["Reporter"]
@@ -39,9 +42,14 @@ class Reporter:
         try:
             while uid in self._waiting:
                 status = self._waiting.pop(uid)
-                if status != self._sent.get(uid):
+                if status == self._sent.get(uid):
+                    continue
+                try:
                     await self._send(pod, status)
                     self._sent[uid] = status
+                except (OSError, HTTPException, SymphError) as error:
+                    # A newer status may wait, and may be taken.
+                    print(f"status of pod {uid} not sent: {error}", file=sys.stderr, flush=True)
         finally:
             # Here and not when the task is done, which is a turn of the loop later: what is told in between would stay.
             del self._sending[uid]
