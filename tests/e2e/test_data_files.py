@@ -80,6 +80,15 @@ _ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
             "services.coordinator.port=1",
             "services.coordinator.process=c",
         ),
+        (
+            *_V0,
+            "groups.coordinator.containers.c.image=a",
+            "groups.collector.containers.c.image=a",
+            "groups.collector.replicas=2",
+            "services.collector.group=collector",
+            "services.collector.port=1",
+            "services.collector.process=c",
+        ),
         *(
             (
                 *_V0,
