@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup check fmt lint type imports test golden demo e2e-tools e2e matrix oracle soak bench docs build release-check clean
+.PHONY: help setup lock check fmt lint type imports test test-newest golden demo e2e-tools e2e matrix oracle soak bench docs build release-check clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-13s %s\n", $$1, $$2}'
@@ -17,11 +17,14 @@ help: ## this list
 setup: ## Python environment, test tools (helm, kubectl), tmux; a no-op when all is there
 	@scripts/setup
 
-check: setup ## format, lint, types, import graph
+lock: setup ## renew requirements/*.txt, which `make setup` installs: newest versions, with hashes; KEEP=1: only what must change
+	@KEEP=$(KEEP) scripts/lock
+
+check: setup ## format, lint, types, import graph, size budgets
 	@echo "== ruff format"; ruff format --check --quiet .
 	@echo "== ruff check"; ruff check --quiet .
 	@echo "== mypy --strict"; mypy
-	@echo "== import graph"; python -m pytest -q tests/test_imports.py
+	@echo "== import graph, size budgets"; python -m pytest -q tests/test_imports.py tests/test_budgets.py
 
 fmt: setup ## format the code
 	@ruff format . && ruff check --fix .
@@ -36,6 +39,13 @@ test: setup ## the test suite
 	@echo "== pytest (2 workers)"; start=$$SECONDS; \
 	SYMPH_REQUIRE_TOOLS=1 python -m pytest -q -n 2 --dist worksteal; \
 	echo "tests took $$((SECONDS - start)) s"
+
+test-newest: setup ## the tests with the newest versions that pyproject.toml allows, in .cache/newest; TESTS=tests/cli: some
+	@uv venv --quiet --clear --python $(BIN)/python .cache/newest
+	@uv pip install --quiet --python .cache/newest/bin/python --editable '.[all]' --group dev
+	@uv pip install --quiet --python .cache/newest/bin/python --no-deps torchx
+	@.cache/newest/bin/python -m symphony_charts.torchx_scheduler
+	@PATH=$(CURDIR)/.cache/newest/bin:$$PATH SYMPH_REQUIRE_TOOLS=1 python -m pytest -q -n 2 --dist worksteal $(TESTS)
 
 golden: setup ## rewrite the golden files, to be read as a diff
 	@SYMPH_GOLDEN=rewrite python -m pytest -q tests -k golden
@@ -72,9 +82,13 @@ soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set
 bench: setup ## every speed figure, as ratios in one run
 	@for file in benchmarks/*.py; do echo "== $$file"; python $$file; done
 
-docs: setup ## the documentation site, in docs/site; the README's pictures, where a session prints something new
-	@test -x .cache/docs/bin/zensical || { uv venv --quiet --clear .cache/docs && uv pip install --quiet --python .cache/docs/bin/python --group docs; }
+docs: setup .cache/docs/.installed ## the documentation site, in docs/site; the README's pictures, where a session prints something new
 	@python scripts/build_docs.py
+
+.cache/docs/.installed: requirements/docs.txt | setup
+	@uv venv --quiet --clear .cache/docs
+	@uv pip install --quiet --python .cache/docs/bin/python --no-deps --require-hashes --requirement $<
+	@cp $< $@
 
 man: setup ## the manual pages, in docs/man
 	@python scripts/man_pages.py docs/man

@@ -1,10 +1,6 @@
-"""Fills in what the wheel says of itself: the TorchX schedulers in their order, links, and the long description.
+"""Fills in what the wheel says of itself: links and the long description.
 
 It also writes the manual pages into the wheel, from where installers lay them into ``share/man/man1``.
-
-TorchX runs on the first scheduler that it finds unless told otherwise, and release 0.7.0 knows its own schedulers only
-as long as nobody registers one. So its own are registered along with ours, in its own order, which the build backend
-would sort by name, and nothing changes for those who do not say ``-s symph``.
 
 The page of a package on an index shows README.md without its repository: what it links to is named in full there.
 """
@@ -22,20 +18,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-SCHEDULERS = "torchx.schedulers"
 # Targets that are paths, in Markdown and in HTML: first those of pictures, then those of the links that are left.
 _PATH = r"(?![a-z]+:|#|/)"
 _PICTURE = re.compile(rf"(!\[[^\]]*\]\(|\bsrc(?:set)?=\"){_PATH}([^)\"\s]+)")
 _LINK = re.compile(rf"(\]\(|\bhref=\"){_PATH}([^)\"\s]+)")
-
-
-class Place(str):
-    """A text that sorts by its place in the file, not by its letters."""
-
-    place: int
-
-    def __lt__(self, other: str) -> bool:
-        return self.place < getattr(other, "place", -1)
 
 
 class Filled(MetadataHookInterface):
@@ -45,8 +31,6 @@ class Filled(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Called by hatchling before it reads the metadata."""
-        named: dict[str, str] = self.config[SCHEDULERS]
-        metadata["entry-points"] = {SCHEDULERS: {_placed(name, place): named[name] for place, name in enumerate(named)}}
         facts: dict[str, str] = self.config["project"]
         metadata["urls"] = links(facts)
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
@@ -101,9 +85,3 @@ def with_full_links(text: str, repository: str, revision: str) -> str:
 
     text = _PICTURE.sub(rf"\g<1>{repository}/raw/{revision}/\g<2>", text)
     return _LINK.sub(rf"\g<1>{repository}/blob/{revision}/\g<2>", text)
-
-
-def _placed(name: str, place: int) -> Place:
-    made = Place(name)
-    made.place = place
-    return made

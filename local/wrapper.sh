@@ -26,8 +26,9 @@ ended() { # of the process, and perhaps what limits had to do with it
     status=$?
     umask 077
     if [ -f limited ]; then . ./limited; fi
-    # Whoever wants to know reads this when the shell is gone, so it need not be renamed into its place.
-    echo "$status" >exit
+    # Written over the placeholder of the same length, which works on a full disk. It is read when this shell is gone,
+    # so no rename is needed.
+    printf '%-3s\n' "$status" 1<>exit
 }
 # This shell would write "Terminated" and the like among the output of the process.
 exec 3>&2 2>/dev/null

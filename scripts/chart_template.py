@@ -1,7 +1,6 @@
-"""Writes the generated files of `chart-template/`: the schema of values, and cookiecutter's context with its defaults.
+"""Write `chart-template/cookiecutter.json`: what cookiecutter makes when it is given nothing else.
 
-Run it after a change of `symphony_charts/chart/files/value_table.py` or of how an experiment is compiled; a test fails
-until then.
+Run it after a change of the generator of charts; a test fails until then.
 """
 
 from __future__ import annotations
@@ -9,13 +8,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from symphony_charts.chart.compile.experiment import compile_values
-from symphony_charts.chart.files.chart import context_of
-from symphony_charts.chart.files.values_schema import schema_text
+from symphony_charts.chart.build.chart import build
+from symphony_charts.chart.files.chart import context_of, generated_files
+from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 
-__all__ = ["HELLO", "cookiecutter_json", "generated_files"]
+__all__ = ["HELLO", "cookiecutter_json"]
 
 FOLDER = Path(__file__).resolve().parent.parent / "chart-template"
 
@@ -33,7 +32,11 @@ HELLO = {
 def cookiecutter_json() -> bytes:
     """The context: what a chart differs in, and how cookiecutter has to read the template."""
     experiment = from_data(HELLO)
-    context: dict[str, object] = dict(context_of("hello", compile_values(experiment, allocate(experiment)), "0.1.0"))
+    chart = build(experiment, allocate(experiment))
+    texts = chart.texts()
+    context: dict[str, object] = dict(context_of(chart, texts, ValuesSchema(chart), "0.1.0"))
+    files = {path: content.decode() for path, content in generated_files(chart, texts).items()}
+    context["_files"] = json.dumps(files, ensure_ascii=False)
     # Go's delimiters stay Go's. Only what is listed as not copied verbatim is rendered.
     context["_jinja2_env_vars"] = {
         "variable_start_string": "[[",
@@ -43,25 +46,9 @@ def cookiecutter_json() -> bytes:
         "comment_start_string": "[#",
         "comment_end_string": "#]",
     }
-    context["_copy_without_render"] = [
-        "charts/*",
-        "templates/*",
-        "*.json",
-        "ci/*",
-        "files/*",
-        ".helmignore",
-    ]
+    context["_copy_without_render"] = ["ci/*", ".helmignore"]
     return (json.dumps(context, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def generated_files() -> dict[str, bytes]:
-    """The files by their path in the folder."""
-    return {
-        "cookiecutter.json": cookiecutter_json(),
-        "[[ cookiecutter.name ]]/values.schema.json": schema_text(),
-    }
-
-
 if __name__ == "__main__":
-    for path, content in generated_files().items():
-        (FOLDER / path).write_bytes(content)
+    (FOLDER / "cookiecutter.json").write_bytes(cookiecutter_json())

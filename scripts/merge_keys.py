@@ -1,8 +1,7 @@
 """Writes by which key Kubernetes' strategic merge joins the lists of a pod, from the schemas of `symph validate`.
 
 Those keep the marks of the API's OpenAPI documents (``x-kubernetes-patch-strategy``, ``x-kubernetes-patch-merge-key``).
-A list of one name is merged alike wherever it stands in a pod, in every version; otherwise this fails. One table is
-written twice: for Python, and for the chart's templates.
+A list of one name is merged alike wherever it stands in a pod, in every version; otherwise this fails.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ __all__ = ["generated_files", "merge_keys"]
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "symphony_charts" / "chart" / "lint" / "schemas"
 MODULE = "symphony_charts/formats/merge_keys.py"
-TEMPLATE = "chart-template/[[ cookiecutter.name ]]/charts/symph/templates/_merge_keys.tpl"
 _TEMPLATE_OF_PODS = "io.k8s.api.core.v1.PodTemplateSpec"
 _PYTHON = '''"""scripts/merge_keys.py writes by which key Kubernetes' strategic merge joins the lists of a pod.
 
@@ -32,11 +30,6 @@ __all__ = ["MERGE_KEYS"]
 MERGE_KEYS = {{
 {rows}}}
 '''
-_GO = """{{{{- /* Written by scripts/merge_keys.py: the keys by which a pod's lists merge; a set has none. */ -}}}}
-{{{{- define "symph.mergeKeys" -}}}}
-{table}
-{{{{- end -}}}}
-"""
 
 
 def merge_keys() -> dict[str, str]:
@@ -73,10 +66,7 @@ def generated_files() -> dict[str, str]:
     table = merge_keys()
     source = "x-kubernetes-patch-merge-key in Kubernetes' OpenAPI documents, 1.29 to 1.37"
     rows = "".join(f"    {json.dumps(field)}: {json.dumps(key)},\n" for field, key in table.items())
-    return {
-        MODULE: _PYTHON.format(source=source, rows=rows),
-        TEMPLATE: _GO.format(table=json.dumps(table, separators=(",", ":"))),
-    }
+    return {MODULE: _PYTHON.format(source=source, rows=rows)}
 
 
 if __name__ == "__main__":

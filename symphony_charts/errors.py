@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 __all__ = [
+    "ChartRefused",
     "CheckFailed",
     "Conflict",
     "NotFound",
@@ -88,21 +89,14 @@ class UsageError(SymphError):
     exit_code = 2
 
 
-class SpecError(SymphError, ValueError):
-    """The experiment, the settings or an input file is wrong; `problems` holds every fault that was found."""
-
-    exit_code = 3
+class _Faults(SymphError):
+    """An error of one or more `problems`."""
 
     def __init__(self, problems: Iterable[Problem], at: str = "") -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
         first = self.problems[0]
         where = ", ".join(part for part in (at, first.path) if part)
         super().__init__(first.what, where, first.next)
-
-    @classmethod
-    def one(cls, what: str, path: str = "", next: str = "", at: str = "") -> SpecError:
-        """The error of a single fault."""
-        return cls([Problem(what=what, path=path, next=next)], at)
 
     def __str__(self) -> str:
         file = self.at.removesuffix(self.problems[0].path).removesuffix(", ")
@@ -111,6 +105,21 @@ class SpecError(SymphError, ValueError):
             where = ", ".join(part for part in (file, problem.path) if part)
             blocks.append(str(SymphError(problem.what, where, problem.next)))
         return "\n".join(blocks)
+
+
+class ChartRefused(_Faults, CheckFailed):
+    """The chart of an experiment breaks rules; `problems` holds every fault that was found."""
+
+
+class SpecError(_Faults, ValueError):
+    """The experiment, the settings or an input file is wrong; `problems` holds every fault that was found."""
+
+    exit_code = 3
+
+    @classmethod
+    def one(cls, what: str, path: str = "", next: str = "", at: str = "") -> SpecError:
+        """Return the error of a single fault."""
+        return cls([Problem(what=what, path=path, next=next)], at)
 
 
 class PlacementError(SymphError, ValueError):

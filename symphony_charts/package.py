@@ -14,6 +14,7 @@ from symphony_charts.chart.files.version import ValuesChange, compare_values, ne
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.formats.urls import repository_fault
 from symphony_charts.formats.yaml_text import load
+from symphony_charts.gate import Verdict, judge
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.lockfile import Lock, render
@@ -33,12 +34,14 @@ _NO_CONTENT = frozenset((".git", "__pycache__"))
 class Packaged:
     """A chart that is ready to be written to `folder` and `archive_path`, and the lock file that goes with it.
 
-    `last` is the version before, None for the first one; `change` says how its values differ, None if nothing does.
+    `verdict` is that on the chart. `last` is the version before, None for the first one; `change` says how its values
+    differ, None if nothing does.
     """
 
     spec: SpecFile
     prepared: Prepared
     chart: Chart
+    verdict: Verdict
     last: str | None
     change: ValuesChange | None
     folder: Path
@@ -96,12 +99,19 @@ def _fork_in(folder: Path, named: str) -> ChartTemplate:
 
 
 def package(
-    prepared: Prepared, spec: SpecFile, dest: Path, filled: ChartTemplate, *, version: str | None = None
+    prepared: Prepared,
+    spec: SpecFile,
+    dest: Path,
+    filled: ChartTemplate,
+    *,
+    version: str | None = None,
+    is_forced: bool = False,
 ) -> Packaged:
     """The chart of `spec`, `prepared`, as it will stand below `dest`; nothing is written.
 
     The version is the last one if the content is the same, else the next by what changed. Raises SpecError for what
-    cannot be packaged, and Conflict where a generated file was edited.
+    cannot be packaged, Conflict if a generated file was edited, and the errors of `Verdict.refuse` unless the chart
+    passes the gate; with `is_forced` a group that cannot be scheduled passes.
     """
     folder = dest / prepared.experiment.name
     present = _read_folder(folder)
@@ -110,12 +120,15 @@ def package(
     change = _change(spec.lock, chart, present)
     if version is None and change is not None and spec.lock.version is not None:
         chart = chart.with_version(next_version(spec.lock.version, change))
+    verdict = judge(spec, prepared, chart, is_forced=is_forced)
+    verdict.refuse()
     ours = {path: content for path, content in chart.files.items() if not is_users(path)}
     lock = Lock(ports=pins_of(prepared.services), version=chart.version, digest=chart.digest)
     return Packaged(
         spec=spec,
         prepared=prepared,
         chart=chart,
+        verdict=verdict,
         last=spec.lock.version,
         change=change,
         folder=folder,

@@ -9,16 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from symphony_charts.chart.compile.experiment import compile_values, losses, with_digest
+from symphony_charts.chart.build.chart import BuiltChart, Release, build
+from symphony_charts.chart.build.values import with_digest
 from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
 from symphony_charts.chart.files.version import FIRST_VERSION
-from symphony_charts.chart.render.model import Model
-from symphony_charts.chart.render.release import Release, render_release
-from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.merge import merge
-from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.data import sub
-from symphony_charts.kinds.gang import GANGS_OF_PODS
+from symphony_charts.chart.losses import losses
+from symphony_charts.chart.release import merge_values, render_release
+from symphony_charts.chart.schema import ValuesSchema, check_values
+from symphony_charts.errors import PlacementError, Problem, SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.placement.assign.assign import apply
 from symphony_charts.placement.assign.rules import Decision
 from symphony_charts.placement.assign.shares import has_shares, share_out, without_shares
@@ -26,22 +25,24 @@ from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.of_spec import pools_of_spec
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.settings.spec_paths import spec_path
+from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.paths import spec_path
 from symphony_charts.spec.services import Service, allocate
+from symphony_charts.spec.workload import GANGS_OF_PODS
 
 __all__ = ["Prepared", "Rendering", "prepare", "prepare_experiment"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """A release: merged `values`, the `model` and `objects` they make, and the node pools that they are to fit on."""
+    """A release of `chart`: its complete `values`, the `objects` they make, and the node pools they are to fit on."""
 
+    chart: BuiltChart
     values: Values
     release: Release
-    model: Model
     objects: tuple[dict[str, object], ...]
     pools: Pools | None = None
     decisions: tuple[Decision, ...] = ()
@@ -51,11 +52,11 @@ class Rendering:
         """What runs where, and how certain that is, read from the objects; None where no pools are known."""
         if self.pools is None:
             return None
-        gang = str(sub(self.values, "workload").get("gang") or "none")
+        workload = self.chart.experiment.workload
         # Whoever schedules pods as a gang names its scheduler; elsewhere a name that we do not know says nothing.
-        scheduler = sub(self.values, "defaults").get("schedulerName") if gang in GANGS_OF_PODS else ""
-        demands = demands_of(self.objects, scheduler=str(scheduler or ""))
-        plan = plan_demands(demands, self.pools, gang=gang, experiment=self.release.chart_name)
+        scheduler = workload.scheduler_name if workload.gang in GANGS_OF_PODS else ""
+        demands = demands_of(self.objects, scheduler=scheduler or "", pools=self.pools)
+        plan = plan_demands(demands, self.pools, gang=workload.gang, experiment=self.chart.name)
         return replace(plan, decisions=self.decisions)
 
     @property
@@ -63,31 +64,37 @@ class Rendering:
         """The verdict in one line; empty where no pools are known."""
         return self.plan.summary() if self.plan is not None else ""
 
-    def refuse_unschedulable(self) -> None:
-        """Raise PlacementError where a group cannot be scheduled on the pools."""
+    def refusal(self) -> PlacementError | None:
+        """Return the error if a group cannot be scheduled on the pools."""
         refusal = self.plan.refusal() if self.plan is not None else None
         if refusal is not None:
             refusal.next = f"{refusal.next}; or go on all the same: --force-unschedulable".lstrip("; ")
+        return refusal
+
+    def refuse_unschedulable(self) -> None:
+        """Raise PlacementError if a group cannot be scheduled on the pools."""
+        if refusal := self.refusal():
             raise refusal
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """An experiment whose placement is settled, and all that follows from it.
+    """An experiment whose placement is settled, and its chart.
 
-    `defaults` are the values that it compiles to, and `own` the release of its own name with the overrides in its
-    values. `losses` name what the spec says and no chart carries.
+    `built` is the chart without the overrides, and `schema` that of its values. `own` is the release with the overrides
+    whose name is the experiment's. `losses` name what the chart ignores of the spec.
     """
 
     experiment: Experiment
     services: tuple[Service, ...]
-    defaults: Values
+    built: BuiltChart
     own: Rendering
+    schema: ValuesSchema
     losses: tuple[Problem, ...] = ()
 
     @property
     def values(self) -> Values:
-        """The defaults of its chart, the overrides in them."""
+        """The values of the chart, with the overrides."""
         return self.own.values
 
     @property
@@ -110,7 +117,7 @@ class Prepared:
         version: str = "",
         is_draft: bool = True,
     ) -> Rendering:
-        """A release with `values` over the chart's own, only looked at where it `is_draft`.
+        """Return a release with `values` over the chart's own, only looked at if it `is_draft`.
 
         Raises SpecError as `render_release` does.
         """
@@ -120,13 +127,13 @@ class Prepared:
             name=release or own.name,
             namespace=namespace or own.namespace,
             service=service or own.service,
-            chart_version=version or own.chart_version,
+            version=version or own.version,
             is_draft=is_draft,
         )
-        merged = merge(self.values, values)
-        _refuse_other_digest(merged, self.values)
-        model, objects = render_release(merged, there)
-        return replace(self.own, values=merged, release=there, model=model, objects=tuple(objects))
+        chart = self.own.chart
+        merged = merge_values(self.schema, values, chart) if values else dict(chart.values)
+        objects = render_release(chart, merged, there)
+        return replace(self.own, values=merged, release=there, objects=tuple(objects))
 
     def chart(
         self,
@@ -136,10 +143,12 @@ class Prepared:
         *,
         with_overrides: bool = True,
     ) -> Chart:
-        """The chart, with the user's own files (``templates/extra-*``). Raises SpecError for what helm cannot read."""
-        values = self.values if with_overrides else self.defaults
-        name, about = self.experiment.name, self.experiment.chart
-        return make_chart(name, values, version or FIRST_VERSION, template, about=about, extra=extra)
+        """Return the chart with the user's own files (``templates/extra-*``).
+
+        Raises SpecError for what helm cannot read.
+        """
+        chart = self.own.chart if with_overrides else self.built
+        return make_chart(chart, self.schema, version or FIRST_VERSION, template, extra)
 
 
 def prepare(
@@ -153,12 +162,14 @@ def prepare(
 ) -> Prepared:
     """What becomes of a spec file: `overrides` are merged into its chart's values as helm would merge them.
 
-    It is placed on the node pools of the files `pools`, else of its own `placement.pools`; `variables` are Terraform's,
-    `system` is what `--system` says.
+    It is placed on the node pools of the files `pools`, else of its own `placement.pools`, else of the project's
+    settings; `variables` are Terraform's, `system` is what `--system` says.
     Raises SpecError with everything that helm would refuse, before anything is written, and PlacementError where a
     group cannot be scheduled, unless `force` is set.
     """
-    known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools, variables=variables, system=system)
+    named = spec.experiment.placement.pools
+    given = pools or ([] if named else settings_of_spec(spec.path).pools)
+    known = pools_of_spec(spec.path, named, given, variables=variables, system=system)
     try:
         return prepare_experiment(
             spec.experiment, spec.pins, overrides=overrides, pools=known, force=force, version=spec.lock.version
@@ -182,38 +193,34 @@ def prepare_experiment(
     release = Release(
         name=settled.name,
         namespace=settled.namespace or "default",
-        chart_name=settled.name,
-        chart_version=version or FIRST_VERSION,
+        version=version or FIRST_VERSION,
         is_draft=True,
     )
     if has_shares(settled):
-        bare = compile_values(without_shares(settled), services)
-        settled = share_out(settled, running_requests(render_release(bare, release)[1]))
-    defaults = compile_values(settled, services)
-    values = defaults
-    if overrides:
-        merged = merge(defaults, overrides)
-        _refuse_other_digest(merged, defaults)
-        values = with_digest(merged)
-    model, objects = render_release(values, release)
+        bare = build(without_shares(settled), services)
+        settled = share_out(settled, running_requests(render_release(bare, bare.values, release)))
+    built = build(settled, services)
+    schema = ValuesSchema(built)
+    check_values(schema, built.values)
+    chart = built.with_values(with_digest(merge_values(schema, overrides))) if overrides else built
     own = Rendering(
-        values=values,
+        chart=chart,
+        values=dict(chart.values),
         release=release,
-        model=model,
-        objects=tuple(objects),
+        objects=tuple(render_release(chart, chart.values, release)),
         pools=pools,
         decisions=tuple(decisions),
     )
     if not force:
         own.refuse_unschedulable()
-    return Prepared(experiment=settled, services=services, defaults=defaults, own=own, losses=tuple(losses(settled)))
-
-
-def _refuse_other_digest(values: Values, own: Values) -> None:
-    """Raise SpecError, as the chart does, for values that were written for another version of the experiment."""
-    if values.get("specDigest") != own.get("specDigest"):
-        what = "the values are those of another version of the experiment, and the chart refuses them"
-        raise SpecError.one(what, "specDigest", "leave `specDigest` out of them")
+    return Prepared(
+        experiment=settled,
+        services=services,
+        built=built,
+        own=own,
+        schema=schema,
+        losses=tuple(losses(settled)),
+    )
 
 
 def _located(problem: Problem, spec: SpecFile, overrides: Values) -> Problem:

@@ -20,7 +20,8 @@ CHEAP = {
     ),
 }
 HEAVY = {
-    "bench_chart.py": (["--small"], r"helm .*, +1 groups(.|\n)*release, 200 x 4 "),
+    "leaks.py": (["--small"], r"harmless pieces \| 500 (.|\n)*\| base64 \| "),
+    "chart.py": (["--small"], r"helm create(.|\n)*2 charts(.|\n)*helm .*, +4 groups(.|\n)*release, 200 groups"),
     "local.py": (["2", "--repeat", "1"], r"tmuxp +(.|\n)*2 deaths while others are started"),
     "logs.py": (["--repeat", "1", "--size", "100000"], r"symph logs --since +\d+ ms"),
     "publish.py": (["--charts", "3", "--many", "2", "--writers", "2", "--runs", "1"], r"2 writers x 5 .* 0 lost"),

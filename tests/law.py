@@ -16,8 +16,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from symphony_charts.chart.render.release import Release, render_release
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.origin import open_chart
+from symphony_charts.chart.release import Release, merge_values, render_release
+from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SymphError
@@ -73,7 +74,7 @@ def ask(case: Case, folder: Path, repository: Path) -> dict[str, Answer]:
     pools = ("--pools", str(folder / "pools.yaml"))
     return {
         "render": _run("render", spec, *options, "-o", "json"),
-        "lint": _run("lint", spec, *options, "-o", "json"),
+        "validate": _run("validate", spec, *options, "-o", "json"),
         "export": _run("export", "manifests", spec, *options),
         "plan": _run("plan", spec, *options, *pools, "-o", "json"),
         "package": _run("package", spec, *options, "--dry-run", "-o", "json"),
@@ -116,10 +117,13 @@ def _install(spec: str, case: Case, pools: Sequence[str]) -> Answer:
     values = user_values(Overrides(files=files, sets=case.sets))
     try:
         with chart_of(spec, values, pools) as source:
-            defaults = load((source.chart / "values.yaml").read_text())
-            assert isinstance(defaults, dict)
-            release = Release(name=source.name, chart_name=source.name)
-            _, made = render_release(merge(defaults, values), release)
+            own = {
+                path.relative_to(source.chart).as_posix(): path.read_bytes()
+                for path in source.chart.rglob("*")
+                if path.is_file()
+            }
+            chart = open_chart(own, source.name)
+            made = render_release(chart, merge_values(ValuesSchema(chart), values), Release(name=source.name))
             return Answer(status=0, data={"items": json.loads(json.dumps(made))}, error="")
     except SymphError as error:
         return Answer(status=error.exit_code, data=None, error=f"error: {error}\n")
@@ -157,9 +161,9 @@ def _objects(answers: dict[str, Answer], where: str) -> Iterator[str]:
 
 
 def _documents(text: object) -> Iterator[Any]:
-    for part in str(text).split("\n---\n"):
+    for part in re.split(r"(?m)^---\n", str(text)):
         if part.strip():
-            yield load(part.removeprefix("---\n"))
+            yield load(part)
 
 
 def _index(items: list[Any]) -> dict[str, Any]:
@@ -189,13 +193,15 @@ def _verdicts(answers: dict[str, Answer]) -> Iterator[str]:
     verdict = plan.data["verdict"]
     if (verdict == "NO") != (plan.status == 4):
         yield f"plan says {verdict} and exits with {plan.status}"
+    lint, publish = answers["validate"], answers["publish"]
     for verb in ("package on pools", "install on pools", "sweep"):
-        if answers[verb].status != plan.status:
-            yield f"plan ends with {plan.status}, {verb} with {answers[verb].status}: {answers[verb].error}"
+        # A dry run of a sweep makes no chart; the others refuse one in which lint finds errors.
+        wanted = 1 if lint.status == 1 and verb != "sweep" else plan.status
+        if answers[verb].status != wanted:
+            yield f"{verb} ends with {answers[verb].status} instead of {wanted}: {answers[verb].error}"
     packaged = answers["package on pools"]
     if packaged.status == 0 and not packaged.data["items"][0]["fit"].startswith(verdict):
         yield f"plan says {verdict}, package {packaged.data['items'][0]['fit']}"
-    lint, publish = answers["lint"], answers["publish"]
     # Argo CD's project refuses rights that the chart would give itself; by hand it is installed.
     is_refused_by_argo = "takes no Role" in publish.error
     if lint.status == 0 and publish.status != (1 if is_refused_by_argo else plan.status):
@@ -231,25 +237,23 @@ _SETS = (
     "groups.a.replica=3",
     "groups.agent.replicas=100",
     "runKey=again",
-    "hold=true",
-    "workload.kind=jobz",
-    "workload.gang=none",
+    "tests.hold=true",
+    "workload.kind=jobset",
     "services.x.port=70000",
     "networkPolicy.enable=true",
     "networkPolicy.enabled=true",
-    "defaults.resources.requests.cpu=14",
-    "defaults.tolerations[0].operator=Exists",
-    "defaults.nodeSelector.disk=ssd",
-    "extra.any.thing=1",
-    "labels.team=b",
+    "image.tag=7",
+    "groups.a.tolerations[0].operator=Exists",
+    "groups.a.nodeSelector.disk=ssd",
+    "commonLabels.team=b",
 )
 _VALUES: tuple[dict[str, Any] | None, ...] = (
     None,
     None,
     None,
     {"runKey": "file"},
-    {"defaults": {"nodeSelector": {"x": "y"}}},
-    {"doneWhen": []},
+    {"commonAnnotations": {"x": "y"}},
+    {"podLabels": {"x": "y"}},
     {"nothing": 1},
 )
 _KINDS = ("jobs", "jobs", "jobs", "jobset", "appwrapper", "volcano", "argo", "dijob")

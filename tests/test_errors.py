@@ -25,8 +25,8 @@ def test_an_error_is_no_other_error_that_says_the_same() -> None:
 
 
 def test_a_missing_extra_says_how_it_is_installed() -> None:
-    assert ToolMissing("a", extra="hcl").next == "install symphony-charts with the extra `hcl`"
-    assert ToolMissing("a", next="b", extra="hcl").next == "b"
+    assert ToolMissing("a", extra="seal").next == "install symphony-charts with the extra `seal`"
+    assert ToolMissing("a", next="b", extra="seal").next == "b"
 
 
 @pytest.mark.parametrize("error", [UsageError("a", "b", "c"), ToolFailed("a", argv=("git",), status=1)])

@@ -71,10 +71,10 @@ def test_what_cannot_be_scheduled_is_refused_by_every_verb(case: Case, tmp_path:
 @pytest.mark.parametrize(
     ("text", "near"),
     [
-        ("groups.p.replica=3", 'did you mean "replicas"?'),
-        ("networkPolicy.enable=true", 'did you mean "enabled"?'),
-        ("workload.kind=jobz", 'did you mean "jobs"?'),
-        ("groups.pp.replicas=3", 'did you mean "p"?'),
+        ("groups.p.replica=3", "did you mean groups.p.replicas?"),
+        ("tests.hald=true", "did you mean tests.hold?"),
+        ("workload.kind=jobset", "it belongs to the spec: --spec-set workload.kind=VALUE"),
+        ("groups.pp.replicas=3", "did you mean groups.p?"),
     ],
 )
 def test_a_mistyped_value_is_refused_by_every_verb_with_the_nearest_name(
@@ -91,8 +91,8 @@ _TWICE = {"replay": {"command": ["x"], "replicas": 2, "binds": {"replay-pods": 7
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"processes": _TWICE}, "two objects of the chart are called Service/e-replay-pods"),
-        ({"compat": "di-engine", "processes": {"p": {"replicas": 2}}}, "container p needs a command"),
+        ({"processes": _TWICE}, "two objects of the chart have the name Service/e-replay-pods"),
+        ({"compat": "di-engine", "processes": {"first": {"command": ["x"]}, "p": {}}}, "container p needs a command"),
     ],
     ids=["name", "command"],
 )

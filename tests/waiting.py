@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["eventually"]
+from symphony_charts.system.process_identity import read_stat
+
+__all__ = ["eventually", "is_alive"]
 
 _Value = TypeVar("_Value")
 
@@ -25,3 +27,9 @@ def eventually(
         time.sleep(max(0.05, time.monotonic() - asked))
         asked = time.monotonic()
     return value
+
+
+def is_alive(pid: int) -> bool:
+    """Return True if `pid` is a process that runs; a zombie does not."""
+    stat = read_stat(pid) if pid > 0 else None
+    return stat is not None and not stat.is_dead

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from symphony_charts.backend.cost import Cost
 from symphony_charts.formats.age import age
 
 __all__ = [
@@ -123,7 +122,6 @@ class ExperimentStatus:
     ``Helm release rl, revision 2``, ``Argo CD application rl``; empty means that somebody applied the objects by hand.
     `labels` are its own, and on a cluster those of its objects.
     `note` says what else is to be known of all that is told here, as that it is of another machine; mostly nothing.
-    `cost` is what it has cost so far, where prices are known.
     """
 
     name: str
@@ -141,7 +139,6 @@ class ExperimentStatus:
     events: tuple[Event, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
-    cost: Cost | None = None
 
     @property
     def seconds(self) -> float | None:

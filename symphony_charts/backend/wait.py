@@ -8,10 +8,9 @@ from symphony_charts.errors import CheckFailed, NotFound, ToolFailed, UsageError
 
 __all__ = ["CONDITIONS", "wait_until"]
 
-# What `symph wait --for=` takes, and other names of the same.
+# What `symph wait --for=` takes.
 CONDITIONS = ("running", "ready", "succeeded", "failed", "ended", "deleted")
 _MOST_NAMES = 3
-_ALIASES = {"done": "succeeded", "complete": "succeeded", "finished": "ended", "delete": "deleted", "gone": "deleted"}
 
 
 def wait_until(
@@ -21,8 +20,7 @@ def wait_until(
 
     Raises UsageError for an unknown condition, CheckFailed when it cannot hold any more, ToolFailed after `timeout_s`.
     """
-    wanted = _ALIASES.get(condition, condition)
-    if wanted not in CONDITIONS:
+    if condition not in CONDITIONS:
         raise UsageError(f'nothing waits for "{condition}"', next=f"one of {', '.join(CONDITIONS)}")
     last: ExperimentStatus | None = None
     try:
@@ -31,22 +29,22 @@ def wait_until(
                 break
             last = status
             phase, ready = _state_of(status, process)
-            if _holds(phase, ready, wanted):
+            if _holds(phase, ready, condition):
                 return status
-            if phase in FINAL and wanted != "deleted":
+            if phase in FINAL and condition != "deleted":
                 reasons = _reasons(status, process) or status.note or "no process says why"
                 verb = "is" if phase in ("damaged", "lost") else "has"
-                what = f'"{process or name}" {verb} {phase} and will not be {wanted}: {reasons}'
+                what = f'"{process or name}" {verb} {phase} and will not be {condition}: {reasons}'
                 raise CheckFailed(what, next=f"symph logs {name}")
         else:
             how = f"{_state_of(last, process)[0]}: {_reasons(last, process)}" if last else "silent"
-            what = f'"{process or name}" is not {wanted} after {timeout_s or 0:g} s, but {how}'
+            what = f'"{process or name}" is not {condition} after {timeout_s or 0:g} s, but {how}'
             raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph describe {name}")
     except NotFound:
-        if wanted != "deleted":
+        if condition != "deleted":
             raise
-    if wanted != "deleted":
-        raise CheckFailed(f'"{name}" is gone; it will never be {wanted}')
+    if condition != "deleted":
+        raise CheckFailed(f'"{name}" is gone; it will never be {condition}')
     return None
 
 
@@ -63,12 +61,12 @@ def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
     return overall(chosen) if process else status.phase, ready
 
 
-def _holds(phase: Phase, ready: bool, wanted: str) -> bool:
-    if wanted == "ready":
+def _holds(phase: Phase, ready: bool, condition: str) -> bool:
+    if condition == "ready":
         return ready
-    if wanted == "running":
+    if condition == "running":
         return phase in ("running", "succeeded")
-    return phase in FINAL if wanted == "ended" else phase == wanted
+    return phase in FINAL if condition == "ended" else phase == condition
 
 
 def _reasons(status: ExperimentStatus, process: str) -> str:

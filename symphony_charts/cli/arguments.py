@@ -17,6 +17,20 @@ __all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_byt
 _WITH_VALUE = ("--color",)
 # What others call one of our choices.
 _CALLED = {"local": "tmux", "k8s": "kube"}
+# Removed verbs, options and formats, as typed after `symph`, and what to use instead.
+_REMOVED = {
+    "catalog refresh --prices": "prices are built in; to use your own, price the nodes in `symph plan -o json`",
+    "gitops render --branch": "`symph gitops render` prints the manifests; redirect and commit them yourself",
+    "gitops render --into": "`symph gitops render` prints the manifests; redirect them into a file",
+    "import torchx --as kubernetes": "use `torchx run -s kubernetes --dryrun`, or `--kind volcano` for our own form",
+    "import torchx --as": "use `--compat torchx`; for a Volcano Job, `torchx run -s kubernetes --dryrun`",
+    "local adopt": "remove a run folder without `.symph.json` by hand: `symph local gc` names it",
+    "local diff": "compare `symph render` (pods) with `symph local env` (this machine)",
+    "local render --as procfile": "use `--as process-compose`",
+    "local render --as shell": "use `--as process-compose`, or `symph up SPEC --wait` in the script",
+    "plan --html": "use `--svg` for the picture of the nodes and `-o json` for the tables",
+    "sweep --plot": "use `symph sweep show NAME --csv FILE` and plot the file",
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,6 +50,7 @@ class Parser(argparse.ArgumentParser):
         """The arguments, all of them known: the parser that got them knows which of its flags was meant."""
         namespace, extra = super().parse_known_args(args, namespace)
         if extra:
+            self._refuse_removed(extra[0].partition("=")[0])
             flags = [flag for action in self._actions for flag in action.option_strings]
             hint = _nearest(extra[0].partition("=")[0], flags)
             if isinstance(self, MasterParser) and extra[0].startswith("-") and not hint:
@@ -43,15 +58,29 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(extra)}{hint}")
         return namespace, extra
 
+    def _get_option_tuples(self, option_string: str) -> Any:
+        """Return the options that a word with one dash means, never one of several letters that begins like it.
+
+        `allow_abbrev=False` turns off abbreviations of options with two dashes only.
+        """
+        return [found for found in super()._get_option_tuples(option_string) if len(found[1]) == 2]
+
     def add_subparsers(self, **options: Any) -> Any:
         """argparse's own; what stands below a verb takes the options that every verb takes."""
         options.setdefault("parser_class", NestedParser)
         return super().add_subparsers(**options)
 
+    def _refuse_removed(self, words: str) -> None:
+        """Raise UsageError if these words after the verb were removed."""
+        typed = f"{self.prog.partition(' ')[2]} {words}".strip()
+        if typed in _REMOVED:
+            raise UsageError(f"`{typed}` was removed", "", _REMOVED[typed])
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
+            self._refuse_removed(" ".join([*action.option_strings[-1:], str(value)]))
             error.message += _nearest(str(value), [str(choice) for choice in action.choices or ()])
             raise
 

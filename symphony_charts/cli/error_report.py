@@ -16,7 +16,7 @@ import traceback
 from pathlib import Path
 
 from symphony_charts.cli.next_steps import placed
-from symphony_charts.errors import SymphError, ToolFailed, UsageError, first_line
+from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
 from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.platforms import elsewhere, is_lack_of_linux
 from symphony_charts.system.user_folders import state_dir
@@ -73,12 +73,11 @@ def tell(error: SymphError) -> None:
 
 def _blocks(error: SymphError) -> str:
     """The error's text with ``error:`` before each fault; further lines of a fault are indented already."""
-    extra = getattr(error, "extra", "")
-    if extra:
+    if isinstance(error, ToolMissing) and error.extra:
         # What reads our own metadata takes 15 ms to import, which other errors have not.
         from symphony_charts.system.installation import command_for_extra
 
-        error.next = f"{error.next}: {command_for_extra(extra)}"
+        error.next = f"{error.next}: {command_for_extra(error.extra)}"
     lines = str(error).split("\n")
     return "\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines)
 

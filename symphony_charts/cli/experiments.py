@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from symphony_charts.backend.current_experiment import absent_experiment, current_of
+from symphony_charts.backend.current_experiment import absent_experiment, chosen_at, current_of
 from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.cli import output
 from symphony_charts.cli.matching import choose
 from symphony_charts.cli.options import common
 from symphony_charts.cli.options.defaults import typed
-from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.errors import NotFound, SymphError, UsageError
+from symphony_charts.formats.age import age
+from symphony_charts.formats.printable import printable_line
 from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.runs import Run, current_folder, find_run, live_runs, runs_of
 from symphony_charts.system.full_disks import full_disk
 from symphony_charts.system.platforms import refuse_elsewhere
 from symphony_charts.system.user_folders import state_dir
@@ -23,13 +27,18 @@ __all__ = [
     "find_experiment",
     "find_status",
     "gpu_ids",
+    "meant_here",
+    "name_in_spec",
     "one_instance",
     "phase_color",
     "place_flags",
+    "run_to_change",
     "some_instances",
+    "took_columns",
     "watcher_of",
 ]
 
+_SPEC_SUFFIXES = {Path(name).suffix for name in common.SPEC_NAMES}
 _COLORS = {
     "running": "good",
     "succeeded": "good",
@@ -51,6 +60,16 @@ def phase_color(item: Mapping[str, object]) -> str:
 def gpu_ids(item: Mapping[str, object]) -> str:
     """The beginnings of the ids of an item's GPUs, by which nvidia-smi and CUDA know a GPU as well."""
     return ",".join(gpu[:12] for gpu in output.texts(item["gpus"]))
+
+
+def took_columns(items: Sequence[Mapping[str, object]]) -> list[output.Column]:
+    """Return the column of the key `seconds`, if an item has ended; else no column."""
+    return [output.Column("TOOK", _took)] if any(item["ended"] for item in items) else []
+
+
+def _took(item: Mapping[str, object]) -> str:
+    seconds = item["seconds"]
+    return age(seconds) if isinstance(seconds, float) else ""
 
 
 def watcher_of(args: argparse.Namespace) -> Watcher:
@@ -89,6 +108,72 @@ def place_flags(args: argparse.Namespace) -> list[str]:
     return [*words, "-A"] if getattr(args, "all_namespaces", False) else words
 
 
+def name_in_spec(word: str) -> str:
+    """Return the name of the experiment whose spec, or folder with a spec, `word` is; of any other word itself."""
+    # A bare word is a name, also where a folder has that name.
+    is_file = Path(word).suffix in _SPEC_SUFFIXES and ("/" in word or Path(word).exists())
+    path = Path(common.spec_of(word))
+    return _name_in(path) if is_file or word in (".", "..") or ("/" in word and path.is_file()) else word
+
+
+def _name_in(path: Path) -> str:
+    # What reads specs takes 0.2 s to import, which verbs that are given a name have not.
+    from symphony_charts.spec import files
+
+    return files.read(path).experiment.name
+
+
+def _name_of_spec_here() -> str:
+    """Return the name of this folder's spec; empty if there is none, if it is broken, or if it is a script to run."""
+    path = Path(common.spec_of("."))
+    if path.suffix == ".py" or not path.is_file():
+        return ""
+    with contextlib.suppress(SymphError):
+        return _name_in(path)
+    return ""
+
+
+def meant_here(*, live: bool = False) -> tuple[str, str]:
+    """Return the experiment that a verb without a name means, and the folder it came from if that is another one.
+
+    The first of these: the only one that runs and came from this folder; the one of this folder's spec, if it runs or,
+    unless `live`, has run; the one that `symph use` chose; the only one that runs. Raises NotFound, and ToolMissing
+    if this machine cannot run experiments.
+    """
+    refuse_elsewhere()
+    running = {run.experiment: run for run in live_runs()}
+    folder = current_folder()
+    ours = [name for name, run in running.items() if folder and run.is_from(folder)]
+    if len(ours) == 1:
+        return ours[0], ""
+    name = _name_of_spec_here()
+    if ours and name not in ours:
+        name = chosen_at(LocalWatcher.place) or ""
+        if name not in ours:
+            raise NotFound(f"several experiments run here: {', '.join(ours)}", next="name one, or symph use")
+    elif name not in running and (live or not runs_of(name)):
+        name = current_of(LocalWatcher())
+    is_elsewhere = name in running and name not in ours
+    return name, (running[name].spec_folder or "another folder") if is_elsewhere else ""
+
+
+def run_to_change(args: argparse.Namespace, name: str | None, command: str) -> Run:
+    """Return the live run that `name`, or without a name the current folder, means, for a verb that ends processes.
+
+    A run of another folder is taken without a name only after asking, or with `--yes`. `command` is the command line
+    that names it, up to the name. Raises NotFound, UsageError.
+    """
+    if name is not None:
+        return find_run(name_in_spec(name), live=True)
+    found, folder = meant_here(live=True)
+    if folder and not args.dry_run:
+        what = f"no experiment of this folder runs; {found} came from {printable_line(folder)}"
+        if not (args.yes or output.can_ask()):
+            raise UsageError(what, next=f"symph {command} {found}, or add --yes")
+        output.confirm(args, f"{what}. Continue with {found}?")
+    return find_run(found, live=True)
+
+
 def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:
     """How the experiment that `args.experiment_name` means is: exactly it, the one it loosely fits, or the current one.
 
@@ -97,8 +182,9 @@ def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = Fa
     """
     name = args.experiment_name
     if name is None:
-        status = watcher.describe(current_of(watcher), events=events)
+        status = watcher.describe(_current(args, watcher), events=events)
     else:
+        name = name_in_spec(name)
         try:
             status = watcher.describe(_prefix(args)(name), events=events)
         except NotFound:
@@ -106,6 +192,15 @@ def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = Fa
     if status.note:
         output.warn(f"{status.name}: {status.note}")
     return status
+
+
+def _current(args: argparse.Namespace, watcher: Watcher) -> str:
+    if args.symphony.has_own_cluster or not isinstance(watcher, LocalWatcher):
+        return current_of(watcher)
+    name, folder = meant_here()
+    if folder:
+        output.note(f"no experiment of this folder runs; {name} came from {printable_line(folder)}")
+    return name
 
 
 def find_experiment(args: argparse.Namespace, watcher: Watcher) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from symphony_charts.cli.streams import is_cut_off, leave_quietly, prepare_streams
+from symphony_charts.formats.printable import printable_lines
 
 __all__ = ["INTERRUPTED", "status_of"]
 
@@ -71,4 +72,4 @@ def _status_of_exit(exit: SystemExit) -> int:
 
 def _say(text: str) -> None:
     if text:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{printable_lines(text)}\n")

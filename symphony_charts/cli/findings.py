@@ -1,4 +1,4 @@
-"""`print_findings` prints what `symph validate` and `symph gitops lint` found, as text, data or SARIF."""
+"""Print findings as text, data or SARIF, or the number of warnings."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.chart.lint.sarif import to_sarif
 from symphony_charts.cli import output
+from symphony_charts.gate import Verdict
 from symphony_charts.version import __version__
 
-__all__ = ["print_findings"]
+__all__ = ["note_warnings", "print_findings"]
 
 _COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
 
@@ -23,9 +24,9 @@ def print_findings(
     what: str,
     line: Callable[[str, str], int | None] = lambda _file, _path: None,
 ) -> int:
-    """Print findings, each with its file, as `-o` says, then how many there are of `what`; `line` is for SARIF.
+    """Print findings with their files in the format of `-o`, then counts after `what`; `line` is for SARIF.
 
-    The exit status is 1 where one is an error, or with `--strict` a warning.
+    Return the exit status: 1 if one is an error, or with `--strict` a warning.
     """
     bad = ("error", "warning") if args.strict else ("error",)
     status = int(any(finding.severity in bad for _, finding in findings))
@@ -58,3 +59,12 @@ def print_findings(
     counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
     output.note(f"{what}: {', '.join(counts)}")
     return status
+
+
+def note_warnings(verdicts: Sequence[Verdict]) -> None:
+    """Print the number of warnings to stderr, and the command that shows them."""
+    found = [verdict for verdict in verdicts if verdict.warnings]
+    if found:
+        count = output.counted(sum(verdict.warnings for verdict in found), "warning")
+        specs = found[0].path if len(found) == 1 else f"SPEC ({len(found)} of {len(verdicts)} specs)"
+        output.note(f"{count}: symph validate {specs}")

@@ -31,7 +31,7 @@ def with_plan(watcher: Watcher, status: ExperimentStatus, why: Why) -> Why:
     first = next(instance for instance in status.instances if instance.path == why.paths[0])
     try:
         pools = _pools(watcher, status)
-        plan = plan_demands(demands_of(watcher.workloads(status.name)), pools, experiment=status.name)
+        plan = plan_demands(demands_of(watcher.workloads(status.name), pools=pools), pools, experiment=status.name)
     except SymphError as error:
         return replace(why, text=f"{why.text}; no plan: {error.what}")
     group = next((group for group in plan.groups if group.name == (first.group or first.process)), None)

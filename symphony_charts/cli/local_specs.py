@@ -14,4 +14,4 @@ __all__ = ["spec_here"]
 
 def spec_here(args: argparse.Namespace) -> SpecFile:
     """The spec as this machine runs it: with the command line's values in it. Raises SpecError."""
-    return under_values(specfile.read(args.spec), user_values_of(args))
+    return under_values(specfile.read(args.spec, args.spec_set), user_values_of(args))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
@@ -72,7 +71,7 @@ class LinePrinter:
 
     def _write_object(self, record: dict[str, object]) -> None:
         with self._turn:
-            output.line(json.dumps(record, ensure_ascii=False))
+            sys.stdout.write(f"{output.json_text(record)}\n")
             if self._is_live:
                 sys.stdout.flush()
 

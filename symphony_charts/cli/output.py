@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import UsageError
-from symphony_charts.formats.printable import printable_line
+from symphony_charts.formats.printable import printable_line, printable_lines
 
 __all__ = [
     "API_VERSION",
@@ -25,6 +26,7 @@ __all__ = [
     "confirm",
     "counted",
     "format_table",
+    "json_text",
     "line",
     "next_step",
     "note",
@@ -34,6 +36,7 @@ __all__ = [
     "print_report",
     "progress",
     "room_of",
+    "safe_text",
     "texts",
     "use_color",
     "warn",
@@ -43,6 +46,7 @@ API_VERSION = "symph.dev/v1"
 
 # SGR codes by the meaning of a state; nothing else is ever coloured.
 _COLORS = {"good": "32", "busy": "33", "bad": "31", "dim": "2", "bold": "1"}
+_OWN_COLOR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_COLORS.values())})m)")
 
 # What the command line says of everything that is printed.
 _said = SimpleNamespace(is_quiet=False)
@@ -113,9 +117,7 @@ def print_items(
     """
     form = "name" if _said.is_quiet and args.output == "table" and all(name in item for item in items) else args.output
     if form in ("json", "yaml"):
-        _print_document(
-            {"apiVersion": API_VERSION, "kind": f"{kind}List", "items": [dict(item) for item in items]}, form
-        )
+        _print_document({**_head(args, f"{kind}List"), "items": [dict(item) for item in items]}, form)
     elif form == "name":
         for item in items:
             line(printable_line(str(item[name])))
@@ -131,9 +133,14 @@ def print_items(
 def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, object], text: str = "") -> None:
     """Print one answer: `text` for people, or the record as JSON/YAML with apiVersion and kind."""
     if args.output in ("json", "yaml"):
-        _print_document({"apiVersion": API_VERSION, "kind": kind, **record}, args.output)
+        _print_document({**_head(args, kind), **record}, args.output)
     elif text:
         line(text)
+
+
+def _head(args: argparse.Namespace, kind: str) -> dict[str, object]:
+    dry_run = {"dryRun": True} if getattr(args, "dry_run", False) else {}
+    return {"apiVersion": API_VERSION, "kind": kind, **dry_run}
 
 
 def format_table(
@@ -209,8 +216,27 @@ def use_color(stream: TextIO, choice: str | None = None) -> bool:
 
 
 def line(text: str = "") -> None:
-    """Print to stdout: data that was asked for."""
-    sys.stdout.write(f"{text}\n")
+    """Print text for people to stdout."""
+    sys.stdout.write(f"{safe_text(text)}\n")
+
+
+def safe_text(text: str) -> str:
+    """Return text that cannot drive a terminal: line breaks, tabs and the colours of `paint` are kept, nothing else.
+
+    All text that is not a document goes through here, so that no verb can forget it: names and messages come from
+    repositories, clusters and files that others write.
+    """
+    return "".join(part if _OWN_COLOR.fullmatch(part) else printable_lines(part) for part in _OWN_COLOR.split(text))
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """Return `value` as JSON with every unprintable character escaped, such as U+009B and U+202E, which JSON allows."""
+    lines = json.dumps(value, indent=indent, ensure_ascii=False).split("\n")
+    return "\n".join(line if line.isprintable() else _escaped(line) for line in lines)
+
+
+def _escaped(line: str) -> str:
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def be_quiet(is_quiet: bool) -> None:
@@ -225,7 +251,7 @@ def note(text: str) -> None:
 
 
 def _tell(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{safe_text(text)}\n")
 
 
 def warn(text: str, next: str = "") -> None:
@@ -257,7 +283,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
         return
     if not can_ask():
         raise UsageError(f"{question} There is no terminal to ask on", "", "add --yes if you mean it")
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{safe_text(question)} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError("nothing was done: the answer was no")
@@ -265,7 +291,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
 
 def ask(question: str, default: str) -> str:
     """What the user types; `default` for an empty line. Only to be asked where `can_ask`."""
-    sys.stderr.write(f"{question} [{default}]: ")
+    sys.stderr.write(safe_text(f"{question} [{default}]: "))
     sys.stderr.flush()
     return sys.stdin.readline().strip() or default
 
@@ -294,7 +320,7 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
 def _print_document(document: Mapping[str, object], form: str) -> None:
     if form == "json":
-        line(json.dumps(document, indent=2, ensure_ascii=False))
+        sys.stdout.write(f"{json_text(document, indent=2)}\n")
     else:
         # YAML takes 17 ms to import, which `symph ls` has not.
         from symphony_charts.formats import yaml_text

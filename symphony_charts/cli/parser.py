@@ -49,6 +49,8 @@ def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int
     def action(self: SymphonyParser, args: argparse.Namespace) -> int:
         arguments.fill_defaults(self.get_subparser(verb.name), args)
         status: int = import_module(f"symphony_charts.cli.commands.{verb.module}").run(args)
+        if getattr(args, "dry_run", False):
+            output.note("nothing was changed (--dry-run)")
         return status
 
     action.__doc__ = verb.summary
@@ -141,8 +143,8 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return self._parsers[name]
 
     def add_dry_run(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--dry-run` (args.dry_run)."""
-        common.add_dry_run(parser)
+        """Add `--dry-run` (args.dry_run), also as `-dr`."""
+        common.add_dry_run_like_symphony(parser)
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         """Run one command line and return its exit status; never raises for faults of the user or of programs.

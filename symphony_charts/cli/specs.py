@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from symphony_charts.cli import output
-from symphony_charts.errors import Problem, SpecError
+from symphony_charts.errors import ChartRefused, Problem, SpecError
 from symphony_charts.spec.files import is_lock
 
 __all__ = ["each_spec", "refuse_twins", "specs_of"]
@@ -22,20 +22,22 @@ def specs_of(paths: Sequence[str]) -> list[str]:
 
 
 def each_spec(paths: Sequence[str], prepare: Callable[[str], Result]) -> list[Result]:
-    """What `prepare` makes of each spec file, in order. Raises SpecError for the faults of all files at once."""
+    """Return what `prepare` makes of each spec, in order. Raises SpecError or ChartRefused with the faults of all."""
     results: list[Result] = []
     faults: list[Problem] = []
+    is_wrong = False
     with output.progress("packaging", len(paths)) as advance:
         for path in paths:
             try:
                 results.append(prepare(path))
-            except SpecError as error:
+            except (SpecError, ChartRefused) as error:
                 if len(paths) == 1:
                     raise
                 faults += [_in_file(problem, path) for problem in error.problems]
+                is_wrong |= isinstance(error, SpecError)
             advance(1)
     if faults:
-        raise SpecError(faults)
+        raise SpecError(faults) if is_wrong else ChartRefused(faults)
     return results
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 
-from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.set_values import Overrides, paths_of, user_values
 from symphony_charts.cli.options import common
 from symphony_charts.errors import UsageError
+from symphony_charts.formats.data import Values
 from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.settings.values_files import read_text, read_values
 from symphony_charts.spec.files import SpecFile

@@ -26,8 +26,8 @@ GROUPS = {
 class Verb:
     """One row: a name, other names, one line of help, the module below `cli.options` and `cli.commands`.
 
-    The name is shown, in help, messages and documentation; the others are Symphony's and earlier ones, which work for
-    ever and are offered nowhere. A verb of somebody's own project has no module.
+    Help, messages and documentation show the name. The aliases are Symphony's names; they work, but no text offers
+    them. A verb of a user's own project has no module.
     """
 
     __slots__ = ("aliases", "module", "name", "summary")
@@ -60,7 +60,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("init", (), "make the folder of a new experiment", "start.init"),
     Verb("run", (), "start an experiment, print what it does, and end with its status", "start.run"),
     Verb("up", (), "start an experiment on this machine, in tmux", "start.up"),
-    Verb("down", ("stop",), "end an experiment on this machine, and everything it started", "start.down"),
+    Verb("down", (), "end an experiment on this machine, and everything it started", "start.down"),
     Verb("restart", (), "start processes of a running experiment again", "start.restart"),
     Verb("attach", (), "open the terminal of a running experiment", "start.attach"),
     Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look.ps"),
@@ -77,8 +77,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("open", ("visit", "vi"), "open a service in the browser, or print its address", "inside.open"),
     Verb("collect", (), "bring logs, states and results here", "inside.collect"),
     Verb("rm", ("delete", "d"), "end experiments and forget them", "inside.rm"),
-    Verb("validate", ("lint",), "check experiments and their charts, without helm or a cluster", "chart.validate"),
-    Verb("render", ("template",), "print the Kubernetes objects of an experiment", "chart.render"),
+    Verb("validate", (), "check experiments and their charts, without helm or a cluster", "chart.validate"),
+    Verb("render", (), "print the Kubernetes objects of an experiment", "chart.render"),
     Verb("plan", (), "say where an experiment would run, and whether it certainly fits", "chart.plan"),
     Verb("diff", (), "what would change, object by object, and what Argo CD would do", "chart.diff"),
     Verb("package", (), "make Helm charts and archives of experiments", "chart.package"),
@@ -88,7 +88,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("rollback", (), "let an environment run again what it ran before", "gitops.rollback"),
     Verb("retire", (), "take an experiment out of an environment", "gitops.retire"),
     Verb("history", (), "what an environment ran, and why", "gitops.history"),
-    Verb("gitops", (), "begin, check, render and tidy a Git repository of charts", "gitops.gitops"),
+    Verb("gitops", (), "begin, check, print and tidy a Git repository of charts", "gitops.gitops"),
     Verb("install", (), "install an experiment as a Helm release, by hand", "helm.install"),
     Verb("upgrade", (), "let a Helm release run another chart or other values", "helm.upgrade"),
     Verb("uninstall", (), "remove a Helm release and all that it left", "helm.uninstall"),
@@ -100,18 +100,17 @@ VERBS: tuple[Verb, ...] = (
     Verb("config", (), "show the settings that count here, and where each comes from", "tools.config"),
     Verb("secrets", (), "make the Secret that an experiment's files need", "tools.secrets"),
     Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "tools.catalog"),
-    Verb("local", (), "runs of this machine: environment, parity, exports, history", "tools.local"),
+    Verb("local", (), "runs of this machine: environment, exports, history", "tools.local"),
     Verb("doctor", (), "say what this machine has and lacks", "tools.doctor"),
     Verb("completion", (), "print a completion script for a shell", "tools.completion"),
     Verb("help", (), "print the page of a verb, or this one", "tools.help"),
     Verb("version", (), "print the version", "tools.version"),
 )
 
-# Verbs that no help page lists: those that programs call, and earlier ones whose arguments are not those of a new name.
+# Verbs that no help page lists: a verb for programs, and a verb of Symphony whose arguments differ from `rm`.
 HIDDEN: tuple[Verb, ...] = (
     Verb("__complete", (), "names for completion scripts", "tools.complete"),
     Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "inside.delete_batch"),
-    Verb("runopts", (), "list TorchX's run options, as `import runopts`", "study.runopts"),
 )
 
 # What other tools call it: words that are no verbs here, and the command lines that do what they mean there.
@@ -146,6 +145,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "jobs": ("ls",),
     "kill": ("down", "rm"),
     "launch": ("run", "up"),
+    "lint": ("validate",),
     "list": ("ls", "ps"),
     "login": ("ssh", "attach"),
     "man": ("help",),
@@ -172,10 +172,12 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "show": ("describe", "ps"),
     "start": ("up", "run"),
     "state": ("status",),
+    "stop": ("down",),
     "submit": ("up", "install", "publish"),
     "sync": ("publish",),
     "tail": ("logs -f",),
     "teardown": ("down", "rm"),
+    "template": ("render",),
     "terminate": ("down",),
     "test": ("validate",),
     "tune": ("sweep",),

@@ -92,7 +92,7 @@ class GitopsCluster(Cluster):
             settings=environment.values if environment else None,
             overrides={},
             destination=environment.destination if environment else None,
-            pools=self._settings.pools,
+            pools=[] if experiment.placement.pools else self._settings.pools,
             at=datetime.fromtimestamp(now, timezone.utc).strftime(_TIME),
         )
         store = self._store(guard_of([spec], self._settings.allowed_leaks))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import SpecError, ToolMissing
 from symphony_charts.prepare import prepare
 from symphony_charts.spec import files
@@ -46,13 +45,12 @@ _Made = TypeVar("_Made")
 def hera_flows(
     path: str | Path, *, release: str | None = None, values: Mapping[str, object] | None = None
 ) -> dict[str, Built]:
-    """The flows of the experiment in `path` by kind, as hera objects: ``WorkflowTemplate``, and what runs it.
+    """Return the flows of the experiment in `path` as hera objects by kind: a WorkflowTemplate, and what runs it.
 
-    They are those of its chart, installed as `release` (its own name) under `values`, as kind argo whatever its own.
-    Raises SpecError.
+    They are those of its chart, installed as `release` (by default the experiment's name) with `values`. The kind of
+    workload is argo, whatever the spec sets. Raises SpecError.
     """
-    overrides = merge({"workload": {"kind": "argo"}}, values or {})
-    prepared = prepare(files.read(path), overrides=overrides)
+    prepared = prepare(files.read(path, ["workload.kind=argo"]), overrides=dict(values or {}))
     objects = prepared.under({}, release=release or "").objects
     return {str(item["kind"]): built(item) for item in objects if str(item["apiVersion"]).startswith("argoproj.io/")}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.backend.current_experiment import set_current
-from symphony_charts.chart.render.model import build_model
 from symphony_charts.clusters.base import Addresses, Cluster, Launched
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolMissing
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
@@ -173,10 +173,13 @@ class KubeCluster(Cluster):
 def addresses_in_chart(experiment: Experiment, pins: Mapping[str, int]) -> Addresses:
     """``host`` and ``port`` of each service in a release of the experiment's name."""
     prepared = prepare_experiment(experiment, pins)
-    services = build_model(prepared.values, prepared.own.release).services
+    values, release = prepared.values, prepared.own.release
     return {
-        one.name: {"host": services[one.name].address.host, "port": services[one.name].port}
-        for one in prepared.services
+        service.name: {
+            "host": prepared.built.host(service.name, values, release),
+            "port": sub(values, "services", service.name)["port"],
+        }
+        for service in prepared.services
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from symphony_charts.compat.keywords import speaks
 from symphony_charts.compat.spec import ExperimentSpec
-from symphony_charts.errors import SpecError, SymphError, UsageError
+from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.system.files import write_file
 from symphony_charts.system.subprocess_runner import Completed, run
@@ -217,7 +217,3 @@ def _check_entry(entry: Mapping[str, Any], path: str, names: list[Any]) -> None:
         raise SpecError.one(f'two folders of the build context are called "{name}"', f"{path}.name", "rename one")
     if name.startswith("/") or ".." in Path(name).parts:
         raise SpecError.one(f'"{name}" leads out of the build context', f"{path}.name")
-
-
-# What callers of Symphony's builder caught.
-BuildError = SymphError

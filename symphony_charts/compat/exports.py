@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symphony_charts.commandline import SymphonyParser
 from symphony_charts.compat.addons import DockerBuilder, clean_images
-from symphony_charts.compat.docker import DockerCluster
+from symphony_charts.compat.finder import DockerCluster
 from symphony_charts.compat.kube import (
     GKEDispatcher,
     KubeCluster,

@@ -11,12 +11,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from symphony_charts.clusters.base import Cluster
-from symphony_charts.compat.docker import DockerBackend
 from symphony_charts.compat.kube import KubeBackend
 from symphony_charts.compat.subproc import SubprocBackend
 from symphony_charts.compat.tmux import TmuxBackend
+from symphony_charts.errors import UsageError
 
-__all__ = ["MODULES", "names"]
+__all__ = ["MODULES", "DockerCluster", "names"]
 
 _TOP = "symphony"
 # Symphony's modules, and where this package has the same names.
@@ -24,7 +24,6 @@ MODULES = {
     "": "compat.exports",
     "addons": "compat.addons",
     "commandline": "commandline",
-    "docker": "compat.docker",
     "engine": "engine",
     "errors": "compat.errors",
     "kube": "compat.kube",
@@ -32,6 +31,17 @@ MODULES = {
     "subproc": "compat.subproc",
     "tmux": "compat.tmux",
 }
+
+
+_NO_DOCKER = "Symphony's docker backend does not exist here"
+_INSTEAD_OF_DOCKER = "use Cluster.new('tmux') or Cluster.new('kube')"
+
+
+class DockerCluster(TmuxBackend):
+    """Symphony's docker backend, which was removed; a subclass only because the registry takes concrete classes."""
+
+    def __init__(self, **_: object) -> None:
+        raise UsageError(_NO_DOCKER, next=_INSTEAD_OF_DOCKER)
 
 
 class _Loader(Loader):
@@ -60,8 +70,10 @@ class _Finder(MetaPathFinder):
         path: Sequence[str] | None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        """The module's spec; None, so that the import fails as usual, for what Symphony had and nobody used."""
+        """Return the module's spec, or None for an unknown module, whose import then fails as usual."""
         top, _, rest = fullname.partition(".")
+        if (top, rest) == (_TOP, "docker"):
+            raise ModuleNotFoundError(f"{_NO_DOCKER}: {_INSTEAD_OF_DOCKER}", name=fullname)
         if top != _TOP or rest not in MODULES:
             return None
         return ModuleSpec(fullname, _Loader(MODULES[rest]), is_package=not rest)
@@ -92,9 +104,9 @@ def _loaded() -> list[str]:
 
 @contextmanager
 def _backends() -> Iterator[None]:
-    """Inside, ``kube``, ``tmux``, ``subproc`` and ``docker`` are Symphony's; what scripts register goes with it."""
+    """Make ``kube``, ``tmux`` and ``subproc`` Symphony's backends; afterwards also drop those that scripts added."""
     before = dict(Cluster._registry)
-    Cluster._registry.update(kube=KubeBackend, tmux=TmuxBackend, subproc=SubprocBackend, docker=DockerBackend)
+    Cluster._registry.update(kube=KubeBackend, tmux=TmuxBackend, subproc=SubprocBackend, docker=DockerCluster)
     try:
         yield
     finally:

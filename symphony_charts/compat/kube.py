@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
 from symphony_charts.clusters.kubernetes import addresses_in_chart
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.keywords import CLUSTER, speaks
-from symphony_charts.compat.legacy import report_of
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump_all
@@ -80,12 +78,6 @@ class KubeExperimentSpec(ExperimentSpec):
         return {f"{item['kind']}/{sub(item, 'metadata')['name']}": item for item in objects}
 
 
-def _report(exp: ExperimentSpec) -> Report:
-    """How our pods differ from those that Symphony would make."""
-    report = report_of(exp.dump_dict())
-    return replace(report, notes=(*report.notes, *of_our_defaults(exp.finish())))
-
-
 def _addresses(experiment: Experiment, pins: Mapping[str, int]) -> Addresses:
     return addresses_in_chart(msgspec.structs.replace(experiment, image=experiment.image or _NO_IMAGE), pins)
 
@@ -113,8 +105,8 @@ class KubeBackend(OurCluster):
         """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError where it is there."""
         with symphonys():
             if isinstance(exp, ExperimentSpec):
-                # What a script that was written for Symphony's pods cannot know.
-                output.print_report(_report(exp))
+                # Defaults that a script written for Symphony's pods does not expect.
+                output.print_report(Report(notes=of_our_defaults(exp.finish())))
             return super().launch(exp, force=force, dry_run=dry_run, **options)
 
     def start(

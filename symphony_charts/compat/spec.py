@@ -22,7 +22,7 @@ from symphony_charts.compat.legacy import (
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump, load
-from symphony_charts.importers.symphony.importer import SHELL, serving
+from symphony_charts.importers.symphony.importer import SHELL, as_load_balancers, serving
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec as OurGroup
 from symphony_charts.spec.builder.experiment import ProcessSpec as OurProcess
 
@@ -175,11 +175,16 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         return group
 
     def to_data(self) -> dict[str, object]:
-        """The experiment as data. Of a list of ports each service has one, in Symphony's order: exposed ones first."""
+        """Return the experiment as data. Exposed services are load balancers unless `expose` has a type.
+
+        Of a list of ports each service has one, in Symphony's order: exposed ones first.
+        """
         data: dict[str, Any] = super().to_data()
+        held = [process._data for process in self.list_all_processes()]
+        if exposed := [name for fields in held for name in _services(fields, "exposes")]:
+            data["expose"] = as_load_balancers(exposed, data.get("expose", {}))
         if not self._ports:
             return data
-        held = [process._data for process in self.list_all_processes()]
         fixed = {port for fields in held for kind in _LISTENING for port in _services(fields, kind).values()}
         names = dict.fromkeys(
             name for kind in _LISTENING for fields in held for name, port in _services(fields, kind).items() if not port

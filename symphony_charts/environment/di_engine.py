@@ -14,7 +14,6 @@ from symphony_charts.spec.checks.dijob import ROLES, pods_in_order, task_type
 from symphony_charts.spec.model import Experiment
 
 __all__ = [
-    "AGGREGATOR",
     "ASKED_FOR",
     "SERVER",
     "SERVER_URL",
@@ -22,7 +21,6 @@ __all__ = [
     "is_of_v0",
     "node_facts",
     "nodes_of",
-    "older_names",
     "older_variables",
 ]
 
@@ -30,9 +28,6 @@ SERVER = "di-server"
 """What the process and the service are called that stand for the server of operator v0 on one machine."""
 
 SERVER_URL = "KUBERNETES_SERVER_URL"
-
-AGGREGATOR = "aggregator"
-"""The role of which operator v0 has one description for the whole cluster, as it has one server."""
 
 ASKED_FOR = ("collector", "learner")
 """The roles of which operator v0 starts as many pods as the coordinator asks it for."""
@@ -116,16 +111,6 @@ def older_variables(
             told["KUBERNETES_COORDINATOR_URL"] = f"{hosts[pod][index]}:{told['COORDINATOR_PORT']}"
         return told
     return {}
-
-
-def older_names(experiment: Experiment) -> frozenset[str]:
-    """The names of `older_variables`, which an operator adds to what manifests say."""
-    if experiment.workload.kind != "dijob" or experiment.workload.dijob.operator not in ("v1.0", "v0"):
-        return frozenset()
-    arguments = (f"DI_{name}_ARG" for name in ("PARALLEL_WORKERS", "PORTS", "NODE_IDS", "ATTACHED_NODES"))
-    ports = (f"{role.upper()}_PORT" for role in ROLES)
-    urls = (f"KUBERNETES_{name}" for name in ("POD_NAME", "POD_NAMESPACE", "SERVER_URL", "COORDINATOR_URL"))
-    return frozenset((*arguments, *ports, *urls, "DI_JOB_ID", "DI_JOB_GENERATION"))
 
 
 def _attached(topology: str, before: Sequence[str], workers: int) -> str:

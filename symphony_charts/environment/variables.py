@@ -25,6 +25,7 @@ __all__ = [
     "Variable",
     "hosts_variables",
     "interpret",
+    "joined",
     "own_variables",
     "shared_environment",
     "shared_variables",
@@ -41,7 +42,7 @@ class Fact(Enum):
     INDEX = "the number of the replica, from 0"
     REPLICAS = "how many replicas there are"
     RUN = "the identity of the run"
-    ATTEMPT = "which try of a process that ends it is, from 1"
+    ATTEMPT = "the number of earlier tries, in a pod that ends"
     CONFIG_DIR = "the folder of the configuration files"
     SECRETS_DIR = "the folder of the secret files"
     DI_JOB = "namespace/name of the job"
@@ -90,10 +91,15 @@ class Address:
         if part == "HOST":
             return self.host
         if part == "ADDR":
-            return f"{self.host}:{self.port}"
+            return joined(self.host, self.port)
         if part == "HOSTS":
-            return ",".join(f"{host}:{self.port_of(number)}" for number, host in enumerate(self.hosts))
+            return ",".join(joined(host, self.port_of(number)) for number, host in enumerate(self.hosts))
         return str(self.port_of(index) if part == "OWN_PORT" else self.port)
+
+
+def joined(host: str, port: int | str) -> str:
+    """Return host and port as one address, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def variables_of(
@@ -152,23 +158,24 @@ def own_variables(
     listens: Sequence[str],
     connects: Iterable[str] = (),
     *,
+    beside: Sequence[str] = (),
     is_node: bool = False,
 ) -> list[Variable]:
     """What one process is told of itself, and the replicas of what it listens on or connects to.
 
-    Of a service in `listens` HOST is an address of its own pod that it can bind, as BIND_HOST says again, and ADDR
-    that address with the port.
+    Of a service in `listens`, or in `beside` (those of other processes of its pod), HOST is an address of its own pod,
+    and ADDR that address with the port. BIND_HOST is the same address, for the process that listens.
     """
     variables = [
         variable
-        for service in listens
+        for service in [*beside, *listens]
         for variable in (
             Variable(names.service_variable(service, "HOST"), Fact.ADDRESS),
             Variable(names.service_variable(service, "PORT"), ServiceFact(service, "OWN_PORT")),
             Variable(names.service_variable(service, "ADDR"), ServiceFact(service, "OWN_ADDR")),
-            Variable(names.service_variable(service, "BIND_HOST"), Fact.ADDRESS),
         )
     ]
+    variables += [Variable(names.service_variable(service, "BIND_HOST"), Fact.ADDRESS) for service in listens]
     variables += hosts_variables(listens, connects)
     variables += [
         Variable(names.ROLE, process.process),
@@ -207,7 +214,7 @@ def interpret(
             # Where only a pod knows its address, a reference says it.
             known = facts[Fact.ADDRESS]
             host = known if isinstance(known, str) else f"$({names.service_variable(source.service, 'BIND_HOST')})"
-            environment[name] = f"{host}:{addresses[source.service].text('OWN_PORT', index)}"
+            environment[name] = joined(host, addresses[source.service].text("OWN_PORT", index))
         elif isinstance(source, ServiceFact):
             environment[name] = addresses[source.service].text(source.part, index)
         else:

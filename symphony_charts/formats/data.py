@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["maps", "sub"]
+from typing import TypeAlias
+
+__all__ = ["Values", "maps", "sub"]
+
+Values: TypeAlias = dict[str, object]
+"""Values of a chart."""
 
 
 def sub(value: object, *keys: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
-__all__ = ["dumps", "number"]
+__all__ = ["dumps", "indented", "number"]
 
 _ESCAPED = re.compile("[<>&\u2028\u2029]")
 _EXPONENT = re.compile(r"e([+-])0*(\d)")
@@ -27,7 +27,12 @@ def dumps(value: object) -> str:
     text = _compact(value)
     if _FLOAT.search(text):
         text = _write(value)
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    return _escaped(text)
+
+
+def indented(value: object) -> str:
+    """Return the text of `value` on several lines, two spaces deeper per level, as `toPrettyJson` gives it."""
+    return _escaped(_indented(value, ""))
 
 
 def number(value: float) -> str:
@@ -37,6 +42,23 @@ def number(value: float) -> str:
         plain = format(Decimal(text), "f") if "e" in text else text
         return plain.removesuffix(".0")
     return _EXPONENT.sub(r"e\1\2", text)
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _indented(value: object, margin: str) -> str:
+    inner = f"{margin}  "
+    if isinstance(value, Mapping) and value:
+        lines = [f"{inner}{_compact(key)}: {_indented(value[key], inner)}" for key in sorted(value)]
+    elif isinstance(value, list | tuple) and value:
+        lines = [f"{inner}{_indented(item, inner)}" for item in value]
+    else:
+        return _write(value)
+    opening, closing = "{}" if isinstance(value, Mapping) else "[]"
+    body = ",\n".join(lines)
+    return f"{opening}\n{body}\n{margin}{closing}"
 
 
 def _compact(value: object) -> str:

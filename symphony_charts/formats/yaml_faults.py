@@ -32,6 +32,8 @@ def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
         if character == "\t" or "tab" in problem:
             return "a tab stands where YAML takes blanks alone", "indent with blanks: put two for each tab", here
         return f"no value begins with `{character}`", _QUOTE, here
+    if "maximum nesting depth" in problem:  # libyaml's own limit, since PyYAML 6.0.4
+        return "nested too deeply", "nest less", here
     if "mapping values are not allowed" in problem:
         return _second_colon(lines, here)
     if "end of stream" in problem and "quoted" in context:

@@ -15,7 +15,12 @@ __all__ = ["dump", "dump_all", "quote"]
 
 # Readers differ on these words (`y` and `on` are booleans in YAML 1.1 alone), so all of them are quoted.
 _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"])
-_BARE = re.compile(r"[A-Za-z_/](?:[A-Za-z0-9_./@+-]|[:,=](?=[A-Za-z0-9_./-])| (?=[A-Za-z0-9/]))*", re.ASCII)
+# A word, a flag such as `--steps=10`, or a quantity of Kubernetes such as 500m.
+_BARE = re.compile(
+    r"(?:[A-Za-z_/]|--?[A-Za-z])(?:[A-Za-z0-9_./@+-]|[:,=](?=[A-Za-z0-9_./-])| (?=[A-Za-z0-9/]))*"
+    r"|[0-9]+(?:m|[KMGT]i)",
+    re.ASCII,
+)
 # YAML's printable set without NEL, LS, PS and the byte order mark, which readers treat as line breaks or drop.
 _PRINTABLE = "\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 _NOT_LITERAL = re.compile(r"[^\S\n]\n|[^\S\n]\Z|\n\n\n\n|\n\n\Z|\A\s|\r|\n[^\S\n ]")
@@ -118,7 +123,7 @@ def _inline(value: object, depth: int) -> str:
 
 
 def _text(text: str, depth: int) -> str:
-    if _BARE.fullmatch(text) and text.lower() not in _WORDS:
+    if _BARE.fullmatch(text) and text.lower().lstrip("-") not in _WORDS:
         return text
     if "\n" in text and not _NOT_LITERAL.search(text) and not _unprintable().search(text):
         pad = _indent(depth)
@@ -128,7 +133,7 @@ def _text(text: str, depth: int) -> str:
 
 
 def _key(key: str, pad: str) -> str:
-    if _BARE.fullmatch(key) and key.lower() not in _WORDS and len(key) <= _LONGEST_KEY:
+    if _BARE.fullmatch(key) and key.lower().lstrip("-") not in _WORDS and len(key) <= _LONGEST_KEY:
         return key + ":"
     quoted = quote(key)
     return quoted + ":" if len(quoted) <= _LONGEST_KEY else f"? {quoted}\n{pad}:"

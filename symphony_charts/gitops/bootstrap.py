@@ -9,7 +9,7 @@ from symphony_charts.errors import Conflict
 from symphony_charts.formats.yaml_text import dump, dump_all
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application_set, health_config
 from symphony_charts.gitops.argocd.projects import PROJECT_FILE, with_places_in_use
-from symphony_charts.gitops.flux import folder_keeper, git_repository, release_kustomization
+from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, git_repository, release_kustomization
 from symphony_charts.gitops.layout import flux_keeper_path
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.operations.pointer_files import destinations_in_use
@@ -61,7 +61,7 @@ def flux_files(
     """The files for Flux: the repository as a source, what applies each environment's HelmReleases, and its folder."""
     releases = [release_kustomization(env, sops_secret=sops_secret, root=root) for env in environments]
     return {
-        "bootstrap/flux-source.yaml": dump(git_repository(url, branch, secret=git_secret, root=root)).encode(),
+        FLUX_SOURCE_FILE: dump(git_repository(url, branch, secret=git_secret, root=root)).encode(),
         "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),
         **{flux_keeper_path(env): folder_keeper(env) for env in environments},
         # A source that is to check out a folder fails without it.

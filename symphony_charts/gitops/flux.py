@@ -14,7 +14,17 @@ from symphony_charts.gitops.argocd.objects import app_name
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.settings.project import Destination
 
-__all__ = ["flux_url", "folder_keeper", "git_repository", "helm_release", "needs_secret", "release_kustomization"]
+__all__ = [
+    "FLUX_SOURCE_FILE",
+    "flux_url",
+    "folder_keeper",
+    "git_repository",
+    "helm_release",
+    "needs_secret",
+    "release_kustomization",
+]
+
+FLUX_SOURCE_FILE = "bootstrap/flux-source.yaml"
 
 _SOURCE_NAME = "symph"
 # user@host:path, as git and ssh take it; a slash before the colon makes it a path of this machine.

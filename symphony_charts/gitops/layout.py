@@ -1,8 +1,8 @@
 """The layout says where things stand in a GitOps repository; writers never share a file.
 
 ``charts/<team>/<experiment>/<version>/`` holds a chart and never changes; the pointer
-``envs/<env>/<team>/<experiment>.symph-app.yaml`` says which version an environment runs; ``rendered/`` holds manifests,
-``bootstrap/`` what Argo CD or Flux is given once.
+``envs/<env>/<team>/<experiment>.symph-app.yaml`` says which version an environment runs; ``bootstrap/`` holds what Argo
+CD or Flux is given once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ __all__ = [
     "pointer_folder",
     "pointer_name",
     "pointer_path",
-    "rendered_path",
     "versions_path",
 ]
 
@@ -76,11 +75,6 @@ def flux_keeper_path(env: str) -> str:
 def flux_secret_path(env: str, team: str, name: str) -> str:
     """The encrypted Secret of an experiment, which Flux decrypts."""
     return f"flux/{env}/{team}/{name}.secret.yaml"
-
-
-def rendered_path(env: str, team: str, name: str) -> str:
-    """The folder of an experiment's rendered manifests."""
-    return f"rendered/{env}/{team}/{name}"
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from symphony_charts.chart.files.chart import Chart, ChartTemplate
-from symphony_charts.chart.lint import lint_release
-from symphony_charts.chart.render.values import Values
+from symphony_charts.chart.lint.security import check_rights
 from symphony_charts.errors import CheckFailed, SpecError
-from symphony_charts.gitops.argocd.objects import refused_kinds
+from symphony_charts.formats.data import Values
+from symphony_charts.gate import Verdict, judge
 from symphony_charts.gitops.layout import check_names, flux_secret_path
 from symphony_charts.gitops.operations.environment_values import Given
 from symphony_charts.gitops.operations.publish import Publish
@@ -28,12 +28,16 @@ __all__ = ["Candidate", "prepare_publish", "team_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A spec file's chart and the operation that publishes it; `ports` are what its services keep from now on."""
+    """A spec file's chart and the operation that publishes it; `ports` are what its services keep from now on.
+
+    `verdicts` are those on the chart under the environment's values, one for each time that the operation was tried.
+    """
 
     spec: SpecFile
     chart: Chart
     operation: Publish
     ports: dict[str, int]
+    verdicts: list[Verdict]
 
     def lock(self, version: str) -> bytes:
         """The lock file that goes with the published `version`."""
@@ -70,7 +74,8 @@ def prepare_publish(
     check_names(team=team, **({"env": env} if env else {}))
     chart = prepared.chart(filled, version)
     namespace = destination.namespace if destination else experiment.namespace or "default"
-    check = _checker(prepared, chart, spec, namespace, is_forced=force_unschedulable)
+    verdicts: list[Verdict] = []
+    check = _checker(prepared, chart, spec, namespace, verdicts, is_forced=force_unschedulable)
     if env is None:
         check({})
     sealed, secret_file = _secrets(spec, experiment, certificate, namespace, env, team) if env else ({}, None)
@@ -94,7 +99,8 @@ def prepare_publish(
         by=by,
         check=check,
     )
-    return Candidate(spec=spec, chart=chart, operation=operation, ports=dict(pins_of(prepared.services)))
+    ports = dict(pins_of(prepared.services))
+    return Candidate(spec=spec, chart=chart, operation=operation, ports=ports, verdicts=verdicts)
 
 
 def _secrets(
@@ -120,26 +126,16 @@ def _secrets(
 
 
 def _checker(
-    prepared: Prepared, chart: Chart, spec: SpecFile, namespace: str, *, is_forced: bool
+    prepared: Prepared, chart: Chart, spec: SpecFile, namespace: str, verdicts: list[Verdict], *, is_forced: bool
 ) -> Callable[[Values], None]:
     """What raises unless the chart under an environment's values keeps the rules and can be scheduled."""
 
     def check(env_values: Values) -> None:
         rendering = prepared.under(env_values, namespace=namespace)
-        findings = lint_release(chart, rendering.values, rendering.model, rendering.objects)
-        errors = [finding for finding in findings if finding.severity == "error"]
-        if errors:
-            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-            raise CheckFailed(
-                f"{errors[0].what}{more}", f"{spec.path}, {errors[0].path}", f"see all: symph validate {spec.path}"
-            )
-        refused = refused_kinds(rendering.objects)
-        if refused:
-            what = f"the project in Argo CD takes no {', '.join(refused)} from Git: who writes here could give rights"
-            step = "make the service account by hand, and name it: workload.argo.service_account"
-            raise CheckFailed(what, str(spec.path), step)
-        if not is_forced:
-            rendering.refuse_unschedulable()
+        verdicts.append(judge(spec, prepared, chart, rendering, is_forced=is_forced))
+        verdicts[-1].refuse()
+        for finding in check_rights(rendering.objects):
+            raise CheckFailed(finding.what, str(spec.path), finding.next)
 
     return check
 

@@ -1,20 +1,18 @@
-"""The Kind protocol says what the rest of the package asks of a kind of workload, after Kueue's GenericJob.
+"""The interface of a kind of workload to its objects, after Kueue's GenericJob.
 
-A kind stands behind a word of the spec (``workload.kind``), behind objects of Kubernetes, or behind both. It answers
-for objects as a chart writes them, and for live ones as the API server gives them.
+A kind reads objects as a chart writes them, and live ones as the API server returns them. Charts are written by the
+class of that name in ``chart/build/kinds``, or by the `builder` of a kind that another package adds.
 
 Sources: kubernetes-sigs/kueue, pkg/controller/jobframework/interface.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from symphony_charts.errors import Problem
 from symphony_charts.formats.field_reader import Faults, Fields
-from symphony_charts.kinds.group import Group, Unit
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.workload import Workload
 
@@ -30,13 +28,14 @@ __all__ = [
     "count_of",
     "described_job",
     "is_pod_ready",
+    "run_of",
 ]
 
 Object: TypeAlias = Mapping[str, Any]
 End: TypeAlias = Literal["succeeded", "failed"]
 
 STOPPED = "symph.dev/Stopped"
-"""The condition of a Job that its set took away when it was over."""
+"""The condition of a Job that its set deleted when the set ended."""
 
 _ENDS: Mapping[str, End] = {
     "Completed": "succeeded",
@@ -51,7 +50,7 @@ _ENDS: Mapping[str, End] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSet:
-    """Pods that an object makes of one `template`, `count` of them at a time; `name` is the object's or part's own."""
+    """Pods that an object creates from one `template`, `count` at a time. `name` is that of the object or its part."""
 
     name: str
     template: Fields
@@ -59,19 +58,19 @@ class PodSet:
 
 
 class Kind(Protocol):
-    """A kind of workload. What is not said of one below is so for most of them.
+    """A kind of workload. The defaults hold for most kinds.
 
-    `name` is its word in a spec, empty for what no spec asks for. `gvks` are apiVersion and kind of the objects
-    that run it, the newest first, and `further` those of what stands beside them. `is_finite`: they end by
-    themselves. `holds_groups`: one object may run several groups. `is_repeated`: of several objects the last one
-    counts. `ends_either_way`: they have succeeded when their Jobs have ended, also where one of these failed.
-    `has_ranks`: the order of groups matters to it. `is_workflow`: it runs on a schedule of its own, and not inside
-    of another. `restarts_in_place`: a failed pod may stay and begin again. `exclusive`: the annotation by which its
-    controller keeps other experiments out of a domain of nodes. `argo_conditions`: by what an Argo Workflow sees
-    that one has succeeded or failed. `mutable`: all that may change of the spec of a live object; None where
-    everything may. `on_change`: what such a change does to its pods. `kueue_paths`: what Kueue writes into an
-    object beside ``spec.suspend``; None where it does not start and stop it. `runs_as`: what a group is called in
-    it, and `controller` what has to be in the cluster for it.
+    `name` is its word in a spec; empty if no spec can ask for it. `gvks` are apiVersion and kind of its objects, the
+    newest first, and `further` those of objects beside them. `is_finite`: its objects end by themselves.
+    `holds_groups`: one object may run several groups. `is_repeated`: of several objects the last one counts.
+    `ends_either_way`: an object has succeeded when its Jobs have ended, even if one of them failed. `is_workflow`: it
+    has a schedule of its own, and cannot run inside another workflow. `restarts_in_place`: the kubelet may restart a
+    failed pod. `exclusive`: the annotation by which its controller keeps other experiments out of a domain of nodes.
+    `argo_conditions`: by which an Argo Workflow sees success and failure. `mutable`: the paths in the spec of a live
+    object that may change; None if all may. `on_change`: the effect of such a change on its pods. `kueue_paths`: paths
+    in an object that Kueue writes beside ``spec.suspend``; None if Kueue does not start and stop it. `runs_as`: the
+    name of a group's part of it. `controller`: what the cluster needs for it. `builder`: the class that writes its
+    charts, a subclass of `Kind` of ``chart.build.draft``; only kinds of other packages set it.
     """
 
     name: str = ""
@@ -83,7 +82,6 @@ class Kind(Protocol):
     holds_groups: bool = True
     is_repeated: bool = False
     ends_either_way: bool = False
-    has_ranks: bool = False
     is_workflow: bool = False
     restarts_in_place: bool = True
     exclusive: str = ""
@@ -91,67 +89,49 @@ class Kind(Protocol):
     mutable: tuple[str, ...] | None = None
     on_change: str = ""
     kueue_paths: tuple[str, ...] | None = None
+    builder: type[Any] | None = None
 
-    # --- from the experiment to objects ---
+    # --- what it does with an experiment ---
 
-    def settings(self, workload: Workload) -> dict[str, object]:
-        """What this kind alone reads of a spec, as values; nothing where it is as it is by itself."""
-        return {}
-
-    def spec_faults(self, experiment: Experiment) -> Iterable[Problem]:
-        """What it cannot run of an experiment, with paths in the spec."""
-        return ()
-
-    def faults(self, groups: Sequence[Group], values: Mapping[str, object]) -> Iterable[Problem]:
-        """What it cannot run of the groups that are to be in its objects, given all values."""
-        return ()
-
-    def build(self, unit: Unit) -> Iterable[dict[str, object]]:
-        """Its objects; none of a kind that no spec asks for."""
-        return ()
-
-    def reads_priority(self, workload: Mapping[str, object]) -> bool:
-        """Whether its controller queues by the number in ``workload.priority``."""
-        return False
-
-    def reads_minimum(self, workload: Mapping[str, object]) -> bool:
-        """Whether its own objects say with how many pods of a group the work begins."""
-        return False
-
-    def stops_the_rest(self, values: Mapping[str, object], done: int) -> bool:
-        """Whether it ends its other groups once the `done` groups of `doneWhen` have ended; never its services."""
+    def stops_the_rest(self, workload: Workload, done: int) -> bool:
+        """Return True if it ends its other groups once the `done` groups of `done_when` have; never its services."""
         return False
 
     def fails_together(self, workload: Workload) -> bool:
-        """Whether it ends its other groups when one has failed for good; never its services."""
+        """Return True if it ends its other groups when one has failed for good; never its services."""
         return False
 
-    def removes_its_pods(self, values: Mapping[str, object]) -> bool:
-        """Whether its end takes all its pods away, those of services too."""
-        return False
+    def removed_pods(self, experiment: Experiment) -> Collection[str]:
+        """Return the names of the pods that its end removes, those of services too."""
+        return ()
 
     # --- from its objects to pods ---
 
-    def children(self, item: Mapping[str, object]) -> Iterable[dict[str, object]]:
-        """What its controller makes of an object, as far as it runs pods, under the names it gives."""
+    def children(
+        self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
+    ) -> Iterable[dict[str, object]]:
+        """Return what its controller makes of an object, as far as it runs pods, under the names it gives.
+
+        `beside` are all objects of the release: a controller may take pod templates from them.
+        """
         return ()
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        """The pods that an object makes itself."""
+        """Yield the pods that an object creates itself."""
         yield from ()
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        """The objects inside of one, whose pods are its own."""
+        """Yield the objects inside an object, whose pods are its own."""
         yield from ()
 
     # --- from live objects to a status ---
 
     def jobs(self, item: Object) -> list[Object]:
-        """The Jobs that a live object describes, whether they are there or not."""
+        """Return the Jobs that a live object describes, whether they exist or not."""
         return []
 
     def state(self, item: Object) -> str:
-        """The state of a live object in its own word: where that stands differs by project."""
+        """Return the state of a live object in the word of its project, from the field that the project uses."""
         status = item.get("status") or {}
         state = status.get("state") or ""
         phase = state.get("phase") if isinstance(state, Mapping) else state
@@ -160,46 +140,53 @@ class Kind(Protocol):
         return str(status.get("terminalState") or status.get("phase") or phase or held)
 
     def outcome(self, item: Object) -> End | None:
-        """How a live object ended, by its own word; None before that."""
+        """Return how a live object ended; None before its end."""
         return _ENDS.get(self.state(item))
 
     def replicas(self, item: Object) -> int:
-        """How many replicas of one template a live object runs; none where it has a template for each part."""
+        """Return the replicas of the template of a live object; 0 if each of its parts has a template."""
         spec = item["spec"]
         return int(spec.get("replicas", 1)) if "template" in spec else 0
 
     def is_former(self, item: Object, pod: Object) -> bool:
-        """Whether a pod of a group is of an earlier run than the live object that runs the group."""
-        runs = [(one["metadata"].get("labels") or {}).get("symph.dev/run") for one in (item, pod)]
-        return all(runs) and runs[0] != runs[1]
+        """Return True if a pod of a group is of an earlier run than the live object that runs the group."""
+        runs = {run_of(item), run_of(pod)}
+        return len(runs) > 1 and "" not in runs
 
     def pods_at_a_time(self, item: Object) -> int:
-        """How many pods the Jobs of a live object want; none where it describes no Jobs."""
+        """Return how many pods the Jobs of a live object want; 0 if it describes no Jobs."""
         return sum(at_a_time(Fields.of(job["spec"], "spec", Faults())) for job in self.jobs(item))
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """Whether a live object runs all that it should, as it says itself or as `pods` do, the newest per replica."""
-        # Its controller makes them one after the other.
+        """Return True if a live object runs all that it should. `pods` are the newest of each replica."""
+        # Its controller creates them one after the other.
         return len(pods) >= max(self.pods_at_a_time(item), 1) and all(map(is_pod_ready, pods))
 
 
+def run_of(item: Object) -> str:
+    """Return the run of an object, of which a StatefulSet has only the label of its pods; empty if it outlives runs."""
+    template = (item.get("spec") or {}).get("template") or {}
+    labels = (one.get("metadata", {}).get("labels") or {} for one in (item, template))
+    return next((str(each["symph.dev/run"]) for each in labels if "symph.dev/run" in each), "")
+
+
 def is_pod_ready(pod: Object) -> bool:
-    """Whether a pod is ready and stays, or was and has succeeded."""
+    """Return True if a pod is ready and is not being deleted, or has succeeded."""
     is_ready = "Ready" in conditions_of(pod) and not pod["metadata"].get("deletionTimestamp")
     return is_ready or (pod.get("status") or {}).get("phase") == "Succeeded"
 
 
 @runtime_checkable
 class Restartable(Protocol):
-    """A kind that goes on when a group has failed: it starts all again, or does without."""
+    """A kind that continues when a group has failed: it starts all again, or continues without the group."""
 
     def restarts(self, item: Object) -> bool:
-        """Whether a live object may do so."""
+        """Return True if a live object may continue."""
         ...
 
 
 def described_job(item: Object, end: End | None, name: str, template: Object) -> Object:
-    """A Job by the template of a live object, which ended so; suspended with it, and gone with its end."""
+    """Return the Job of a `template` in a live object that ended so. It is suspended and ends with the object."""
     meta, spec = item["metadata"], item["spec"]
     gone = {"type": STOPPED, "status": "True", "message": f"its {item['kind']} has {end}"}
     return {
@@ -217,18 +204,18 @@ def described_job(item: Object, end: End | None, name: str, template: Object) ->
 
 
 def conditions_of(item: Object) -> set[str]:
-    """The conditions that a live object has now."""
+    """Return the conditions that a live object has now."""
     conditions = (item.get("status") or {}).get("conditions") or []
     return {condition["type"] for condition in conditions if condition.get("status") == "True"}
 
 
 def count_of(spec: Fields, key: str) -> int:
-    """A number of pods; one where none is said."""
+    """Return a number of pods; 1 if it is not set."""
     number = spec.number(key)
     return 1 if number is None else number
 
 
 def at_a_time(spec: Fields) -> int:
-    """How many pods a Job with this spec has at a time."""
+    """Return how many pods a Job with this spec has at a time."""
     parallelism = count_of(spec, "parallelism")
     return min(parallelism, count_of(spec, "completions")) if spec.has("completions") else parallelism

@@ -1,4 +1,4 @@
-"""Kind `jobset`: all groups that end are one JobSet, which ends with those of `done_when`; the twin of ``jobset.yaml``.
+"""Kind `jobset`: all groups that end are one JobSet, which ends with those of `done_when`.
 
 Source: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go: all of `replicatedJobs` and `successPolicy` is
 immutable, and a child is named ``<set>-<member>-<index>``.
@@ -6,12 +6,11 @@ immutable, and a child is named ``<set>-<member>-<index>``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.base import Kind, Object, PodSet, at_a_time, count_of, described_job
-from symphony_charts.kinds.group import Member, Unit
 from symphony_charts.spec.workload import Workload
 
 __all__ = ["JobSet"]
@@ -29,40 +28,18 @@ class JobSet(Kind):
     kueue_paths = ()
     exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
-    def settings(self, workload: Workload) -> dict[str, object]:
-        """How often all starts again."""
-        return {"maxRestarts": workload.jobset.max_restarts} if workload.jobset.max_restarts else {}
-
-    def build(self, unit: Unit) -> Iterator[dict[str, object]]:
-        """The JobSet: once all members in `unit.done` succeed it has, and stops the others; without any, once all do.
-
-        When a member fails the set has failed, unless it may begin again with new pods for all.
-
-        The groups keep Services of their own, so that an address does not depend on the kind.
-        """
-        if not unit.members:
-            return
-        members = [_replicated_job(member) for member in unit.members]
-        spec: dict[str, object] = {"network": {"enableDNSHostnames": False}, "replicatedJobs": members}
-        if unit.done:
-            done = [member.group.member for member in unit.done]
-            spec["successPolicy"] = {"operator": "All", "targetReplicatedJobs": done}
-        restarts = unit.whole("jobset", "maxRestarts")
-        if restarts:
-            spec["failurePolicy"] = {"maxRestarts": restarts}
-        metadata = {"name": unit.name, "labels": unit.labels}
-        yield {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}
-
-    def stops_the_rest(self, values: Mapping[str, object], done: int) -> bool:
-        """Always: that is what its success policy is for."""
+    def stops_the_rest(self, workload: Workload, done: int) -> bool:
+        """Return True: its success policy does."""
         return True
 
     def fails_together(self, workload: Workload) -> bool:
         """Always: a set fails with the first of its Jobs."""
         return True
 
-    def children(self, item: Mapping[str, object]) -> Iterator[dict[str, object]]:
-        """The Job of each member."""
+    def children(
+        self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
+    ) -> Iterator[dict[str, object]]:
+        """Yield the Job of each member."""
         name = sub(item, "metadata").get("name")
         for member in maps(sub(item, "spec"), "replicatedJobs"):
             template = sub(member, "template")
@@ -70,23 +47,18 @@ class JobSet(Kind):
             yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": sub(template, "spec")}
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        """The pods of each member."""
+        """Yield the pods of each member."""
         for job in item.block("spec").blocks("replicatedJobs"):
             inner = job.block("template").block("spec")
             count = count_of(job, "replicas") * at_a_time(inner)
             yield PodSet(name=job.text("name"), template=inner.block("template"), count=count)
 
     def jobs(self, item: Object) -> list[Object]:
-        """The Job of each member, which the set makes late, takes away early and hides while it is queued."""
+        """Return the Job of each member. A set creates them late, deletes them early, and has none in a queue."""
         name, end = item["metadata"]["name"], self.outcome(item)
         members = item["spec"].get("replicatedJobs") or []
         return [described_job(item, end, f"{name}-{member['name']}-0", member["template"]) for member in members]
 
     def restarts(self, item: Object) -> bool:
-        """Whether it may, however often it has: the failed Job of its last attempt is there for a moment longer."""
+        """Return True if it may restart at all: the failed Job of its last attempt exists for a moment longer."""
         return bool((item["spec"].get("failurePolicy") or {}).get("maxRestarts"))
-
-
-def _replicated_job(member: Member) -> dict[str, object]:
-    template = {"metadata": member.metadata, "spec": {"template": member.template, **member.fields}}
-    return {"name": member.group.member, "replicas": 1, "template": template}

@@ -1,47 +1,48 @@
-"""What is left of an experiment on a cluster when it is done."""
+"""What runs on after an experiment on a cluster is done, and what a failure ends."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Protocol
 
-from symphony_charts.formats.data import sub
-from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import pods_of
+from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
 
-__all__ = ["failure_difference", "runs_on", "stops_the_rest"]
+__all__ = ["failure_difference", "runs_on"]
 
 
-def runs_on(values: Mapping[str, object], groups: Mapping[str, Group], kind: str) -> list[tuple[str, str]]:
-    """Group and name of each process that nothing stops when the experiment is done.
+class _Chart(Protocol):
+    @property
+    def experiment(self) -> Experiment: ...
 
-    `groups` are those of merged `values`. A service in a pod that ends ends, too.
+
+def runs_on(chart: _Chart, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return group and name of each process that nothing stops when the experiment is done.
+
+    `values` are the complete ones of a release of `chart`. A service in a pod that ends is stopped with it.
     """
-    done = set(_done_when(values))
-    is_left = bool(done) and not stops_the_rest(values, kind)
-    is_cleaned = KINDS[kind].removes_its_pods(values)
+    experiment = chart.experiment
+    kind = KINDS[experiment.workload.kind]
+    done = {find_process(experiment, name) for name in experiment.done_when}
+    is_left = bool(done) and not kind.stops_the_rest(experiment.workload, len({ref.pod for ref in done}))
+    removed = kind.removed_pods(experiment)
     return [
-        (group.name, process)
-        for group in groups.values()
-        if not (is_cleaned and group.in_unit)
-        for process, container in sub(dict(group.values), "containers").items()
-        if (_is_service(container) and not group.is_finite)
-        or (not _is_service(container) and is_left and (group.name, process) not in done)
+        (pod.name, name)
+        for _, pod in sorted(pods_of(experiment).items())
+        if pod.name not in removed and int(values["groups"][pod.name]["replicas"])
+        for name, process in pod.processes.items()
+        if (process.lifecycle == "service" and not pod.is_finite)
+        or (process.lifecycle == "finite" and is_left and ProcessRef(pod.name, name) not in done)
     ]
 
 
-def stops_the_rest(values: Mapping[str, object], kind: str) -> bool:
-    """Whether the kind of workload ends its other groups once those of `doneWhen` have; never its services."""
-    return KINDS[kind].stops_the_rest(values, len({group for group, _ in _done_when(values)}))
-
-
-def failure_difference(experiment: Experiment, kind: str) -> str:
-    """How a failure for good ends other things on a cluster than here (`on_exit`); empty where both do the same."""
+def failure_difference(experiment: Experiment) -> str:
+    """Return how a failure for good ends other processes on a cluster than here (`on_exit`); empty if it does not."""
     pods = pods_of(experiment).values()
     if len(pods) < 2:
         return ""
-    usual = experiment.local.on_exit
+    kind, usual = experiment.workload.kind, experiment.local.on_exit
     here = {
         (process.local.on_exit if process.local else None) or usual
         for pod in pods
@@ -55,13 +56,3 @@ def failure_difference(experiment: Experiment, kind: str) -> str:
             f"a process that fails for good ends the run here, and no other group on kind {kind} (local.on_exit: keep)"
         )
     return ""
-
-
-def _done_when(values: Mapping[str, object]) -> list[tuple[str, str]]:
-    listed = values.get("doneWhen")
-    pairs = (str(item).partition("/") for item in (listed if isinstance(listed, list) else []))
-    return [(group, process) for group, _, process in pairs]
-
-
-def _is_service(container: object) -> bool:
-    return isinstance(container, dict) and container.get("lifecycle") == "service"

@@ -1,7 +1,7 @@
-"""The outcome of a run is read from live objects: the Jobs that they describe, and how all of them ended. Pure.
+"""The outcome of a run, from its live objects: the Jobs that they describe, and how all of them ended.
 
-A JobSet makes its Jobs late, takes them away early and hides them while it is queued; so what it says of its groups is
-read from the set itself, and a Job that is there has the last word.
+A JobSet creates its Jobs late, deletes them early, and has none while it is queued. So its groups are read from the set
+itself, and a Job that exists counts first.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from symphony_charts.kinds.registry import kind_for
 
 __all__ = ["STOPPED", "end_of", "is_whole", "may_start_again", "parts_of", "verdict_of", "word_of"]
 
-# How an object of an unknown kind is read.
+# The reader of an object of an unknown kind.
 _UNKNOWN = Jobs()
 
 
 def parts_of(workload: Object) -> list[Object]:
-    """The Jobs of an object that holds several, as it describes them; none of one that is being deleted."""
+    """Return the Jobs that an object describes; none if it is being deleted."""
     kind = kind_for(workload)
     return kind.jobs(workload) if kind and not workload["metadata"].get("deletionTimestamp") else []
 
 
 def verdict_of(workloads: Sequence[Object]) -> End | None:
-    """How all ended, as the workload that holds the groups together says; None without one, or before its end.
+    """Return how all ended, by the workload that holds the groups; None without one, or before its end.
 
-    Where nothing holds them together, the Jobs whose success ends the experiment say that it has succeeded.
+    If no workload holds them all, the experiment has succeeded with the Jobs of `done_when`.
     """
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     is_failed = any("Failed" in conditions_of(item) for item in alive)
@@ -42,24 +42,24 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
 
 
 def may_start_again(workloads: Sequence[Object]) -> bool:
-    """Whether one that has not ended goes on when a Job has failed, mostly by starting all again."""
+    """Return True if one that has not ended continues when a Job has failed, mostly by starting all again."""
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     return any(end_of(item) is None for item in _newest([item for item in alive if _restarts_all(item)]))
 
 
 def end_of(item: Object) -> End | None:
-    """How a workload of another project ended, by its own word; None before that."""
+    """Return how a workload ended, by its own status; None before its end."""
     return (kind_for(item) or _UNKNOWN).outcome(item)
 
 
 def is_whole(item: Object) -> bool:
-    """Whether it holds several groups together."""
+    """Return True if one such object runs several groups."""
     kind = kind_for(item)
     return kind is None or kind.holds_groups
 
 
 def word_of(item: Object) -> str:
-    """The state of a workload in its own word."""
+    """Return the state of a workload in the word of its project."""
     return (kind_for(item) or _UNKNOWN).state(item)
 
 
@@ -74,7 +74,7 @@ def _restarts_all(item: Object) -> bool:
 
 
 def _newest(sets: list[Object]) -> list[Object]:
-    """`sets` without the Workflows of a schedule that came before the last one."""
+    """Return `sets` without the Workflows of a schedule that came before the last one."""
     repeated = [item for item in sets if (kind := kind_for(item)) and kind.is_repeated]
     last = max(repeated, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
     return [item for item in sets if item not in repeated or item is last]

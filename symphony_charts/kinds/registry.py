@@ -1,7 +1,4 @@
-"""The registry finds a kind by its word in a spec, and by its objects.
-
-A kind is a module or folder here, a template of the chart, and a row of the chart's ``files/kinds.yaml``.
-"""
+"""The registry finds a kind by its word in a spec, and by its objects."""
 
 from __future__ import annotations
 
@@ -22,32 +19,33 @@ from symphony_charts.system.entry_points import entry_points
 __all__ = ["ADDED", "ALL", "KINDS", "RENDERED", "kind_called", "kind_for", "kind_of", "workload_kind"]
 
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob(), ArgoWorkflow(), DIJob())
+_OURS: tuple[Kind, ...] = (*_NAMED, StatefulSets())
 
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _NAMED}
-"""Those that a spec may ask for, by name."""
+ADDED: Mapping[str, Kind] = {name: cast("Kind", entry.load()) for name, entry in entry_points("symph.kinds").items()}
+"""The kinds of other packages, by the names of their entry points."""
 
-RENDERED: tuple[Kind, ...] = (*_NAMED, StatefulSets())
-"""Those whose objects our charts have."""
+KINDS: Mapping[str, Kind] = {**{kind.name: kind for kind in _NAMED}, **ADDED}
+"""The kinds by their words in a spec."""
 
-ADDED: tuple[Kind, ...] = tuple(cast("Kind", entry.load()) for entry in entry_points("symph.kinds").values())
-"""Those that other packages add: what others wrote may have objects of them."""
+RENDERED: tuple[Kind, ...] = (*_OURS, *(kind for kind in ADDED.values() if kind.builder))
+"""The kinds whose objects our charts have."""
 
-ALL = (*RENDERED, Deployments(), *ADDED)
+ALL = (*_OURS, Deployments(), *ADDED.values())
 
 
 def kind_of(item: Mapping[str, object]) -> str:
-    """The word for an object's kind, the one of Volcano's Jobs being ``VolcanoJob``."""
+    """Return the kind of an object; ``VolcanoJob`` for a Job of Volcano."""
     is_volcano = str(item.get("apiVersion")).startswith("batch.volcano.sh/")
     return f"{'Volcano' if is_volcano else ''}{item.get('kind')}"
 
 
 _BY_API = {(api.partition("/")[0], word): kind for kind in ALL for api, word in (*kind.gvks, *kind.further)}
-# Of all words that more than one project uses for its objects the one of Kubernetes itself is meant.
+# If several projects have objects of one kind, Kubernetes' own counts.
 _BY_WORD = {word: kind for kind in reversed(ALL) for _, word in (*kind.gvks, *kind.further)}
 
 
 def kind_for(item: Mapping[str, object]) -> Kind | None:
-    """The kind behind an object, by its API and else by its word alone; None for what runs no pods or is another's."""
+    """Return the kind of an object, by its API group or else its `kind` alone; None if it is unknown."""
     word = str(item.get("kind"))
     if word == "Job" and not item.get("apiVersion") and "tasks" in sub(item, "spec"):
         return KINDS["volcano"]
@@ -55,12 +53,12 @@ def kind_for(item: Mapping[str, object]) -> Kind | None:
 
 
 def kind_called(word: str) -> Kind | None:
-    """The kind whose runs are objects that `kind_of` calls so; None for any other object."""
+    """Return the kind whose runs are objects for which `kind_of` returns `word`; None for others."""
     return _BY_OWN_WORD.get(word)
 
 
 def workload_kind(item: Mapping[str, object]) -> Kind | None:
-    """The kind of an object of our charts that runs pods; None for templates of later ones, and for all others."""
+    """Return the kind of an object in our charts that runs pods; None for others, as templates of later runs."""
     kind = kind_for(item)
     return kind if kind in RENDERED and item.get("kind") in {word for _, word in kind.gvks} else None
 

@@ -1,21 +1,17 @@
-"""Pods of services belong to a StatefulSet, which no spec asks for by name; the twin of ``statefulsets.yaml``.
-
-What others wrote may have Deployments, too.
-"""
+"""StatefulSets run the pods of services; no spec names them. Charts of others may have Deployments, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.base import Kind, Object, PodSet, count_of
-from symphony_charts.kinds.group import Group
 
-__all__ = ["Deployments", "StatefulSets", "stateful_set"]
+__all__ = ["Deployments", "StatefulSets"]
 
 
 class StatefulSets(Kind):
-    """StatefulSets: their pods run until somebody ends them."""
+    """StatefulSets: their pods run until they are deleted."""
 
     gvks: tuple[tuple[str, str], ...] = (("apps/v1", "StatefulSet"),)
     is_finite = False
@@ -31,13 +27,13 @@ class StatefulSets(Kind):
     )
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """As its controller counts the pods of the newest template."""
+        """Return True if its controller counts all pods of the newest template as ready."""
         status, replicas = item.get("status") or {}, int(item["spec"].get("replicas", 1))
         counts = ("readyReplicas", "updatedReplicas")
         return _is_seen(item) and all(status.get(count, 0) >= replicas for count in counts)
 
     def is_former(self, item: Object, pod: Object) -> bool:
-        """Also a pod of an earlier template that its controller replaces by itself."""
+        """Return True also for a pod of an earlier template, if its controller replaces that pod by itself."""
         strategy = item["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete" or (strategy.get("rollingUpdate") or {}).get("partition"):
             return super().is_former(item, pod)
@@ -47,14 +43,14 @@ class StatefulSets(Kind):
         return is_other or not _is_seen(item) or super().is_former(item, pod)
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        """The replicas."""
+        """Yield the replicas."""
         spec = item.block("spec")
         name = item.block("metadata").text("name")
         yield PodSet(name=name, template=spec.block("template"), count=count_of(spec, "replicas"))
 
 
 def _is_seen(item: Object) -> bool:
-    """Whether what a live object says of itself is about its newest version."""
+    """Return True if the status of a live object is that of its newest generation."""
     seen = (item.get("status") or {}).get("observedGeneration", 0)
     return int(seen) >= int(item["metadata"].get("generation", 0))
 
@@ -64,21 +60,3 @@ class Deployments(StatefulSets):
 
     gvks = (("apps/v1", "Deployment"),)
     mutable = None
-
-
-def stateful_set(
-    group: Group, metadata: Mapping[str, object], template: Mapping[str, object], selector: Mapping[str, str]
-) -> dict[str, object]:
-    """The StatefulSet of a group of services; all its pods start at once."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": metadata,
-        "spec": {
-            "template": template,
-            "serviceName": group.pods,
-            "podManagementPolicy": "Parallel",
-            "replicas": group.replicas,
-            "selector": {"matchLabels": selector},
-        },
-    }

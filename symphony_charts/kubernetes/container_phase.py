@@ -62,7 +62,9 @@ def _judge_end(ended: Object) -> tuple[Phase, str, str]:
 def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
     """Phase and state of a container that failed: the last word is the workload's, which may start it again."""
     settled, _ = phase_of_workload(workload) if workload else ("failed", "")
-    if kind == "sidecar" and (settled == "succeeded" or (pod.get("status") or {}).get("phase") == "Succeeded"):
+    has_ended = settled == "succeeded" or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    if kind == "sidecar" and has_ended:
+        # It never ends a pod: its failures only restart it.
         return "stopped", f"stopped with its pod, {state}"
     is_tried_again = settled in ("pending", "queued") and not (workload and _has_one_try(pod, workload))
     return ("pending", f"{state}, restarting") if is_tried_again else ("failed", state)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from symphony_charts.chart.render.assemble import Release
-from symphony_charts.chart.render.names import fullname, join
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes.client import Object
@@ -50,33 +48,45 @@ def remove(experiments: KubeExperiments, name: str, *, dry_run: bool = False) ->
     """
     if name.startswith(_OF_OTHERS):
         return _remove_adopted(experiments, name.removeprefix(_OF_OTHERS), dry_run=dry_run)
-    objects = objects_of_release(experiments, name)
+    objects, pushed = _objects_and_secrets(experiments, name)
     namespace = experiments.namespace_of(name, objects)
     refuse_protected(namespace)
+    place = namespace, objects[0]["metadata"]["labels"][EXPERIMENT]
+    pushed = [
+        item for item in pushed if (item["metadata"]["namespace"], item["metadata"]["labels"][EXPERIMENT]) == place
+    ]
     releases = experiments.releases(name, namespace)
-    refuse_managed(name, held_by(objects, releases), f"symph retire {name} --env ENV")
-    secret = _pushed_secret(experiments, name, namespace, objects)
-    titles = sorted({_title(item) for item in (*objects, *secret) if not item["metadata"].get("ownerReferences")})
+    refuse_managed(name, held_by([*objects, *pushed], releases), f"symph retire {name} --env ENV")
+    doomed = [item for item in (*objects, *pushed) if not item["metadata"].get("ownerReferences")]
+    titles = sorted(set(map(_title, doomed)))
     if dry_run:
         return titles
     if releases:
         _uninstall(name, namespace, experiments.target)
-    for item in (*objects, *secret):
-        if not item["metadata"].get("ownerReferences"):
-            experiments.api.delete(item)
+    for item in doomed:
+        experiments.api.delete(item)
     return titles
 
 
 def objects_of_release(experiments: KubeExperiments, name: str) -> list[Object]:
-    """Every object that bears the labels of the release `name` of an experiment; raises NotFound."""
+    """Return the objects with the labels of the release `name`, without the Secret that was pushed for it.
+
+    Raises NotFound if there are none.
+    """
+    return _objects_and_secrets(experiments, name)[0]
+
+
+def _objects_and_secrets(experiments: KubeExperiments, name: str) -> tuple[list[Object], list[Object]]:
+    """Return the objects of a release, and the Secrets that were pushed for it, which may be there before it."""
     labelled = [*experiments.workloads(name), *experiments.of_kinds(_OTHERS, name)]
-    ours = [item for item in labelled if _is_ours(item, name)]
+    all_ours = [item for item in labelled if _is_ours(item, name)]
+    ours = [item for item in all_ours if not _is_pushed(item)]
     if not ours and experiments.adopted(name):
         what = f'"{name}" is a DIJob that no chart of an experiment made'
         raise Conflict(what, next=f"symph rm {_OF_OTHERS}{name} removes it all the same")
     if not ours:
         experiments.namespace_of(name, [])
-    return ours
+    return ours, [item for item in all_ours if _is_pushed(item)]
 
 
 def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -> list[str]:
@@ -115,21 +125,16 @@ def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]
             return
 
 
-def _pushed_secret(experiments: KubeExperiments, name: str, namespace: str, objects: list[Object]) -> list[Object]:
-    """The Secret that was pushed for this release: it has no release's label, since a chart only names it."""
-    experiment = str(objects[0]["metadata"]["labels"][EXPERIMENT])
-    secret = join(fullname({}, Release(name=name, chart_name=experiment)), "secrets", 63)
-    pushed = experiments.api.find(f"{experiments.api.collection('v1', 'Secret', namespace)}/{secret}")
-    labels = (pushed or {"metadata": {}})["metadata"].get("labels") or {}
-    if pushed is None or labels.get("app.kubernetes.io/managed-by") != "symph" or labels.get(EXPERIMENT) != experiment:
-        return []
-    return [{**pushed, "apiVersion": "v1", "kind": "Secret"}]
-
-
 def _is_ours(item: Object, name: str) -> bool:
-    """The server chose by the same labels; what is deleted is looked at once more."""
+    """Return True if `item` has the labels of the release `name`: a second check of what the server selected."""
     labels = item["metadata"].get("labels") or {}
     return bool(labels.get(EXPERIMENT)) and labels.get(INSTANCE) == name
+
+
+def _is_pushed(item: Object) -> bool:
+    """Return True for a Secret that `symph` pushed before the release, whose chart does not make it."""
+    is_secret = item["kind"] == "Secret"
+    return is_secret and bool(item["metadata"]["labels"].get("app.kubernetes.io/managed-by") == "symph")
 
 
 def _title(item: Object) -> str:

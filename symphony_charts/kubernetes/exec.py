@@ -145,9 +145,8 @@ def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str
     if status.outside:
         yield status.outside
         return
-    pod, port = _behind(experiments.api, matching[0])
-    meta, container = pod["metadata"], pod["spec"]["containers"][0]["name"]
-    host = pod["status"]["podIP"]
+    pod, container, port = _behind(experiments.api, matching[0])
+    meta, host = pod["metadata"], pod["status"]["podIP"]
     with streams.forward(experiments.api, meta["namespace"], meta["name"], container, host, port) as address:
         yield address
 
@@ -169,8 +168,8 @@ def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
     }
 
 
-def _behind(api: KubeApi, service: Object) -> tuple[Object, int]:
-    """A pod that serves, the ready ones first, and its port."""
+def _behind(api: KubeApi, service: Object) -> tuple[Object, str, int]:
+    """Return a pod that serves, preferably a ready one, with the container that listens and its port."""
     spec, namespace = service["spec"], service["metadata"]["namespace"]
     selector = ",".join(f"{key}={value}" for key, value in (spec.get("selector") or {}).items())
     pods = api.listed(api.collection("v1", "Pod", namespace), selector)
@@ -179,17 +178,17 @@ def _behind(api: KubeApi, service: Object) -> tuple[Object, int]:
     if not running:
         title = service["metadata"]["name"]
         raise Conflict(f"no pod of the service {title} runs", namespace, "symph ps shows what holds it up")
-    port = spec["ports"][0]
-    target = port.get("targetPort", port["port"])
-    if isinstance(target, str) and not target.isdigit():
-        named = [
-            entry["containerPort"]
-            for container in running[0]["spec"]["containers"]
-            for entry in container.get("ports") or []
-            if entry.get("name") == target
-        ]
-        target = named[0] if named else port["port"]
-    return running[0], int(target)
+    pod, port = running[0]["spec"], spec["ports"][0]
+    target = str(port.get("targetPort", port["port"]))
+    ports = [
+        (container["name"], entry["containerPort"])
+        for container in (*pod["containers"], *(pod.get("initContainers") or []))
+        for entry in container.get("ports") or []
+        if target in (entry.get("name"), str(entry["containerPort"]))
+    ]
+    usual = pod["containers"][0]["name"], target if target.isdigit() else port["port"]
+    container, number = ports[0] if ports else usual
+    return running[0], container, int(number)
 
 
 def _require_running(instance: InstanceStatus) -> None:

@@ -6,8 +6,7 @@ import contextlib
 import os
 
 from symphony_charts.errors import SymphError
-from symphony_charts.local.runs import live_runs
-from symphony_charts.system.user_folders import state_dir
+from symphony_charts.local.runs import home, live_runs
 
 __all__ = ["experiment_names", "process_names"]
 
@@ -15,7 +14,7 @@ __all__ = ["experiment_names", "process_names"]
 def experiment_names() -> set[str]:
     """The experiments that run here or have run here."""
     try:
-        return {entry.name for entry in os.scandir(state_dir() / "local") if entry.is_dir() and entry.name[0] != "."}
+        return {entry.name for entry in os.scandir(home()) if entry.is_dir() and entry.name[0] != "."}
     except OSError:
         return set()
 

@@ -15,20 +15,18 @@ from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
 from symphony_charts.local.run_identity import LIFE
-from symphony_charts.local.runs import LIVE, Run, read_json, runs_of, write_json
+from symphony_charts.local.runs import LIVE, Run, read_json, runs_of, runs_of_all, write_json
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile, key_of
 from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock, is_life_held
-from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
     "PastRun",
     "SavedRun",
     "all_runs",
     "find_past",
-    "home",
     "is_of",
     "load_saved",
     "past_run",
@@ -110,20 +108,9 @@ def load_saved(run: Run) -> SavedRun:
     return SavedRun(experiment=experiment, ports=plan["ports"], folder=folder)
 
 
-def home() -> Path:
-    """The folder of all runs of this machine."""
-    return state_dir() / "local"
-
-
 def all_runs(experiment: str | None = None) -> list[Run]:
     """The runs of one experiment, or of all of them, the oldest first."""
-    if experiment is not None:
-        return runs_of(experiment)
-    try:
-        names = sorted(entry.name for entry in os.scandir(home()) if entry.is_dir())
-    except FileNotFoundError:
-        return []
-    return [run for name in names for run in runs_of(name)]
+    return [run for runs in (runs_of_all() if experiment is None else [runs_of(experiment)]) for run in runs]
 
 
 def find_past(experiment: str, run_id: str | None = None) -> Run:

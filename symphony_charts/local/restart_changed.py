@@ -13,9 +13,9 @@ from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import TRIES, read_environment, start_script
 from symphony_charts.local.run_folder import make_volumes, public, write_own_mounts, write_private
-from symphony_charts.local.runs import Run, write_json
+from symphony_charts.local.runs import Run, is_same_folder, write_json
 
-__all__ = ["Change", "changes_of", "rewrite"]
+__all__ = ["Change", "changes_of", "refuse_takeover", "rewrite"]
 
 # What is made once, when the pane is: a difference here needs a new run.
 _SHAPE = ("name", "group", "pod", "tty", "scope")
@@ -29,6 +29,17 @@ class Change:
     slot: int
     name: str
     reason: str
+
+
+def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
+    """Raise Conflict if `run` came from another folder, or if the caller wants a new run."""
+    name, place = run.experiment, run.spec_folder
+    ends = f"symph down {name} ends it, --force replaces it"
+    if place and not is_same_folder(place, folder):
+        what = f'experiment "{name}" runs already, from another folder: {place}'
+        raise Conflict(what, next=f"{ends}, or give this one another `name`")
+    if is_new:
+        raise Conflict(f'experiment "{name}" runs already', next=f"symph logs -f {name} follows it, {ends}")
 
 
 def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({})) -> list[Change]:
@@ -107,11 +118,12 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
         for name in ("mounts", "mounts.json", "limited"):
             (own / name).unlink(missing_ok=True)
         if process.counts_tries and not (own / TRIES).exists():
-            write_private(own / TRIES, b"1\n")
+            write_private(own / TRIES, b"0\n")
         if process.limits:
             write_private(own / "limited", verdict_script(process.limits).encode())
     write_own_mounts(run, plan)
-    write_json(run.folder / "plan.json", {**public(run, plan), "folder": str(folder)})
+    origin = {"folder": str(folder.absolute()), "started_in": run.plan().get("started_in", "")}
+    write_json(run.folder / "plan.json", {**public(run, plan), **origin})
 
 
 def _reasons(run: Run, process: PlannedProcess, old: dict[str, Any]) -> Iterator[str]:

@@ -10,7 +10,10 @@ from typing import Any
 
 from symphony_charts.errors import NotFound, ToolFailed
 
-__all__ = ["damaged", "flush_folder", "read_json", "write_json"]
+__all__ = ["NO_STATUS", "damaged", "flush_folder", "read_json", "write_json"]
+
+NO_STATUS = b"?  \n"
+"""The content of the file `exit` of a process until it ends: as long as any status, which is written over it."""
 
 
 def write_json(path: Path, data: object, *, is_safe: bool = False) -> None:

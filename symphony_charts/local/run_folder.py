@@ -15,9 +15,9 @@ from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.mount_sets import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import TRIES, helper_script, mounts_script, start_script, tmux_commands
-from symphony_charts.local.runs import Run, write_json
+from symphony_charts.local.run_files import NO_STATUS
+from symphony_charts.local.runs import Run, current_folder, write_json
 from symphony_charts.system import package_data, remover
-from symphony_charts.system.full_disks import refuse_full_disk
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "first_state",
     "lay_out",
     "lay_out_shared",
-    "make_folder",
     "make_sub_paths",
     "make_volumes",
     "public",
@@ -37,15 +36,6 @@ __all__ = [
 
 # By what a process is called in plan and state.
 UNSTARTED_NAMES = ("slot", "name", "group", "pod")
-
-
-def make_folder(run: Run) -> None:
-    """Make the folder of a run that is to be started.
-
-    Raises NotOurs where the state folder is somebody else's, ToolFailed on a full disk.
-    """
-    refuse_full_disk(run.home)
-    remover.make(run.home, run.experiment, run.run_id)
 
 
 def remove_folder(run: Run) -> None:
@@ -98,7 +88,10 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, **facts: object) -> None:
         _lay_out_process(run, process)
     write_own_mounts(run, plan)
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
-    write_json(run.folder / "plan.json", {**public(run, plan), "folder": str(folder)})
+    write_json(
+        run.folder / "plan.json",
+        {**public(run, plan), "folder": str(folder.absolute()), "started_in": current_folder()},
+    )
     os.mkfifo(run.folder / "born", 0o600)
     write_json(run.folder / "state.json", {**first_state(plan), **facts}, is_safe=True)
 
@@ -108,10 +101,11 @@ def _lay_out_process(run: Run, process: PlannedProcess) -> None:
     folder.mkdir(mode=0o700)
     write_private(folder / "start", start_script(process).encode())
     write_private(folder / "log", b"")
+    write_private(folder / "exit", NO_STATUS)
     if process.limits:
         write_private(folder / "limited", verdict_script(process.limits).encode())
     if process.counts_tries:
-        write_private(folder / TRIES, b"1\n")
+        write_private(folder / TRIES, b"0\n")
     if not process.tty:
         write_private(folder / "plain", b"")
     if process.waits:

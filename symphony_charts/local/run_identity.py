@@ -13,7 +13,6 @@ This module is imported by `symph ps` and must stay light.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -24,20 +23,12 @@ from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.run_files import flush_folder, read_json, write_json
 from symphony_charts.system.file_locks import is_life_held
 from symphony_charts.system.file_systems import file_system_of
-from symphony_charts.system.process_identity import (
-    Machine,
-    ProcessRecord,
-    identify,
-    is_running,
-    read_stat,
-    this_machine,
-)
+from symphony_charts.system.process_identity import Machine, ProcessRecord, identify, this_machine
 
 __all__ = [
     "LIFE",
     "Whereabouts",
     "forget_life",
-    "main_process",
     "supervisor_of",
     "whereabouts",
     "write_identity",
@@ -105,9 +96,9 @@ def whereabouts(folder: Path) -> Whereabouts:
         then = Machine.from_data(identity.get("machine"))
         place = str(identity.get("folder"))
     except ValueError:
-        if held:
-            return Whereabouts(verdict="unknown", words="it runs, but its identity.json does not say where")
-        return Whereabouts(verdict="lost", words="its identity.json does not say where it ran")
+        # Where locks do not work, the run may be alive.
+        verdict: Literal["lost", "unknown"] = "lost" if held is False else "unknown"
+        return Whereabouts(verdict=verdict, words="its identity.json does not say where it runs")
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
     is_same_namespace = is_same_boot and now.pid_namespace == then.pid_namespace
@@ -140,20 +131,6 @@ def _is_local(folder: Path) -> bool:
         return file_system_of(folder).is_local
     except OSError:
         return False
-
-
-def main_process(folder: Path, wrapper: ProcessRecord | None) -> ProcessRecord | None:
-    """What the wrapper of the process in `folder` has started, None when it has not yet or that has ended.
-
-    The wrapper's script has written the number down; that it is the wrapper's child, or in its session, proves it.
-    """
-    with contextlib.suppress(OSError, ValueError):
-        pid = int((folder / "pid").read_text(encoding="ascii"))
-        record = identify(pid) if pid > 0 else None
-        stat = read_stat(pid) if record else None
-        if record and stat and wrapper and wrapper.pid in (stat.parent, stat.session) and is_running(wrapper):
-            return record
-    return None
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -21,28 +21,32 @@ from symphony_charts.backend.current_experiment import absent_experiment
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.run_files import damaged, read_json, write_json
-from symphony_charts.local.run_identity import LIFE, Whereabouts, main_process, supervisor_of, whereabouts
+from symphony_charts.local.run_identity import LIFE, Whereabouts, supervisor_of, whereabouts
 from symphony_charts.local.run_shapes import PLAN, STATE, misfit
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
 from symphony_charts.system.file_locks import is_life_held
 from symphony_charts.system.platforms import refuse_elsewhere
-from symphony_charts.system.process_identity import ProcessRecord, is_running
+from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat
 from symphony_charts.system.user_folders import runtime_dir, state_dir
 
 __all__ = [
     "LIVE",
     "START_CUT",
     "Run",
+    "current_folder",
     "describe_process",
     "find_run",
     "find_slots",
+    "home",
+    "is_same_folder",
     "live_plans",
     "live_runs",
     "newest_runs",
     "process_items",
     "read_json",
     "runs_of",
+    "runs_of_all",
     "wrapper_of",
     "write_json",
 ]
@@ -90,6 +94,22 @@ class Run:
         if why := misfit(plan, PLAN):
             raise damaged(self.folder / "plan.json", why)
         return plan
+
+    @property
+    def spec_folder(self) -> str:
+        """The folder that the spec's paths count from; empty if it is unknown."""
+        return self._planned_path("folder")
+
+    def is_from(self, folder: str) -> bool:
+        """Return True if the spec is in `folder`, or the run was started from there."""
+        places = (self.spec_folder, self._planned_path("started_in"))
+        return any(place and is_same_folder(place, folder) for place in places)
+
+    def _planned_path(self, key: str) -> str:
+        with contextlib.suppress(NotFound, ToolFailed):
+            path = read_json(self.folder / "plan.json").get(key)
+            return path if isinstance(path, str) and path.startswith("/") else ""
+        return ""
 
     def state(self) -> dict[str, Any]:
         """What the supervisor wrote last. Raises NotFound where nothing is, ToolFailed where that is damaged."""
@@ -141,8 +161,31 @@ class Run:
         return processes.members(str((self.folder / "scratch").resolve()), sessions, cookie)
 
     def main_process(self, item: Mapping[str, Any]) -> ProcessRecord | None:
-        """The program of the user in the process `item` of the state, None where it does not run here."""
-        return main_process(self.process_dir(item["slot"]), wrapper_of(item))
+        """The program of the user in the process `item` of the state, None where it does not run here.
+
+        The wrapper's script has written its number; being the wrapper's child, or in its session, proves it.
+        """
+        wrapper = wrapper_of(item)
+        with contextlib.suppress(OSError, ValueError):
+            pid = int((self.process_dir(item["slot"]) / "pid").read_text(encoding="ascii"))
+            record = identify(pid) if pid > 0 else None
+            stat = read_stat(pid) if record else None
+            if record and stat and wrapper and wrapper.pid in (stat.parent, stat.session) and is_running(wrapper):
+                return record
+        return None
+
+
+def current_folder() -> str:
+    """Return the current folder, or an empty text if it was removed."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - a text is what is compared and written
+    except OSError:
+        return ""
+
+
+def is_same_folder(one: str | Path, other: str | Path) -> bool:
+    """Return True if both paths lead to one folder, through links or not."""
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def wrapper_of(item: Mapping[str, Any]) -> ProcessRecord | None:
@@ -150,17 +193,22 @@ def wrapper_of(item: Mapping[str, Any]) -> ProcessRecord | None:
     return ProcessRecord.from_data(item.get("wrapper"))
 
 
+def home() -> Path:
+    """The folder of all runs of this machine."""
+    return state_dir() / "local"
+
+
 def runs_of(experiment: str) -> list[Run]:
     """All runs of an experiment that are still on disk, oldest first."""
     if not experiment or "/" in experiment or experiment.startswith("."):
         # A name is one folder; what else is written there must not lead out of ours.
         return []
-    return _runs_in(state_dir() / "local" / experiment)
+    return _runs_in(home() / experiment)
 
 
 def live_runs(experiment: str | None = None) -> list[Run]:
     """The runs (of one experiment) that have not ended, by experiment, older ones first."""
-    everything = _runs_of_all() if experiment is None else [runs_of(experiment)]
+    everything = runs_of_all() if experiment is None else [runs_of(experiment)]
     return [run for runs in everything for run in _live_of(runs)]
 
 
@@ -175,13 +223,14 @@ def live_plans() -> list[dict[str, Any]]:
 
 def newest_runs() -> list[Run]:
     """The newest run of each experiment, by experiment; one that lives comes before newer ones that have ended."""
-    return [(_live_of(runs) or runs)[-1] for runs in _runs_of_all() if runs]
+    return [(_live_of(runs) or runs)[-1] for runs in runs_of_all() if runs]
 
 
-def _runs_of_all() -> Iterator[list[Run]]:
+def runs_of_all() -> Iterator[list[Run]]:
+    """The runs of each experiment, by experiment, the oldest first."""
     # Where they are is found out once: each start looks at all of them, which shows in a sweep of many.
-    home = state_dir() / "local"
-    return (_runs_in(home / name) for name in _folders(home))
+    folder = home()
+    return (_runs_in(folder / name) for name in _folders(folder))
 
 
 def _runs_in(folder: Path) -> list[Run]:
@@ -257,7 +306,8 @@ def describe_process(process: dict[str, Any], state: dict[str, Any]) -> str:
             # What shells end with that find no such program.
             or ("command not found" if process["status"] == 127 else "")
         )
-        return f"failed {process['status']}{f' ({cause})' if cause else ''}{took}{again}"
+        status = "with unknown exit status" if process["status"] is None else process["status"]
+        return f"failed {status}{f' ({cause})' if cause else ''}{took}{again}"
     if phase == "stopped" and started and state.get("cause"):
         return f"stopped{took} ({state['cause']})"
     if (phase in ("waiting", "starting") and state["phase"] not in LIVE) or (phase == "stopped" and not started):

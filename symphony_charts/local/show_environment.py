@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,9 +57,9 @@ def of_run(experiment: str | None, process: str | None) -> Environment:
     )
 
 
-def of_spec(path: str, process_name: str | None) -> Environment:
+def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) -> Environment:
     """That of a process of an experiment file, were it started now. Raises as `of_run` does."""
-    spec = specfile.read(path)
+    spec = specfile.read(path, changes)
     folder = spec.path.parent
     plan = plan_here(spec.experiment, allocate(spec.experiment, spec.pins), folder, "render")
     fitting = [process for process in plan.processes if process_name is None or _fits(process, process_name)]

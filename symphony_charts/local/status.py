@@ -15,12 +15,10 @@ from symphony_charts.backend.status import (
     Phase,
     ServiceStatus,
     overall,
-    seconds_of,
 )
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.log_tail import tail_of
-from symphony_charts.local.rate import cost_of
 from symphony_charts.local.run_files import damaged
 from symphony_charts.local.runs import LIVE, Run, describe_process, wrapper_of
 from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
@@ -79,7 +77,6 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         events=tuple(run_events(run)) if events else (),
         labels=plan.get("labels") or {},
         note=sight.note,
-        cost=cost_of(run, seconds_of(phase, state["started"], state.get("ended"))),
     )
 
 
@@ -173,7 +170,8 @@ def _instance(
         state=words,
         ready=bool(item["ready"]) and phase not in FINAL,
         restarts=item["restarts"],
-        status=item["status"],
+        # A process that waits to start again has none yet.
+        status=None if awaited else item["status"],
         reason=(words if awaited or phase == "lost" or (sight.is_blind and phase == "failed") else "")
         or _why_failed(run, item, words)
         or _not_ready(item),
@@ -227,7 +225,7 @@ def run_events(run: Run) -> list[Event]:
         if item.get("ended"):
             is_bad = item["phase"] in ("failed", "backoff")
             reason = "Failed" if is_bad else "Ended"
-            message = f"exit status {item['status']}"
+            message = f"exit status {'unknown' if item['status'] is None else item['status']}"
             kind = "Warning" if is_bad else "Normal"
             events.append(Event(time=item["ended"], kind=kind, about=about, reason=reason, message=message))
     events += _long_waits(run, state)

@@ -15,6 +15,7 @@ from symphony_charts.system.user_folders import check_private
 __all__ = [
     "START_S",
     "Pane",
+    "TmuxSilent",
     "attach",
     "client_of",
     "is_terminal_of",
@@ -35,6 +36,10 @@ _TIMEOUT_S = 10.0
 # A server is started within so many seconds, or not at all.
 START_S = 60.0
 _FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead} #{pid}"
+
+
+class TmuxSilent(ToolFailed):
+    """tmux did not answer in time, or its client could not be started; the server may still run the command later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +74,12 @@ def need_tmux() -> None:
         raise ToolMissing("tmux is not installed", "", "install tmux, then: symph doctor")
 
 
-def source_file(socket: Path, commands: Path, keep: Sequence[int] = ()) -> None:
+def source_file(socket: Path, commands: Path, keep: Sequence[int] = (), timeout_s: float = START_S) -> None:
     """Have the server run the tmux commands in a file. Raises ToolFailed with what tmux said of any of them.
 
     The program that brings it the file, which outlives this one if that is killed, has the descriptors `keep` open.
     """
-    _check(_tmux(socket, "source-file", str(commands), timeout_s=START_S, keep=keep))
+    _check(_tmux(socket, "source-file", str(commands), timeout_s=timeout_s, keep=keep))
 
 
 def _check(done: subprocess_runner.Completed) -> None:
@@ -82,9 +87,9 @@ def _check(done: subprocess_runner.Completed) -> None:
         raise done.failure(f"tmux did not start the run: {done.error_text.strip() or done.status}")
 
 
-def list_panes(socket: Path) -> list[Pane]:
-    """All panes of the server in order of creation; empty when there is no server."""
-    done = _tmux(socket, "list-panes", "-a", "-F", _FORMAT)
+def list_panes(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[Pane]:
+    """Return all panes of the server in order of creation, none without a server. Raises ToolFailed when it hangs."""
+    done = _tmux(socket, "list-panes", "-a", "-F", _FORMAT, timeout_s=timeout_s)
     if done.status:
         return []
     rows = [line.split() for line in done.text.splitlines()]
@@ -100,23 +105,27 @@ def server_pid(socket: Path, timeout_s: float = _TIMEOUT_S) -> int:
     return int(done.text) if done.status == 0 and done.text.strip().isdigit() else 0
 
 
-def respawn(socket: Path, pane: str) -> None:
-    """Run the pane's own program again."""
-    done = _tmux(socket, "respawn-pane", "-k", "-t", pane)
+def respawn(socket: Path, pane: str, timeout_s: float = _TIMEOUT_S) -> None:
+    """Run the pane's own program again. Raises ToolFailed with what tmux said, TmuxSilent if it does not answer."""
+    done = _tmux(socket, "respawn-pane", "-k", "-t", pane, timeout_s=timeout_s)
     if done.status:
         raise done.failure(f"tmux did not restart pane {pane}: {done.error_text.strip()}")
 
 
-def panes_without_pipe(socket: Path) -> list[tuple[int, str]]:
-    """Slots and ids of the panes whose programs run and whose output tmux hands to nobody."""
-    done = _tmux(socket, "list-panes", "-a", "-F", "#{@slot} #{pane_id} #{pane_dead}#{pane_pipe}")
+def panes_without_pipe(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[tuple[int, str]]:
+    """Return slots and ids of the panes whose programs run and whose output goes to no pipe.
+
+    Raises ToolFailed when the server hangs.
+    """
+    form = "#{@slot} #{pane_id} #{pane_dead}#{pane_pipe}"
+    done = _tmux(socket, "list-panes", "-a", "-F", form, timeout_s=timeout_s)
     rows = [line.split() for line in done.text.splitlines()] if done.status == 0 else []
     return [(int(row[0]), row[1]) for row in rows if len(row) == 3 and row[2] == "00"]
 
 
-def pipe(socket: Path, pane: str, command: str) -> None:
+def pipe(socket: Path, pane: str, command: str, timeout_s: float = _TIMEOUT_S) -> None:
     """Have tmux hand on what the pane shows from now on to a line of shell. Raises ToolFailed with what tmux said."""
-    done = _tmux(socket, "pipe-pane", "-t", pane, command)
+    done = _tmux(socket, "pipe-pane", "-t", pane, command, timeout_s=timeout_s)
     if done.status:
         raise done.failure(f"tmux does not log pane {pane}: {done.error_text.strip()}")
 
@@ -172,6 +181,8 @@ def _tmux(
     socket: Path, *words: str, timeout_s: float = _TIMEOUT_S, keep: Sequence[int] = ()
 ) -> subprocess_runner.Completed:
     check_private(socket.parent)
-    return subprocess_runner.run(
-        ["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=timeout_s, check=False, keep=keep
-    )
+    argv = ["tmux", "-S", str(socket), "-f", "/dev/null", *words]
+    try:
+        return subprocess_runner.run(argv, timeout_s=timeout_s, check=False, keep=keep)
+    except ToolFailed as error:
+        raise TmuxSilent(error.what, argv=argv, stderr=error.stderr) from error

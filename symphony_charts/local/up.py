@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
 
@@ -25,17 +26,17 @@ from symphony_charts.local.mounts.points import remove_points
 from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.scripts import quote_path
-from symphony_charts.local.restart_changed import Change, changes_of, rewrite
-from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
+from symphony_charts.local.restart_changed import Change, changes_of, refuse_takeover, rewrite
+from symphony_charts.local.run_folder import lay_out, lay_out_shared, remove_folder
 from symphony_charts.local.run_identity import LIFE, write_identity
-from symphony_charts.local.runs import START_CUT, Run, live_runs
+from symphony_charts.local.runs import START_CUT, Run, home, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.ending import (
+    await_supervisor,
     check_here,
     close_lost,
     damage_of,
     end_damaged,
-    has_ended_by,
     programs_of,
     stop,
 )
@@ -43,9 +44,10 @@ from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import request
 from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import Service, allocate
+from symphony_charts.spec.services import Service
+from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock, hold_life
-from symphony_charts.system.user_folders import state_dir
+from symphony_charts.system.full_disks import refuse_full_disk
 
 __all__ = [
     "Server",
@@ -55,7 +57,6 @@ __all__ = [
     "exit_status",
     "give_up",
     "is_over_within",
-    "launch",
     "restart",
     "up",
     "wait",
@@ -64,16 +65,10 @@ __all__ = [
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
 _TAKEOVER_S = 120.0
-# How long a run may take that ends by itself while it is to be changed, and how long until the supervisor is there
-# of which that is expected: it takes a tenth of it to start.
+# How long a run may take to end by itself while it is changed, and a new supervisor to appear (ten times the usual).
 _ENDING_S, _APPEARING_S = 10.0, 2.0
 # So many supervisors may be killed, or find no room for what they have to write, before an end is given up.
 _ATTEMPTS = 3
-
-
-def launch(experiment: Experiment, *, force: bool = False, dry_run: bool = False) -> Run | None:
-    """Start `experiment` with freshly allocated ports; with `dry_run` print what would be started."""
-    return up(experiment, allocate(experiment), folder=Path.cwd(), force=force, dry_run=dry_run)
 
 
 def up(
@@ -84,24 +79,25 @@ def up(
     force: bool = False,
     dry_run: bool = False,
     share_gpus: bool = False,
+    is_new: bool = False,
     spare: SupervisorProcess | None = None,
     touched: Mapping[int, str] = MappingProxyType({}),
     show: Callable[[Mapping[str, object], str], None] = lambda _data, text: print(text, end=""),  # noqa: T201
 ) -> Run | None:
-    """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
+    """Start `experiment`, whose relative paths count from `folder`; return once every process has been started.
 
-    When it runs already, only the processes that changed are started again, in the same run (`force` ends that run
-    first), and the slots in `touched`, for the reasons given there. With `share_gpus` processes and runs that share
-    may get the same GPUs. Raises Conflict when the change needs a new run or other runs hold the GPUs, SpecError when
-    it cannot run on one machine, PlacementError when that has too few GPUs, ToolMissing without tmux, ToolFailed when
-    the machine refuses. A `spare` supervisor saves the time that starting one takes. With `dry_run` nothing starts, and
-    `show` is given what would, as data and in words.
+    If it runs already, restart in that run only what changed, and the slots in `touched` for the reasons given there;
+    `force` ends that run first, `is_new` refuses. With `share_gpus` runs may share GPUs. A `spare` supervisor saves the
+    time that starting one takes. With `dry_run` start nothing, and pass the plan to `show`, as data and in words.
+    Raises Conflict if that run came from another folder or cannot be changed, or if other runs hold the GPUs;
+    SpecError, PlacementError, ToolMissing or ToolFailed if this machine cannot run the experiment.
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
         live_run = _cleared(experiment.name, force=force, dry_run=dry_run)
         if live_run is not None and not dry_run and was_cut(live_run):
             live_run = None
         if live_run is not None:
+            refuse_takeover(live_run, folder, is_new=is_new)
             plan = plan_here(experiment, services, folder, live_run.run_id, of_run=live_run)
             changes = changes_of(live_run, plan, touched)
             if dry_run:
@@ -155,7 +151,9 @@ def _start(
     spare: SupervisorProcess | None,
 ) -> Run:
     need_tmux()
-    run = Run(state_dir() / "local" / experiment.name / _new_run_id())
+    # The time to the microsecond: ids of later runs sort later.
+    run_id = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
+    run = Run(home() / experiment.name / run_id)
     _restore_supervisors(experiment)
     with take_gpus(experiment, run.folder, share=share_gpus) as gpus, choosing(experiment):
         # The locks of GPUs go to a supervisor that is started while they are held.
@@ -172,7 +170,8 @@ def _begin(
     spare: SupervisorProcess | None,
 ) -> None:
     quote_path(str(run.folder))
-    make_folder(run)
+    refuse_full_disk(run.home)
+    remover.make(run.home, run.experiment, run.run_id)
     # Those of a run that was killed with all of its supervisors, too.
     remove_points(str(points_journal()))
     # It starts while everything else is prepared.
@@ -310,14 +309,14 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
     if run.whereabouts.verdict == "lost":
         raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.whereabouts.words}')
     ensure_supervised(run)
-    has_ended_by(run, seconds)
+    await_supervisor(run, seconds)
     return not run.is_live
 
 
 def exit_status(run: Run) -> int:
-    """The exit status of a run that is over: 0, or the status of the first process that failed."""
+    """Return the exit status of a run that is over: 0, or the first failed process's status (1 if unknown)."""
     state = run.state()
-    return int(state["failed"]["status"]) if state.get("failed") else int(bool(state.get("cause")))
+    return int(state["failed"]["status"] or 1) if state.get("failed") else int(bool(state.get("cause")))
 
 
 def _restore_supervisors(experiment: Experiment) -> None:
@@ -353,12 +352,6 @@ def _take_over(run: Run) -> None:
             raise
     finally:
         supervisor.close()
-
-
-def _new_run_id() -> str:
-    """The time of the start to the microsecond: ids of later runs sort later."""
-    now = time.time_ns()
-    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime(now // 10**9)) + f"{now % 10**9 // 1000:06d}"
 
 
 class Server:

@@ -41,8 +41,10 @@ def unmet(slot: int, processes: Sequence[Process], planned: Sequence[Process]) -
 
 
 def wait_words(slot: int, state: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """``waits for replay-server:7003 of replay``; empty for a process that waits for nobody."""
+    """Return ``waits for replay-server:7003 of replay`` and the like; empty for a process that waits for nothing."""
     processes = state["processes"]
+    if processes[slot]["phase"] == "backoff" and processes[slot].get("held"):
+        return f"waits for {processes[slot]['held']}"
     if processes[slot]["phase"] != "waiting":
         return ""
     waits = unmet(slot, processes, plan["processes"])

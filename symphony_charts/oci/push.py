@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.chart.files.read import PackedChart
-from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Conflict, SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.oci.chart_artifact import artifact_of
 from symphony_charts.oci.client import Manifest, Reference, Registry

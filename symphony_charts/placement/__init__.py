@@ -10,7 +10,7 @@ What other rooms call::
 
     placement.inputs.read_pools(text: str, name: str = "", *, variables: Mapping[str, object] = {}) -> Pools
     placement.assign.apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list[Decision]]
-        before `chart.compile`: fills requests, limits, GPUs, node selectors, tolerations, labels and annotations
+        before `chart.build`: fills requests, limits, GPUs, node selectors, tolerations, labels and annotations
     placement.plan.check(experiment: Experiment, pools: Pools) -> Plan
         `Plan.fits` is False when a group is a NO; `Plan.refusal() -> PlacementError | None`, to be raised by `package`
         and `publish` unless `--force-unschedulable`; `Plan.summary()` is the one line after "fit".

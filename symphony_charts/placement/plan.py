@@ -13,7 +13,7 @@ from functools import cache
 
 from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign.rules import Decision
-from symphony_charts.placement.fit.demand import Demand, in_order
+from symphony_charts.placement.fit.demand import Demand, in_order, pending_demands
 from symphony_charts.placement.fit.gpu_sharing import keep_shares_single
 from symphony_charts.placement.fit.packing import Filled, Packing, orders, pack
 from symphony_charts.placement.fit.packing_patterns import is_worth_trying, pack_patterns, worth
@@ -30,7 +30,7 @@ from symphony_charts.placement.fit.system_load import (
 )
 from symphony_charts.placement.fit.tpu_slices import is_whole, keep_slices_whole
 from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_doubts
-from symphony_charts.placement.machines.prices import PriceTable
+from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.way_out import with_ways_out
 
@@ -38,6 +38,7 @@ __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
 # Beyond this many demands the further orders cost more than they find.
 _RETRY_LIMIT = 400
+_WAIT_OR_GROW = "wait until they run, delete them, or raise max_nodes"
 _ONE_NODE_MORE = "raise max_nodes, or give a pool for them: they run on nodes without taints"
 
 
@@ -63,7 +64,6 @@ class Plan:
     uses: tuple[PoolUse, ...]
     cluster: Cluster
     pools: Pools
-    prices: PriceTable
     decisions: tuple[Decision, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -93,38 +93,40 @@ class Plan:
         return f"{self.verdict} on {self.source}" + (f": {shown}" if shown else "")
 
 
-def plan_demands(
-    demands: list[Demand], pools: Pools, *, prices: PriceTable | None = None, gang: str = "none", experiment: str = ""
-) -> Plan:
+def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", experiment: str = "") -> Plan:
     """The plan of what `demands_of` read, as one gang of that kind unless ``none``; `experiment` is its title.
 
     The same input gives the same plan, byte for byte, and the order of processes changes nothing.
     """
-    ordered, system = in_order(demands), system_demands(pools)
-    loaded = keep_shares_single(keep_slices_whole(make_cluster(pools.pools, [*ordered, *system])))
-    cluster = replace(loaded, demands=(*ordered, *empty_of(system))) if system else loaded
+    ordered, system, pending = in_order(demands), system_demands(pools), pending_demands(pools.pending)
+    whole = keep_shares_single(keep_slices_whole(make_cluster(pools.pools, [*ordered, *system, *pending])))
+    loaded = replace(whole, demands=(*ordered, *system, *empty_of(pending)))
+    cluster = replace(whole, demands=(*ordered, *empty_of([*system, *pending]))) if system else loaded
     packing, is_certain = _best_packing(cluster)
     if system:
         loaded = grown(loaded, packing, len(ordered))
-    judged = list(_groups(cluster, loaded, packing, pools, is_certain=is_certain))
+    crowded = replace(loaded, demands=(*loaded.demands[: len(ordered) + len(system)], *pending)) if pending else loaded
+    judged = list(_groups(cluster, loaded, crowded, packing, pools, is_certain=is_certain))
 
     def judge(without: Callable[[Cluster], Cluster]) -> list[Group]:
         part = without(cluster)
         best, certain = _best_packing(part)
-        return list(_groups(part, without(loaded), best, pools, is_certain=certain))
+        return list(_groups(part, without(loaded), without(crowded), best, pools, is_certain=certain))
 
-    table = prices or pools.prices
-    bounded = list(_with_unknown(cluster, with_doubts(cluster, pools, judged, judge)))
-    groups = tuple(sorted(with_ways_out(bounded, loaded, table, pools.catalog), key=lambda group: group.name))
+    bounded = list(_with_unknown(loaded, with_doubts(cluster, pools, judged, judge)))
+    groups = tuple(sorted(with_ways_out(bounded, crowded, pools.catalog), key=lambda group: group.name))
     return Plan(
         experiment=experiment,
         source=pools.source,
         groups=groups if gang == "none" else _as_gang(groups, gang),
-        uses=tuple(_uses(cluster, packing, table)),
+        uses=tuple(_uses(cluster, packing)),
         cluster=cluster,
         pools=pools,
-        prices=table,
-        notes=(*_notes(cluster, pools), *system_note(loaded.demands[len(ordered) :])),
+        notes=(
+            *_notes(cluster, pools),
+            *system_note(loaded.demands[len(ordered) : len(ordered) + len(system)]),
+            *_pending_note(crowded, len(ordered), len(ordered) + len(system)),
+        ),
     )
 
 
@@ -135,7 +137,11 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
     """
     named = [_waits_for_a_name(cluster, number) for number in range(len(cluster.demands))]
     unruly = next(
-        (demand for demand, is_named in zip(cluster.demands, named, strict=True) if demand.shape.is_unruly or is_named),
+        (
+            demand
+            for demand, is_named in zip(cluster.demands, named, strict=True)
+            if demand.members and (demand.shape.is_unruly or is_named)
+        ),
         None,
     )
     for group in groups:
@@ -145,11 +151,25 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
             yield replace(group, verdict="UNKNOWN", why=why, next="")
         elif shape.unknown and (shape.is_unruly or group.verdict != "NO"):
             yield replace(group, verdict="UNKNOWN", why=f"{', '.join(shape.unknown)}: outside of the model", next="")
+        elif group.verdict == "NO" and (doubt := _doubt_of_no(cluster, group.demand)):
+            why = f"{group.why}; but {doubt[0]}" if cluster.fits[group.demand] else doubt[0]
+            yield replace(group, verdict="UNKNOWN", why=why, next=doubt[1])
         elif unruly and (group.verdict != "NO" or cluster.fits[group.demand]):
             why = f"{unruly.name} may take any node: {', '.join(unruly.shape.unknown) or 'it asks for one by name'}"
             yield replace(group, verdict="UNKNOWN", why=why, next="")
         else:
             yield group
+
+
+def _doubt_of_no(cluster: Cluster, number: int) -> tuple[str, str] | None:
+    """Why a demand may have more room than was counted on, and a way to find out; None if its NO is certain.
+
+    It may use more nodes itself, or others may that now crowd it.
+    """
+    doubtful = [number]
+    if cluster.fits[number]:
+        doubtful += [other for other, rooms in enumerate(cluster.fits) if rooms and cluster.demands[other].count]
+    return next((why for other in doubtful for why in cluster.maybe[other].values()), None)
 
 
 def _waits_for_a_name(cluster: Cluster, number: int) -> bool:
@@ -206,8 +226,13 @@ def _left(cluster: Cluster, packing: Packing) -> int:
     return sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
 
 
-def _groups(cluster: Cluster, loaded: Cluster, packing: Packing, pools: Pools, *, is_certain: bool) -> Iterator[Group]:
-    """The verdict on each group, by a packing of `cluster`; `loaded` is the same with the system's own pods."""
+def _groups(
+    cluster: Cluster, loaded: Cluster, crowded: Cluster, packing: Packing, pools: Pools, *, is_certain: bool
+) -> Iterator[Group]:
+    """The verdict on each group, by a packing of `cluster`.
+
+    `loaded` is the same with the system's own pods, and `crowded` with the cluster's pending pods, too.
+    """
     own = sum(1 for demand in cluster.demands if demand.members)
 
     @cache
@@ -223,7 +248,7 @@ def _groups(cluster: Cluster, loaded: Cluster, packing: Packing, pools: Pools, *
             for name, count in demand.members:
                 yield Group(name=name, count=count, verdict="NO", why=why, next=nxt, demand=number)
             continue
-        proven = not cluster.unproven[number] and is_proven(loaded, number) and is_whole(cluster, number)
+        proven = not cluster.unproven[number] and is_proven(crowded, number) and is_whole(cluster, number)
         missing = packing.missing.get(number, 0)
         left_over = why_left_over(cluster, number, missing) if missing else ("", "")
         for name, count in reversed(demand.members):
@@ -237,7 +262,7 @@ def _groups(cluster: Cluster, loaded: Cluster, packing: Packing, pools: Pools, *
                 why, nxt = "a packing exists, but it leaves no room for the pods of kube-system", _ONE_NODE_MORE
                 yield Group(name=name, count=count, verdict="UNKNOWN", why=why, next=nxt, demand=number)
             else:
-                why, nxt = _packable_text(cluster, number)
+                why, nxt = _packable_text(cluster, loaded, number)
                 yield Group(name=name, count=count, verdict="PACKABLE", why=why, next=nxt, demand=number)
 
 
@@ -245,12 +270,14 @@ def _proven_text(count: int) -> str:
     return "any order of the scheduler places it" if count == 1 else f"any order of the scheduler places all {count}"
 
 
-def _packable_text(cluster: Cluster, number: int) -> tuple[str, str]:
+def _packable_text(cluster: Cluster, loaded: Cluster, number: int) -> tuple[str, str]:
     unproven = cluster.unproven[number]
     if unproven:
         return f"a packing exists; {', '.join(unproven)} cannot be proven from here", ""
     if not is_whole(cluster, number):
         return "a packing exists; the scheduler may spread it over several slices", "pin it to one pool with assign_to"
+    if is_proven(loaded, number):
+        return "a packing exists, but pending pods of the cluster may take its place", _WAIT_OR_GROW
     if is_proven(cluster, number):
         return "a packing exists, but the pods of kube-system may take its place", _ONE_NODE_MORE
     return "a packing exists, but an unlucky order of smaller pods may miss it", (
@@ -275,7 +302,7 @@ def _as_gang(groups: tuple[Group, ...], gang: str) -> tuple[Group, ...]:
     )
 
 
-def _uses(cluster: Cluster, packing: Packing, prices: PriceTable) -> Iterator[PoolUse]:
+def _uses(cluster: Cluster, packing: Packing) -> Iterator[PoolUse]:
     by_pool: dict[int, list[Filled]] = {}
     for filled in packing.nodes:
         by_pool.setdefault(cluster.classes[filled.node].pool, []).append(filled)
@@ -289,9 +316,23 @@ def _uses(cluster: Cluster, packing: Packing, prices: PriceTable) -> Iterator[Po
                 used[name] = used.get(name, 0) + (have - left) * filled.count
                 offered[name] = offered.get(name, 0) + have * filled.count
         nodes = sum(filled.count for filled in filled_nodes)
-        each = prices.price_of(pool, spot=pool.is_spot)
+        each = default_prices().price_of(pool, spot=pool.is_spot)
         price = None if each is None else round(each * nodes, 6)
         yield PoolUse(pool=pool, nodes=nodes, used=used, offered=offered, price=price, filled=tuple(filled_nodes))
+
+
+def _pending_note(cluster: Cluster, groups: int, first: int) -> Iterator[str]:
+    """Name the pending pods, which begin at demand `first`, that may take room of the first `groups` demands."""
+    wanted = {node for rooms in cluster.fits[:groups] for node in rooms}
+    rivals = [
+        name
+        for number in range(first, len(cluster.demands))
+        if cluster.may_use(number, wanted)
+        for name, _ in cluster.demands[number].members
+    ]
+    if rivals:
+        more = f" and {len(rivals) - 3} more" if len(rivals) > 3 else ""
+        yield f"pending pods compete for the same nodes: {', '.join(sorted(rivals)[:3])}{more}"
 
 
 def _notes(cluster: Cluster, pools: Pools) -> Iterator[str]:

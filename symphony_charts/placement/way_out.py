@@ -16,7 +16,7 @@ from symphony_charts.placement.fit.tpu_slices import is_whole, keep_slices_whole
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.machines.catalog import Catalog, Machine
-from symphony_charts.placement.machines.prices import PriceTable
+from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import Pool
 
 __all__ = ["with_ways_out"]
@@ -31,7 +31,7 @@ class _Change:
     cost: float | None
 
 
-def with_ways_out(groups: Sequence[Group], cluster: Cluster, prices: PriceTable, catalog: Catalog) -> Iterator[Group]:
+def with_ways_out(groups: Sequence[Group], cluster: Cluster, catalog: Catalog) -> Iterator[Group]:
     """The groups, each that is PACKABLE or NO with the cheapest change that proves it, where one was found."""
     open_groups = [group for group in groups if group.verdict in ("PACKABLE", "NO")]
     is_worth = len(open_groups) <= _MOST_GROUPS and len(cluster.classes) * len(cluster.demands) <= _MOST_WORK
@@ -41,7 +41,7 @@ def with_ways_out(groups: Sequence[Group], cluster: Cluster, prices: PriceTable,
             yield group
             continue
         if group.demand not in found:
-            changes = list(_changes(cluster, group.demand, prices, catalog))
+            changes = list(_changes(cluster, group.demand, catalog))
             found[group.demand] = min(changes, key=lambda change: (change.cost is None, change.cost or 0), default=None)
         change = found[group.demand]
         yield group if change is None else replace(group, next=f"{change.text} it PROVEN{_other_ways(group.next)}")
@@ -53,7 +53,7 @@ def _other_ways(hint: str) -> str:
     return f"; or {', or '.join(ways)}" if ways else ""
 
 
-def _changes(cluster: Cluster, demand: int, prices: PriceTable, catalog: Catalog) -> Iterator[_Change]:
+def _changes(cluster: Cluster, demand: int, catalog: Catalog) -> Iterator[_Change]:
     for number in sorted({cluster.classes[node].pool for node in cluster.allowed[demand]}):
         pool = cluster.pools[number]
         if pool.is_multi_host or pool.doubts:
@@ -61,16 +61,16 @@ def _changes(cluster: Cluster, demand: int, prices: PriceTable, catalog: Catalog
         if any(cluster.classes[node].pool == number for node in cluster.fits[demand]) or not pool.max_nodes:
             more = _fewest(partial(_proves_grown, cluster, demand, number))
             if more:
-                each = _price(pool, prices)
+                each = _price(pool)
                 nodes = f"{more} node{'s' if more > 1 else ''} more of {pool.name}"
                 verb = "make" if more > 1 else "makes"
-                text = f"{nodes}{_cost(each, more, pool, prices)} {verb}"
+                text = f"{nodes}{_cost(each, more, pool)} {verb}"
                 yield _Change(text, None if each is None else each * more)
         elif not pool.nodes:
-            yield from _larger(cluster, demand, number, prices, catalog)
+            yield from _larger(cluster, demand, number, catalog)
 
 
-def _larger(cluster: Cluster, demand: int, number: int, prices: PriceTable, catalog: Catalog) -> Iterator[_Change]:
+def _larger(cluster: Cluster, demand: int, number: int, catalog: Catalog) -> Iterator[_Change]:
     """The cheapest machine of the pool's family on which the group is proven."""
     pool = cluster.pools[number]
     now = catalog.get(pool.machine_type)
@@ -80,7 +80,7 @@ def _larger(cluster: Cluster, demand: int, number: int, prices: PriceTable, cata
     larger = [m for m in catalog.machines.values() if _is_like(m, now) and (m.vcpu, m.memory_mib) > size]
 
     def cost(machine: Machine) -> tuple[object, ...]:
-        each = prices.price(machine.name, pool.region, spot=pool.is_spot)
+        each = default_prices().price(machine.name, pool.region, spot=pool.is_spot)
         return (each is None, each or 0.0, machine.vcpu, machine.memory_mib, machine.name)
 
     for machine in sorted(larger, key=cost):
@@ -89,7 +89,7 @@ def _larger(cluster: Cluster, demand: int, number: int, prices: PriceTable, cata
         if all(usable.get(name, 0) >= amount for name, amount in cluster.demands[demand].shape.requests) and _proves(
             cluster, demand, number, changed
         ):
-            before, after = _price(pool, prices), _price(changed, prices)
+            before, after = _price(pool), _price(changed)
             more = None if before is None or after is None else after - before
             text = f"{machine.name} in place of {now.name} in {pool.name}"
             shown = f" (${more:.2f}/h more a node)" if more is not None else ""
@@ -144,14 +144,14 @@ def _fewest(proves: Callable[[int], bool]) -> int:
     return high
 
 
-def _price(pool: Pool, prices: PriceTable, *, spot: bool | None = None) -> float | None:
-    return prices.price_of(pool, spot=pool.is_spot if spot is None else spot)
+def _price(pool: Pool) -> float | None:
+    return default_prices().price_of(pool, spot=pool.is_spot)
 
 
-def _cost(each: float | None, more: int, pool: Pool, prices: PriceTable) -> str:
-    """What the nodes cost, and as spot nodes."""
+def _cost(each: float | None, more: int, pool: Pool) -> str:
+    """Return what the nodes cost, and as spot nodes."""
     if each is None:
         return " (no price)"
-    spot = _price(pool, prices, spot=True)
+    spot = default_prices().price_of(pool, spot=True)
     cheaper = f", ${spot * more:.2f} as spot" if spot is not None and spot < each else ""
     return f" (${each * more:.2f}/h{cheaper})"

@@ -16,7 +16,6 @@ _LEAST_BYTES = 8
 _LEAST_LINE_BYTES = 12
 _LEAST_WORD_BYTES = 16
 _LEAST_ENTROPY = 3.3
-_UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 # What a value is called that is secret whatever it looks like, and what no secret looks like.
 _SECRET_NAME = re.compile(
     r"(?i)pass(?:w|phrase|$)|pwd|secret|token|credential|api[_-]?key|private[_-]?key$|access[_-]?key|^key$|_key$|auth$|dsn"
@@ -113,38 +112,29 @@ def _is_secret(name: str, value: bytes) -> bool:
 
 
 def disguises(part: bytes) -> Iterator[tuple[str, bytes]]:
-    """The forms in which `part` may stand in a file: name of the form, bytes to look for."""
+    """Yield the bytes to look for if `part` is secret, each with the name of its form.
+
+    `decoding` undoes other codes. It cannot undo base64 that holds binary data as well, nor the escapes of quotes.
+    """
     yield "in the clear", part
-    yield "in hexadecimal", part.hex().encode()
-    yield "in hexadecimal", part.hex().upper().encode()
     for text in _base64_forms(part):
         yield "in base64", text
     decoded = part.decode("utf-8", "replace")
     if "\ufffd" not in decoded:
-        quoted = (
+        for quoted in (
             json.dumps(decoded)[1:-1],
             json.dumps(decoded, ensure_ascii=False)[1:-1],
             decoded.replace("'", "''"),
-        )
-        for form in quoted:
-            yield "escaped", form.encode()
-        yield "backwards", decoded[::-1].encode()
-    for kept in (_UNRESERVED, _UNRESERVED + b"/"):
-        yield "URL-encoded", _percent(part, kept)
-        yield "URL-encoded", _percent(part, kept).replace(b"%20", b"+")
+        ):
+            yield "escaped", quoted.encode()
 
 
 def _base64_forms(part: bytes) -> Iterator[bytes]:
-    """What stays the same of `part` in base64 wherever it begins in the text: three alignments, two alphabets."""
+    """Yield the base64 digits that `part` alone decides: for its three alignments in a text, in two alphabets."""
     for offset in range(3):
         encoded = base64.b64encode(bytes(offset) + part)
-        # A character holds six bits: those that also hold bits of a neighbour may be anything.
+        # A digit holds six bits: those that also hold bits of a neighbour may be anything.
         core = encoded[(0, 2, 3)[offset] : 8 * (offset + len(part)) // 6]
         if len(core) >= _LEAST_BYTES:
             yield core
             yield core.translate(bytes.maketrans(b"+/", b"-_"))
-
-
-def _percent(part: bytes, kept: bytes) -> bytes:
-    """Percent-encoding, RFC 3986 section 2.1."""
-    return b"".join(bytes([byte]) if byte in kept else b"%%%02X" % byte for byte in part)

@@ -1,21 +1,23 @@
-"""The secret files of an experiment are read for the cluster, sealed or encrypted for Git, and kept out of all else."""
+"""The secret files of an experiment: read, made into a Secret, sealed or encrypted for Git, and given to the guard."""
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from symphony_charts.chart.render.names import Release, fullname, join
-from symphony_charts.chart.render.values import Values
-from symphony_charts.errors import Problem, SpecError
+from symphony_charts.chart.build.chart import Release, build
+from symphony_charts.errors import Problem, SpecError, ToolFailed
+from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_text import dump
-from symphony_charts.secrets.existing import secret_object
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, seal_all
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import allocate
 from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_file
 from symphony_charts.system.subprocess_runner import run
@@ -24,13 +26,22 @@ from symphony_charts.system.user_folders import state_dir
 __all__ = [
     "cluster_options",
     "encrypted_secret",
+    "fetch_certificate",
     "guard_of",
     "read_secret_files",
     "read_secrets",
     "sealed_values",
     "secret_keys",
     "secret_name",
+    "secret_object",
 ]
+
+# Kubernetes refuses a larger Secret (k8s.io/api/core/v1, MaxSecretSize).
+_MAX_SECRET_BYTES = 1024 * 1024
+_TIMEOUT_S = 20.0
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# Source: bitnami-labs/sealed-secrets, cmd/kubeseal: the controller's service, and the path that it answers on.
+_IN_CLUSTER = "/api/v1/namespaces/kube-system/services/http:sealed-secrets-controller:/proxy/v1/cert.pem"
 
 
 def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
@@ -56,6 +67,41 @@ def read_secret_files(
     return contents
 
 
+def secret_object(
+    experiment: Experiment,
+    contents: Mapping[str, bytes],
+    name: str,
+    namespace: str | None = None,
+    *,
+    release: str | None = None,
+) -> dict[str, object]:
+    """Return the Secret `name` with the `contents` (by key) of the experiment's files.
+
+    `release` is the only release that mounts it, which deletes it with its own objects.
+    Raises SpecError if one is missing or the whole is too large.
+    """
+    keys = [key_of(file) for file in experiment.secrets]
+    missing = [key for key in keys if key not in contents]
+    if missing:
+        raise SpecError.one(f'no content for secret "{missing[0]}"', "secrets")
+    size = sum(len(contents[key]) for key in keys)
+    if size > _MAX_SECRET_BYTES:
+        raise SpecError.one(f"the secrets hold {size} bytes; Kubernetes takes 1 MiB", "secrets")
+    labels = {"app.kubernetes.io/managed-by": "symph", "symph.dev/experiment": experiment.name}
+    if release:
+        labels["app.kubernetes.io/instance"] = release
+    metadata: dict[str, object] = {"name": name, "labels": labels}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "Opaque",
+        "data": {key: base64.b64encode(contents[key]).decode() for key in sorted(keys)},
+    }
+
+
 def guard_of(specs: list[SpecFile], allowed: Collection[str] = ()) -> Guard:
     """What refuses to send the secret files of `specs`, as far as they are on this machine, and tokens.
 
@@ -68,10 +114,42 @@ def guard_of(specs: list[SpecFile], allowed: Collection[str] = ()) -> Guard:
     return Guard(secrets, allowed=allowed)
 
 
-def secret_name(spec: SpecFile, release: str | None = None, named: str | None = None) -> str:
-    """What the Secret of a release is called: the name given, or as the chart computes it."""
-    at = Release(name=release or spec.experiment.name, chart_name=spec.experiment.name)
-    return named or join(fullname({}, at), "secrets", 63)
+def secret_name(spec: SpecFile, release: str | None = None) -> str:
+    """Return the name of the Secret that the pods of a release mount, by default of the experiment's name."""
+    chart = build(spec.experiment, allocate(spec.experiment, spec.pins))
+    return chart.secret_name(chart.values, Release(name=release or spec.experiment.name))
+
+
+def fetch_certificate(source: str) -> bytes:
+    """Return the PEM text of the certificate of a sealed-secrets controller.
+
+    `source` is a path, an ``https://`` address, or ``cluster`` to ask the controller. Raises ToolFailed if an address
+    or the cluster does not answer, and SpecError for a file that cannot be read or an address without TLS.
+    """
+    if source == "cluster":
+        return run(["kubectl", "get", "--raw", _IN_CLUSTER], timeout_s=_TIMEOUT_S).stdout
+    if "://" in source:
+        return _fetch(source)
+    try:
+        return Path(source).expanduser().read_bytes()
+    except OSError as error:
+        hint = "kubeseal --fetch-cert > FILE, or --cert cluster"
+        raise SpecError.one(f"cannot read the certificate {source}: {error.strerror}", next=hint) from error
+
+
+def _fetch(address: str) -> bytes:
+    # Importing it takes 12 ms, and only addresses need it.
+    import urllib.request
+
+    parts = urlsplit(address)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        raise SpecError.one(f"{address} is not safe: anybody on the way could change it", "cert", "use https://")
+    try:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the scheme was looked at
+            content: bytes = answer.read(1 << 20)
+    except OSError as error:
+        raise ToolFailed(f"cannot fetch the certificate: {error}", address, "give a file: --cert FILE") from error
+    return content
 
 
 def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name: str) -> Values:

@@ -1,7 +1,7 @@
-"""The leak guard lets no byte leave this machine that holds a secret, in the clear or in any common disguise.
+"""The leak guard: refuse to send files that hold a secret.
 
-What an experiment declares as secret is looked for by its content (`declared`), every other key and token by the rules
-of gitleaks (`rules`), both in each form that a file can be unpacked or decoded into (`decoding`) and in its name.
+The secrets that an experiment declares are known by their content (`declared`), all others by the rules of gitleaks
+(`rules`). The guard searches the name of each file, and its content after each layer of `decoding`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from symphony_charts.errors import Conflict
 from symphony_charts.secrets.declared import disguises, pieces
-from symphony_charts.secrets.decoding import BROKEN, View, is_large_binary, views
+from symphony_charts.secrets.decoding import View, is_large_binary, views
 from symphony_charts.secrets.rules import Found, fingerprint_of, search, search_path
 
 __all__ = ["Guard", "Leak"]
@@ -37,6 +37,11 @@ class Leak:
     def fingerprint(self) -> str:
         """What names the finding wherever it stands; who is sure that it is no secret allows it by that."""
         return fingerprint_of(self.found)
+
+    @property
+    def way_out(self) -> str:
+        """The next step for the user."""
+        return _way_out(self.fingerprint)
 
     def __str__(self) -> str:
         return f"{self.path}{f':{self.line}' if self.line else ''} holds {self.name} ({self.how})"
@@ -64,10 +69,7 @@ class Guard:
     Findings whose fingerprint is `allowed` are none.
     """
 
-    def __init__(
-        self, secrets: Mapping[str, bytes], *, allowed: Collection[str] = (), finds_tokens: bool = True
-    ) -> None:
-        self._finds_tokens = finds_tokens
+    def __init__(self, secrets: Mapping[str, bytes], *, allowed: Collection[str] = ()) -> None:
         self._allowed = frozenset(allowed)
         self._forms: dict[bytes, _Form] = {}
         for name, content in secrets.items():
@@ -107,8 +109,8 @@ class Guard:
             if view.is_cut:
                 name = view.path.rpartition("/")[2]
                 yield from self._kept(view, [Found(rule=f"packed:{name}", secret=b"", start=0)])
-            elif self._finds_tokens and not is_large_binary(view.data):
-                yield from self._kept(view, search(view.data, view.path, is_joined=view.is_joined))
+            elif not is_large_binary(view.data):
+                yield from self._kept(view, search(view.data, view.path))
 
     def _declared_in(self, looked: list[View]) -> Iterator[tuple[View, _Form]]:
         """The declared secrets that views hold, also where an encoder broke them into lines."""
@@ -137,10 +139,9 @@ class Guard:
                         Leak(path=f"the name {hidden[part]}", name=leak.name, how=leak.how, found=leak.found)
                         for leak in found
                     ]
-        if self._finds_tokens:
-            for path in sorted(paths):
-                view = View(path=_shown(path, hidden), data=b"")
-                leaks += self._kept(view, search_path(path))
+        for path in sorted(paths):
+            view = View(path=_shown(path, hidden), data=b"")
+            leaks += self._kept(view, search_path(path))
         return hidden, leaks
 
     def _kept(self, view: View, findings: Iterable[Found], form: _Form | None = None) -> Iterator[Leak]:
@@ -149,7 +150,7 @@ class Guard:
         for found in findings:
             if found.rule in rules and fingerprint_of(found) in self._allowed:
                 continue
-            layers = ", ".join(layer if layer == BROKEN else f"in {layer}" for layer in view.layers)
+            layers = ", ".join(f"in {layer}" for layer in view.layers)
             if form is not None:
                 name = f"{form.name}, {form.piece}" if form.piece else form.name
                 yield Leak(path=view.path, name=name, how=", ".join(filter(None, (layers, form.how))), found=found)
@@ -186,9 +187,11 @@ def _raise(leaks: list[Leak]) -> None:
         others.append(f"{len(leaks) - _MOST_SHOWN} more")
     what = "; ".join([str(leaks[0]), *others])
     allowed = "; ".join(dict.fromkeys(leak.fingerprint for leak in leaks[:_MOST_SHOWN]))
-    raise Conflict(
-        f"{what}; nothing was sent",
-        leaks[0].path,
+    raise Conflict(f"{what}; nothing was sent", leaks[0].path, _way_out(allowed))
+
+
+def _way_out(fingerprints: str) -> str:
+    return (
         "take it out; secrets reach processes as files: `secrets: [PATH]` in the spec; what is none is allowed in"
-        f" .symph.yaml by `allow_leaks: [{{fingerprint: ..., reason: ...}}]` with {allowed}",
+        f" .symph.yaml by `allow_leaks: [{{fingerprint: ..., reason: ...}}]` with {fingerprints}"
     )

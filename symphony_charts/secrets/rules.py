@@ -2,7 +2,7 @@
 
 What a rule means is what gitleaks means by it (detect/detect.go): a keyword must stand in the text, the pattern gives
 the secret, its Shannon entropy must be above a bound, and exceptions look at secret, match, line or path. Patterns are
-those of RE2, which takes time linear in the text, whatever the text is.
+in RE2's syntax (`patterns.py`).
 """
 
 from __future__ import annotations
@@ -11,35 +11,21 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
 
 import msgspec
-import re2
 
+from symphony_charts.secrets.patterns import NAME_PREFIX, Match, Pattern, compile_pattern, find_words
 from symphony_charts.system.package_data import table
 
 __all__ = ["Found", "entropy", "fingerprint_of", "search", "search_path"]
 
 _FILES = ("rules.json", "own_rules.json")
-# Enough for every pattern and for the set of keywords to keep their automata.
-_MEMORY = 64 << 20
 _LONGEST_LINE = 2000
 # Slow on purpose: a fingerprint stands in files and logs, and a weak password must not be guessed from it.
 _FINGERPRINT_ROUNDS = 100_000
-
-
-class _Match(Protocol):
-    def group(self, number: int = 0) -> bytes | None: ...
-    def start(self, number: int = 0) -> int: ...
-    def groups(self) -> Sequence[bytes | None]: ...
-
-
-class _Pattern(Protocol):
-    def finditer(self, text: bytes) -> Iterator[_Match]: ...
-    def search(self, text: bytes) -> _Match | None: ...
 
 
 class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarget"}):
@@ -55,7 +41,7 @@ class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarg
         """Whether this finding is excepted."""
         target = {"match": match, "line": line}.get(self.regex_target, found.secret)
         answers = [
-            any(_compiled(pattern).search(text) for pattern in patterns)
+            any(compile_pattern(pattern).search(text) for pattern in patterns)
             for patterns, text in ((self.regexes, target), (self.paths, _bytes(path)))
             if patterns
         ]
@@ -76,7 +62,7 @@ class _Rule(msgspec.Struct, frozen=True, rename={"secret_group": "secretGroup"})
     @property
     def needs_context(self) -> bool:
         """Whether the pattern begins with the name that a value is assigned to, and says little of the value."""
-        return self.regex.startswith(r"(?i)[\w.-]{0,50}?")
+        return self.regex.startswith(NAME_PREFIX)
 
 
 class _RuleFile(msgspec.Struct, frozen=True):
@@ -93,20 +79,16 @@ class Found:
     start: int = field(compare=False)
 
 
-def search(text: bytes, path: str, *, is_joined: bool = False) -> Iterator[Found]:
-    """What the rules find in a text that stands at `path`: each secret once, by the rule that says most of it.
-
-    With `is_joined` lines were put together: then rules that go by the name of a value are left out, since names and
-    values of different lines may meet.
-    """
+def search(text: bytes, path: str) -> Iterator[Found]:
+    """Yield the secrets in the text of the file at `path`, each once, by its most specific rule."""
     seen: set[bytes] = set()
     for rule in sorted(_candidates(text), key=lambda rule: rule.needs_context):
-        if rule.path and not _compiled(rule.path).search(_bytes(path)):
+        if rule.path and not compile_pattern(rule.path).search(_bytes(path)):
             continue
-        if not rule.regex or (is_joined and rule.needs_context):
+        if not rule.regex:
             continue
-        for match in _compiled(rule.regex).finditer(text):
-            whole = match.group() or b""
+        for match in compile_pattern(rule.regex).finditer(text):
+            whole = match[0]
             found = Found(rule=rule.id, secret=_secret_of(rule, match), start=match.start())
             if found.secret in seen or (rule.entropy and entropy(found.secret) <= rule.entropy):
                 continue
@@ -119,7 +101,7 @@ def search(text: bytes, path: str, *, is_joined: bool = False) -> Iterator[Found
 def search_path(path: str) -> Iterator[Found]:
     """What the name of a file alone says: a key store, whatever it holds."""
     for rule in _rules_of_paths():
-        if _compiled(rule.path).search(_bytes(path)):
+        if compile_pattern(rule.path).search(_bytes(path)):
             yield Found(rule=rule.id, secret=_bytes(path.rpartition("/")[2]), start=0)
 
 
@@ -146,53 +128,31 @@ def _rules_of_paths() -> tuple[_Rule, ...]:
 
 
 def _candidates(text: bytes) -> list[_Rule]:
-    """The rules of which a keyword stands in the text: one pass over it, whatever their number."""
-    keywords, rules_of = _keywords()
-    seen: list[int] = keywords.Match(text.lower())
-    # The empty keyword is everywhere: without it the automaton has given up, and every rule must look for itself.
-    if 0 not in seen:
-        return _load().rules
-    numbers = {number for index in seen for number in rules_of[index]}
+    """Return the rules that have no keyword, or one that is in the text."""
+    find, rules_of = _keywords()
+    numbers = {number for index in find(text.lower()) for number in rules_of[index]}
     return [_load().rules[number] for number in sorted(numbers)]
 
 
 @cache
-def _keywords() -> tuple[re2.Set, list[list[int]]]:
-    """The set of all keywords, the empty one first, and for each the rules (by number) that it stands for."""
-    numbers: dict[str, list[int]] = {"": []}
+def _keywords() -> tuple[Callable[[bytes], Iterable[int]], list[list[int]]]:
+    """Return a search for all keywords, and for each keyword the numbers of its rules."""
+    numbers: dict[str, list[int]] = {}
     for number, rule in enumerate(_load().rules):
         for keyword in rule.keywords or [""]:
             numbers.setdefault(keyword, []).append(number)
-    keywords = re2.Set.SearchSet(_options())
-    for keyword in numbers:
-        keywords.Add(re.escape(keyword))
-    keywords.Compile()
-    return keywords, list(numbers.values())
+    return find_words(list(numbers)), list(numbers.values())
 
 
 @cache
-def _compiled(pattern: str) -> _Pattern:
-    compiled: _Pattern = re2.compile(pattern.encode(), _options())
-    return compiled
+def _words(words: tuple[str, ...]) -> Pattern:
+    """Return a pattern that finds any of many words."""
+    return compile_pattern("|".join(re.escape(word.lower()) for word in words))
 
 
-@cache
-def _words(words: tuple[str, ...]) -> _Pattern:
-    """What finds any of many words in one pass."""
-    return _compiled("|".join(re.escape(word.lower()) for word in words))
-
-
-def _options() -> re2.Options:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MEMORY
-    options.log_errors = False
-    return options
-
-
-def _secret_of(rule: _Rule, match: _Match) -> bytes:
+def _secret_of(rule: _Rule, match: Match) -> bytes:
     """The group that the rule names, or the first that is not empty, or the whole match."""
-    whole = match.group() or b""
+    whole = match[0]
     groups = match.groups()
     if not groups:
         return whole.strip(b"\n")

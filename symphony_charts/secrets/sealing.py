@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from symphony_charts.chart.render.sealing import sealed_for
+from symphony_charts.chart.build.checks import sealed_for
 from symphony_charts.errors import SpecError, ToolMissing
 
 __all__ = ["Certificate", "Scope", "SealStore", "label_of", "read_certificate", "seal", "seal_all"]

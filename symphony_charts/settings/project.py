@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError, UsageError
+from symphony_charts.formats.data import Values
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.urls import address_fault, repository_fault
 from symphony_charts.formats.yaml_text import load
@@ -31,6 +31,7 @@ __all__ = [
     "find_settings",
     "read_settings",
     "settings_files",
+    "settings_of_spec",
 ]
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
@@ -165,7 +166,7 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         team: Whose experiments these are, where a spec does not say it.
         repository: The Git repository of charts; a text is its address.
         environments: Environments by name; a list of names alone takes their defaults.
-        pools: Files of node pools that plans are proven on, counted from this file; a text is a list of one.
+        pools: Files of node pools for specs without `placement.pools`, counted from this file; a text is a list of one.
         template: The fork of the chart template that `package` uses: a folder, or `URL@REVISION`.
         allow_leaks: What the leak guard lets out although it looks like a secret.
         defaults: What options are that nobody typed.
@@ -224,6 +225,11 @@ def find_settings(folder: Path) -> Settings:
         together = msgspec.structs.replace(together, **given)
     project = project_file(folder)
     return msgspec.structs.replace(together, path=project)
+
+
+def settings_of_spec(spec: Path) -> Settings:
+    """Return the settings of the project that a spec file is in. Raises SpecError as `settings_files` does."""
+    return find_settings(spec.absolute().parent)
 
 
 def settings_files(folder: Path) -> list[Settings]:

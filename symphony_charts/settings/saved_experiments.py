@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from symphony_charts.errors import Conflict, NotFound
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.errors import Conflict
 from symphony_charts.settings.user import SymphonyConfig
-from symphony_charts.spec.data import from_data, to_yaml
+from symphony_charts.spec.data import to_yaml
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system.files import write_file
 
-__all__ = ["load_experiment", "save_experiment"]
+__all__ = ["save_experiment"]
 
 _FILE = "experiment.yaml"
 
@@ -31,12 +30,3 @@ def save_experiment(experiment: Experiment, *, force: bool = False) -> Path | No
         raise Conflict(what, at=str(path), next="pass force=True to replace it, or choose another name")
     write_file(path, text)
     return path
-
-
-def load_experiment(name: str) -> Experiment:
-    """The saved experiment `name`; raises NotFound."""
-    folder = SymphonyConfig().experiment_folder
-    path = Path(folder or ".").expanduser() / name / _FILE
-    if folder is None or not path.exists():
-        raise NotFound(f'no experiment "{name}" is saved', at=str(path) if folder else "")
-    return from_data(load(path.read_text(encoding="utf-8")))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from functools import cache
 from pathlib import Path
 
-from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_read import load
 
 __all__ = ["read_text", "read_values"]
-
-_NO_BYTE_OF_TEXT = re.compile("[\udc80-\udcff]")
 
 
 def read_values(path: str) -> Values:
@@ -38,12 +35,15 @@ def read_values(path: str) -> Values:
 
 
 def read_text(path: str) -> str:
-    """The text of the file `path`, each byte that is no UTF-8 as U+FFFD. Raises SpecError when it cannot be read."""
+    """Return the text of the file `path`. Raises SpecError if it cannot be read or is not UTF-8."""
     try:
-        text = _read(path).decode("utf-8", "surrogateescape")
+        return _read(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        # Helm would print another character in its place.
+        what = f"the file of --set-file is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise SpecError.one(what, at=path, next="put it under `configs` in the spec, which takes any bytes") from error
     except (OSError, ValueError) as error:
         raise SpecError.one(f"cannot read the file of --set-file: {error}", at=path, next="name a file") from error
-    return _NO_BYTE_OF_TEXT.sub("\ufffd", text)
 
 
 def _read(path: str) -> bytes:

@@ -225,7 +225,7 @@ class ExposeSettings(Record, frozen=True, kw_only=True):
     """How an exposed service is reached from outside the cluster.
 
     Attributes:
-        type: The kind of way in; LoadBalancer is an address of its own, ClusterIP none.
+        type: LoadBalancer has an address of its own, ClusterIP none: `symph open` forwards a port.
         host: The name under which Ingress or Gateway answer.
         class_name: The class of the Ingress, or of the load balancer.
         gateway: The Gateway whose route it becomes, as `name` or `namespace/name`.
@@ -233,7 +233,7 @@ class ExposeSettings(Record, frozen=True, kw_only=True):
         annotations: Annotations of the Service, Ingress or route.
     """
 
-    type: Literal["LoadBalancer", "ClusterIP", "NodePort", "Ingress", "Gateway"] = "LoadBalancer"
+    type: Literal["LoadBalancer", "ClusterIP", "NodePort", "Ingress", "Gateway"] = "ClusterIP"
     host: str | None = None
     class_name: str | None = None
     gateway: str | None = None

@@ -6,7 +6,23 @@ from typing import Literal
 
 from symphony_charts.spec.record import Record
 
-__all__ = ["Assignment", "Placement", "SecuritySettings", "Toleration"]
+__all__ = ["Assignment", "Placement", "SecuritySettings", "Toleration", "topology_of"]
+
+_LEVELS = {
+    "block": "cloud.google.com/gce-topology-block",
+    "subblock": "cloud.google.com/gce-topology-subblock",
+    "host": "cloud.google.com/gce-topology-host",
+    "node": "kubernetes.io/hostname",
+}
+
+
+def topology_of(wanted: str) -> tuple[str, str]:
+    """Return strength and node label of a topology: ``block``, ``preferred:block``, ``required:<label>``.
+
+    Source: GKE's labels of nodes.
+    """
+    strength, _, level = wanted.rpartition(":")
+    return strength or "required", _LEVELS.get(level, level)
 
 
 class Toleration(Record, frozen=True, kw_only=True):

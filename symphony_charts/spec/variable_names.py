@@ -1,8 +1,7 @@
 """The names of the variables that every process is told are formed here.
 
-`environment.variables` says what each of them holds. The chart's templates (``_containers.tpl``, ``_model.tpl``) spell
-the same names, since values that users set decide there which of them a pod gets; tests compare both. `system.sockets`,
-which knows no experiments, finds a process by RUN and EXPERIMENT in its environment.
+`environment.variables` says what each of them holds. `system.sockets`, which knows no experiments, finds a process by
+RUN and EXPERIMENT in its environment.
 """
 
 from __future__ import annotations
@@ -20,12 +19,10 @@ __all__ = [
     "DI_NODES",
     "DI_RANK",
     "EXPERIMENT",
-    "FAILURES",
     "GROUP",
     "INDEX",
     "REPLICAS",
     "RESERVED",
-    "RESTARTS",
     "ROLE",
     "RUN",
     "SECRETS_FOLDER",
@@ -49,9 +46,6 @@ CONFIG_FOLDER = "SYMPH_CONFIG_DIR"
 SECRETS_FOLDER = "SYMPH_SECRETS_DIR"
 # They say who a process is; the chart and the local mode count on them, and no experiment sets them.
 RESERVED = frozenset((EXPERIMENT, GROUP, INDEX, REPLICAS, RUN, ATTEMPT))
-# A pod that may be tried again carries these in place of ATTEMPT: what Kubernetes counts from 0.
-FAILURES = "SYMPH_FAILURES"
-RESTARTS = "SYMPH_RESTARTS"
 
 # DI-engine's own: opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go.
 DI_JOB_ID = "DI_JOB_ID"

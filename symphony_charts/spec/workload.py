@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from symphony_charts.spec.record import Record
+from symphony_charts.system.entry_points import entry_points
 
-__all__ = ["AppwrapperSettings", "ArgoSettings", "DijobSettings", "JobsetSettings", "VolcanoSettings", "Workload"]
+__all__ = [
+    "GANGS_OF_PODS",
+    "AppwrapperSettings",
+    "ArgoSettings",
+    "DijobSettings",
+    "JobsetSettings",
+    "VolcanoSettings",
+    "Workload",
+]
+
+GANGS_OF_PODS = ("native", "coscheduling", "volcano")
+"""The gangs that need a PodGroup. Kueue reads labels of a workload instead."""
+
+# Other packages add kinds by the entry points `symph.kinds`.
+_KINDS = ("jobs", "jobset", "appwrapper", "volcano", "dijob", "argo", *entry_points("symph.kinds"))
+_KindName: Any = Literal[_KINDS]
 
 
 class AppwrapperSettings(Record, frozen=True, kw_only=True):
@@ -123,7 +139,7 @@ class Workload(Record, frozen=True, kw_only=True):
         argo: What Argo Workflows alone is told.
     """
 
-    kind: Literal["jobs", "jobset", "appwrapper", "volcano", "dijob", "argo"] = "jobs"
+    kind: _KindName = "jobs"
     gang: Literal["none", "kueue", "native", "coscheduling", "volcano"] = "none"
     gang_scope: Literal["experiment", "group"] | None = None
     gang_version: Literal["v1alpha2", "v1beta1"] | None = None

@@ -6,38 +6,42 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import LogQuery, Phase
-from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed
-from symphony_charts.formats.data import sub
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.releases.releases import Releases, Revision
-from symphony_charts.kubernetes.releases.source import ReleaseSource
+from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_chart
 from symphony_charts.kubernetes.releases.wait import Progress, look, run_in
-from symphony_charts.prepare import Prepared
+from symphony_charts.prepare import Prepared, Rendering
+from symphony_charts.spec.files import SpecFile
 from symphony_charts.sweep.argo import TrialObjects, deciding_objects, sweep_objects
 from symphony_charts.sweep.early_stop import Stopper
-from symphony_charts.sweep.local import TrialRun, in_parallel
+from symphony_charts.sweep.local import in_parallel
 from symphony_charts.sweep.metrics import Series, series_of
 from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome, too_long
+from symphony_charts.sweep.trial_runs import TrialRun
 from symphony_charts.sweep.trials import Trial
 
 __all__ = [
     "Installation",
     "argo_objects",
-    "expected_run",
+    "as_task",
     "install_trials",
     "kept_there",
     "look_there",
     "outcome_there",
+    "release_of",
     "series_there",
     "trial_objects",
 ]
@@ -68,21 +72,28 @@ class Installation:
 
 
 def trial_objects(base: Prepared, runs: Sequence[TrialRun], namespace: str = "default") -> list[TrialObjects]:
-    """What a Workflow makes of each trial: the objects of its release, but for the pod that dials its services.
+    """Return what a Workflow creates for each trial: the objects of its release, except its test pod.
 
-    Raises SpecError for what only a Workflow of its own would do for a trial.
+    Raises:
+        SpecError: A trial has settings that only a Workflow of its own can have.
     """
-    # A Workflow inside of a Workflow would only wait for it.
-    is_workflow = KINDS[base.experiment.workload.kind].is_workflow
-    kind = {"workload": {"kind": next(iter(KINDS))}} if is_workflow else {}
-    if is_workflow:
-        _refuse_lost(base, runs)
+    if lost := list(_lost(runs)):
+        raise SpecError(lost)
     trials = []
     for run in runs:
-        values, name = merge(run.values, kind), run.trial.name
-        there = base.under(values, release=name, namespace=namespace, is_draft=False)
-        trials.append(TrialObjects(name=name, objects=[item for item in there.objects if item["kind"] != "Pod"]))
+        there = release_of(base, run, namespace, is_draft=False)
+        objects = [item for item in there.objects if item["kind"] != "Pod"]
+        trials.append(TrialObjects(name=run.trial.name, objects=objects))
     return trials
+
+
+def as_task(spec: SpecFile) -> SpecFile:
+    """Return a spec whose experiment can be a task of a Workflow: a Workflow of its own would only be waited for."""
+    workload = spec.experiment.workload
+    if not KINDS[workload.kind].is_workflow:
+        return spec
+    plain = msgspec.structs.replace(workload, kind=next(iter(KINDS)))
+    return replace(spec, experiment=msgspec.structs.replace(spec.experiment, workload=plain))
 
 
 def argo_objects(
@@ -122,25 +133,25 @@ def kept_there(
     return kept
 
 
-def _refuse_lost(base: Prepared, runs: Sequence[TrialRun]) -> None:
-    """Raise SpecError for settings of `workload.argo` that a task of the sweep's Workflow has no place for."""
-    lost: dict[str, None] = {}
-    for run in runs:
-        own = sub(sub(merge(base.values, run.values), "workload"), "argo")
-        lost |= {key: None for key in _OF_A_WORKFLOW if own.get(key)}
-    step = "leave it out, or use --on kube --up: there each trial is a Workflow of its own"
-    what = "a trial is a task in the sweep's Workflow, which would run without this"
-    if lost:
-        raise SpecError([Problem(what=what, path=f"workload.argo.{key}", next=step) for key in lost])
-
-
-# What a Workflow of its own does for an experiment, as the values call it.
+# Settings of `workload.argo` that a task of the sweep's Workflow has no place for.
 _OF_A_WORKFLOW = ("schedules", "needs", "retries", "parameters")
 
 
-def expected_run(base: Prepared, run: TrialRun, namespace: str) -> str:
-    """Which run the release of a trial is in that runs what the trial is now."""
-    return run_in(base.under(run.values, release=run.trial.name, namespace=namespace).objects)
+def _lost(runs: Sequence[TrialRun]) -> Iterator[Problem]:
+    what = "a trial is a task in the sweep's Workflow, which would run without this"
+    step = "leave it out, or use --on kube --up: there each trial is a Workflow of its own"
+    workloads = [run.experiment.workload for run in runs]
+    for key in _OF_A_WORKFLOW:
+        if any(getattr(workload.argo, key) for workload in workloads):
+            yield Problem(what=what, path=f"workload.argo.{key}", next=step)
+    if any(KINDS[workload.kind].is_workflow for workload in workloads):
+        yield Problem(what="a trial of kind argo is no task of a Workflow", path="workload.kind", next=step)
+
+
+def release_of(base: Prepared, run: TrialRun, namespace: str, *, is_draft: bool = True) -> Rendering:
+    """Return the release of a trial."""
+    prepared = run.own or base
+    return prepared.under(run.values, release=run.trial.name, namespace=namespace, is_draft=is_draft)
 
 
 def install_trials(
@@ -153,7 +164,7 @@ def install_trials(
     again: bool = False,
     on_start: Callable[[Trial], None] = lambda _: None,
 ) -> Generator[Outcome]:
-    """Install a release of `source` for each trial, `parallel` at a time, each taken once there is a place for it.
+    """Install a release of `source`, or of its own chart, for each trial, `parallel` at a time.
 
     A trial whose release has succeeded in the run that is wanted is kept, unless all is to run `again`, and one that
     goes on is joined; any other release of that name is replaced. What the cluster refuses, and a Job that fails, is
@@ -162,7 +173,7 @@ def install_trials(
     stop = threading.Event()
     return in_parallel(
         runs,
-        lambda run: _install(run, expected_run(base, run, there.namespace), source, there, stop, again=again),
+        lambda run: _install(run, release_of(base, run, there.namespace), source, there, stop, again=again),
         parallel=parallel,
         on_start=on_start,
         on_stop=lambda _: stop.set(),
@@ -216,10 +227,11 @@ def _age(found: Revision) -> float:
 
 
 def _install(
-    run: TrialRun, wanted: str, source: ReleaseSource, there: Installation, stop: threading.Event, *, again: bool
+    run: TrialRun, release: Rendering, source: ReleaseSource, there: Installation, stop: threading.Event, *, again: bool
 ) -> Outcome:
     """Bring the release of a trial to where it is wanted, and wait for it."""
     began, trial, name = time.monotonic(), run.trial, run.trial.name
+    wanted = run_in(release.objects)
     try:
         with there.connect() as releases:
             before = None if again else _standing(releases, trial, wanted, there)
@@ -232,8 +244,10 @@ def _install(
                     releases.uninstall(name, there.namespace, wait_s=_GONE_S)
                 if name in there.stopped:
                     there.on_end(name, wanted, "")
-                secret = source.secret(name, there.namespace, run.values)
-                releases.install(name, source.chart, run.values, namespace=there.namespace, secret=secret)
+                own = run.own and prepared_chart(run.own, source.folder, with_overrides=True)
+                with own or nullcontext(source) as chart:
+                    secret = chart.secret(name, there.namespace, release.values)
+                    releases.install(name, chart.chart, run.values, namespace=there.namespace, secret=secret)
             if not there.is_waiting:
                 return look_there(releases, trial, there.namespace)
             return _wait(releases, trial, wanted, there, began, stop)

@@ -1,47 +1,41 @@
-"""A sweep runs on this machine, or is written as one chart with the values of each trial."""
+"""Run the trials of a sweep on this machine, or write their values and charts to files."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from symphony_charts.backend.status import LogQuery, Phase
-from symphony_charts.chart.render.values import Values, texts
-from symphony_charts.chart.values.merge import overrides_between
-from symphony_charts.errors import NotFound, Problem, SpecError, SymphError, ToolFailed
-from symphony_charts.formats.data import sub
+from symphony_charts.chart.files.chart import Chart
+from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.history import home, is_of
-from symphony_charts.local.runs import LIVE, Run, live_runs, read_json, runs_of, write_json
+from symphony_charts.local.history import is_of
+from symphony_charts.local.runs import LIVE, Run, is_same_folder, live_runs, read_json, runs_of, write_json
 from symphony_charts.local.status import RUN_PHASES
 from symphony_charts.local.up import exit_status
-from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.services import allocate
-from symphony_charts.spec.variable_names import RUN
 from symphony_charts.sweep.early_stop import Stopper
 from symphony_charts.sweep.metrics import Series, series_of
 from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome, too_long
-from symphony_charts.sweep.trials import Trial, apply
+from symphony_charts.sweep.trial_runs import METRICS, TrialRun
+from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.files import write_file
 
 __all__ = [
-    "TrialRun",
     "done_here",
     "in_parallel",
     "look_here",
     "metrics_of",
-    "prepare_trials",
     "run_asked",
     "run_trials",
     "series_here",
@@ -49,67 +43,9 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRun:
-    """A trial as an experiment, and as what is set in the values of the sweep's chart."""
-
-    trial: Trial
-    experiment: Experiment
-    values: Values = field(default_factory=dict)
-
-
-def prepare_trials(spec: SpecFile, trials: Sequence[Trial], base: Prepared | None) -> list[TrialRun]:
-    """The trials as experiments, with the values that make the chart of `base` each of them; None: run here.
-
-    Raises SpecError, the faults of all trials at once, for settings that name nothing, that the spec refuses, or that
-    values cannot express, and PlacementError for a trial that cannot be scheduled where `base` can.
-    """
-    if base is not None and len(trials) > 1:
-        _refuse_names(base, spec)
-    problems: dict[tuple[str, str], Problem] = {}
-    runs = []
-    for trial in trials:
-        try:
-            if base is None:
-                experiment = apply(spec.experiment, trial, _metrics_place(trial.name))
-            else:
-                # What a pod keeps of a trial are its logs.
-                experiment = apply(base.experiment, trial, "/dev/stdout")
-            values = _values_over(base, experiment, spec) if base is not None else {}
-            runs.append(TrialRun(trial=trial, experiment=experiment, values=values))
-        except SpecError as error:
-            # Most faults are those of the setting, the same in every trial that has it.
-            problems |= {(problem.what, problem.path): problem for problem in error.problems}
-    if problems:
-        raise SpecError(list(problems.values()), at=str(spec.path))
-    return runs
-
-
-def _refuse_names(base: Prepared, spec: SpecFile) -> None:
-    """Raise SpecError where pods have names of their own, which but one release of a namespace can have."""
-    groups = sub(base.values, "groups")
-    problems = [
-        Problem(
-            what=f"trials on a cluster would all be called {', '.join(texts(sub(groups, group).get('names')))}",
-            path=f"{pod.path}.names",
-            next=f"dial $SYMPH_<SERVICE>_ADDR, then --set groups.{group}.names=null; or run them here, with --up",
-        )
-        for group, pod in pods_of(base.experiment).items()
-        if sub(groups, group).get("names")
-    ]
-    if problems:
-        raise SpecError(problems, at=str(spec.path))
-
-
-def _metrics_place(name: str) -> str:
-    """What a trial on this machine finds in SYMPH_METRICS: a file in the folder of its run, with which it goes."""
-    folder = str(home() / name).replace("$(", "$$(")
-    return f"{folder}/$({RUN})/{_METRICS}"
-
-
 def metrics_of(name: str) -> list[str] | None:
     """The lines that the last run of a trial wrote to its file of metrics; None where it has written none."""
-    file = runs_of(name)[-1].folder / _METRICS if runs_of(name) else None
+    file = runs_of(name)[-1].folder / METRICS if runs_of(name) else None
     return file.read_text(encoding="utf-8", errors="replace").splitlines() if file and file.is_file() else None
 
 
@@ -124,26 +60,24 @@ def series_here(name: str, pattern: re.Pattern[str] | None = None) -> Series:
         return {}
 
 
-def _values_over(base: Prepared, experiment: Experiment, spec: SpecFile) -> Values:
-    """What makes the chart of `base` that of `experiment`; its own overrides stay, but for what the trial sets."""
-    values = overrides_between(base.defaults, prepare_experiment(experiment, spec.pins).defaults)
-    trial = base.under(values)
-    if base.plan is None or base.plan.fits:
-        trial.refuse_unschedulable()
-    return values
+def write_trials(runs: Sequence[TrialRun], folder: Path, charts: Mapping[str, Chart]) -> int:
+    """Write ``<trial>.yaml`` with the values of each trial and ``<trial>.tgz`` with its own chart; remove stale ones.
 
-
-def write_trials(runs: Sequence[TrialRun], folder: Path) -> int:
-    """Writes ``<trial>.yaml`` with the values of each trial, and removes those of trials that are no more.
-
-    The number of files touched: 0 on a second run.
+    `charts` are those charts by trial. Returns the number of files that changed.
     """
     touched = 0
-    kept = {f"{run.trial.name}.yaml" for run in runs}
-    for stale in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
-        if stale.name not in kept and stale.read_text(encoding="utf-8").startswith(_HEADER):
-            stale.unlink()
+    kept = {run.trial.name for run in runs}
+    for values in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
+        if not values.read_text(encoding="utf-8").startswith(_HEADER):
+            continue
+        is_gone = values.stem not in kept
+        stale = [values] if is_gone else []
+        stale += [values.with_suffix(".tgz")] if is_gone or values.stem not in charts else []
+        for file in filter(Path.exists, stale):
+            file.unlink()
             touched += 1
+    for name, chart in charts.items():
+        touched += write_file(folder / f"{name}.tgz", chart.archive)
     for run in runs:
         settings = " ".join(f"{key}={value}" for key, value in run.trial.settings.items()).encode("unicode_escape")
         text = f"{_HEADER}# {settings.decode()}\n{dump(run.values)}"
@@ -266,24 +200,40 @@ def in_parallel(
 
     `on_stop` gets the names of those begun where an end finds some going on.
     """
-    left, begun = iter(runs), set[str]()
+    left, begun, working = iter(runs), set[str](), set[str]()
     going: set[Future[Outcome]] = set()
+    stopping = Event()
+
+    def tracked(run: TrialRun) -> Outcome:
+        working.add(run.trial.name)
+        try:
+            # Checked after adding the name: either the cleanup below sees the name, or this sees the cleanup.
+            if stopping.is_set():
+                raise CancelledError
+            return work(run)
+        finally:
+            working.discard(run.trial.name)
+
     with ThreadPoolExecutor(parallel) as pool:
         try:
             while True:
                 for run in islice(left, parallel - len(going)):
                     begun.add(run.trial.name)
                     on_start(run.trial)
-                    going.add(pool.submit(work, run))
+                    going.add(pool.submit(tracked, run))
                 if not going:
                     return
                 done, going = wait(going, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:
-            # A trial that is just being started is there to be ended a moment later.
-            while going:
+            stopping.set()
+            # A trial that is just starting can only be stopped a moment later, so ask again until all have ended.
+            # An interrupt may come between `submit` and `going.add`: such a trial is only in `working`.
+            while going or working:
                 on_stop(begun)
                 going = wait(going, timeout=_ENDING_S).not_done
+                if working and not going:
+                    time.sleep(_ENDING_S)
 
 
 def _run_one(
@@ -306,7 +256,9 @@ def _run_one(
             if not up.was_cut(going[-1]):
                 return outcome_here(run.trial, going[-1])
         services = allocate(run.experiment, spec.pins)
-        started = up.up(run.experiment, services, folder=folder, force=again or is_other)
+        # One that came from another checkout is not this sweep's to end: `up` refuses it.
+        is_ours = not going or is_same_folder(going[-1].spec_folder or folder, folder)
+        started = up.up(run.experiment, services, folder=folder, force=(again or is_other) and is_ours)
         if started is not None:
             _wait(started, timeout_s, stopper)
             return outcome_here(run.trial, started)
@@ -353,7 +305,7 @@ def _verdict_of(run: Run) -> dict[str, Any]:
 _ENDING_S = 1.0
 # How often what trials measure is read, where some may be stopped early.
 _LOOK_S = 1.0
-_VERDICT, _METRICS = "trial.json", "metrics.jsonl"
+_VERDICT = "trial.json"
 
 
 def _end(names: set[str]) -> None:

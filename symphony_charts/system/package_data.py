@@ -6,7 +6,7 @@ from pathlib import Path
 
 from symphony_charts.errors import NotFound
 
-__all__ = ["FOLDERS", "chart_file", "folder", "path", "table", "tables"]
+__all__ = ["FOLDERS", "folder", "path", "table", "tables"]
 
 FOLDERS = ("chart-template", "gitops", "local")
 
@@ -24,11 +24,6 @@ def folder(name: str) -> dict[str, bytes]:
         if file.is_file() and not set(_NOT_CONTENT) & set(file.relative_to(root).parts)
     }
     return dict(sorted(files.items()))
-
-
-def chart_file(name: str) -> str:
-    """The text of a file that is the same in every chart, by its path in the chart."""
-    return (path("chart-template") / "[[ cookiecutter.name ]]" / name).read_text(encoding="utf-8")
 
 
 def table(name: str) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from symphony_charts.system.process_identity import ProcessRecord, Stat, read_stat, send_signal
 
-__all__ = ["Session", "Used", "inside", "is_alive", "members", "signal_all", "used_by"]
+__all__ = ["Session", "Used", "inside", "members", "signal_all", "used_by"]
 
 _PROC = Path("/proc")
 # A process becomes another program within microseconds, and on a busy machine has to wait for its turn, in seconds.
@@ -25,10 +25,10 @@ if sys.platform != "win32":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The session of `leader`, which was last known to run at the tick `until` (of `process_identity.ticks_now`).
+    """The POSIX session of `leader`, which was last seen running at tick `until` (of `process_identity.ticks_now`).
 
-    The number of a session is its leader's, and is used again once leader and members are gone. What has it and started
-    while the leader ran is in this session; what started later may be in another.
+    The kernel reuses a session's number once its leader and all members have ended. A process with this number that
+    started while the leader ran is a member. One that started later may be a member of another.
     """
 
     leader: ProcessRecord
@@ -40,12 +40,6 @@ class Session:
         # A zombie still has its number.
         is_there = stat is not None and stat.start == self.leader.start
         return self.leader.start, float("inf") if is_there else self.until
-
-
-def is_alive(pid: int) -> bool:
-    """Whether `pid` is a process that runs; a zombie does not. It may be another than the one that was so called."""
-    stat = read_stat(pid) if pid > 0 else None
-    return stat is not None and not stat.is_dead
 
 
 def _mount_namespace(pid: int) -> int:

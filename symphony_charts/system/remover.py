@@ -16,14 +16,14 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count, groupby
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.system.emptying import FOLDER, empty, mount_of, remove_entry
 
-__all__ = ["MARKER", "NotOurs", "adopt", "check", "empty_trash", "make", "remove", "remove_parts", "trash"]
+__all__ = ["MARKER", "NotOurs", "check", "empty_trash", "make", "remove", "remove_parts", "trash"]
 
 MARKER = ".symph.json"
 _TRASH = ".trash"
@@ -138,25 +138,6 @@ def empty_trash(home: Path) -> list[str]:
     return left
 
 
-def adopt(home: Path, *names: str, proof: Callable[[int], bool]) -> None:
-    """Give a folder of an older version its marker (without `names`: give `home` its own) and take it from others.
-
-    `proof` gets a descriptor of the folder and says whether it is what it should be. Raises NotOurs where not.
-    """
-    with contextlib.ExitStack() as stack:
-        folders = [stack.enter_context(_opened(home.parent))]
-        for name in (home.name, *names):
-            folders.append(stack.enter_context(_entered(folders[-1], name, is_private=False)))
-        if not proof(folders[-1]):
-            raise NotOurs("it is not what an older version would have made", str(home.joinpath(*names)))
-        for folder in folders[1:]:
-            os.fchmod(folder, stat.S_IMODE(os.fstat(folder).st_mode) & ~0o022)
-        try:
-            _mark(folders[-1], home.name, names)
-        except FileExistsError:
-            _check_marker(folders[-1], home.name, names)
-
-
 # Markers
 
 
@@ -185,8 +166,7 @@ def _read_marker(folder: int, kind: str) -> list[str]:
         marker = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
         is_home = Path(_path_of(folder)).name == kind
-        other = "set SYMPH_STATE_DIR to a folder for symph alone" if is_home else "move or remove it by hand"
-        step = f"if an older version made it: symph local adopt; else {other}"
+        step = "set SYMPH_STATE_DIR to a folder for symph alone" if is_home else "move or remove it by hand"
         raise NotOurs(f"nothing says that symph made it: there is no {MARKER} in it", _path_of(folder), step) from error
     with open(marker, "rb") as file:
         facts = os.fstat(marker)
@@ -221,7 +201,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _entered(above: int, name: str, *, is_private: bool = True) -> Iterator[int]:
+def _entered(above: int, name: str) -> Iterator[int]:
     """The folder `name` in `above`; raises NotOurs for links, mount points and what others own or may write."""
     if not name or "/" in name or name in (".", ".."):
         raise NotOurs(f"{name!r} is no name of a folder", _path_of(above))
@@ -238,7 +218,7 @@ def _entered(above: int, name: str, *, is_private: bool = True) -> Iterator[int]
             raise NotOurs("something is mounted there", _path_of(folder), step)
         if facts.st_uid != os.geteuid():
             raise NotOurs(f"it belongs to user {facts.st_uid}", _path_of(folder))
-        if is_private and facts.st_mode & 0o022:
+        if facts.st_mode & 0o022:
             raise NotOurs("others may write there", _path_of(folder), f"chmod go-w {_path_of(folder)}")
         yield folder
     finally:

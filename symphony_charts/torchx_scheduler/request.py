@@ -10,8 +10,7 @@ from symphony_charts.formats.yaml_text import dump, dump_all
 from symphony_charts.importers.common.report import Log, Report
 from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
 from symphony_charts.importers.torchx.importer import experiment_of
-from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
-from symphony_charts.importers.torchx.proof import compared
+from symphony_charts.importers.torchx.objects import NO_VOLCANO, app_wrapper
 from symphony_charts.oci.transport import Access
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.checks.finish import finish
@@ -91,19 +90,16 @@ def request_of(data: object, cfg: Mapping[str, object], workspaces: Mapping[str,
         raise SpecError.one(what, "cfg.app_id", f'use lower-case letters, digits and dashes: "{checked.name}"')
     request.experiment = to_data(checked)
     if options.on != "tmux":
-        objects = prepare_experiment(checked).objects
-        imported = compared(imported, app, options.run, list(imported.experiment.processes), objects)
-        request.objects = [_placed(item, request.namespace) for item in objects]
+        request.objects = [_placed(item, request.namespace) for item in prepare_experiment(checked).objects]
     return request, imported.report
 
 
 def _torchx_object(app: AppDef, options: Options) -> dict[str, object]:
-    """The AppWrapper, or with ``kind=volcano`` the Volcano Job."""
-    app_id, kind = options.app_id or "", options.run.kind or "appwrapper"
-    if kind not in ("appwrapper", "volcano"):
-        next_step = "kind=appwrapper (the default) or kind=volcano"
-        raise SpecError.one(f'TorchX makes no objects of kind "{kind}"', "cfg.kind", next_step)
-    return volcano_job(app, options.run, app_id) if kind == "volcano" else app_wrapper(app, options.run, app_id)
+    """Return the AppWrapper that TorchX's MCAD scheduler makes."""
+    if options.run.kind not in (None, "appwrapper"):
+        what = f'compat=torchx makes AppWrappers, not objects of kind "{options.run.kind}"'
+        raise SpecError.one(what, "cfg.kind", NO_VOLCANO)
+    return app_wrapper(app, options.run, options.app_id or "")
 
 
 def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:

@@ -40,7 +40,7 @@ def roles_of(cluster: Cluster, name: str) -> dict[str, Role]:
     try:
         return _of_experiment(load_saved(find_run(name)).experiment)
     except NotFound:
-        return {}  # a run of an older version does not say what it was started from
+        return {}  # the run is just starting, or its saved spec is gone
 
 
 # --- here -----------------------------------------------------------------------------------------------------------
@@ -153,10 +153,6 @@ def _role(
         resource=_resource(asked),
         **fields,
     )
-
-
-def _is_added(name: str) -> bool:
-    return is_ours(name) or name in APP_ID_VARIABLES
 
 
 def _with_macros(text: str) -> str:

@@ -65,8 +65,6 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
             request, report = request_of(plain_data(data), self._cfg(cfg), workspaces)
         for note in report.notes:
             _log.warning("%s", f"{note.path}: {note.what}" + (f" ({note.next})" if note.next else ""))
-        if report.like or report.unproven:
-            _log.info("%s", report.summary())
         return AppDryRunInfo(request, str)
 
     def build_workspace_and_update_role(self, role: Role, workspace: str, cfg: Mapping[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""Charts on disk, real helm, and its objects beside those of `assemble`."""
+"""Charts on disk, real helm, and its objects beside those of the evaluator."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
 import pytest
 import yaml
 
-from symphony_charts.chart.compile.experiment import compile_values
+from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
-from symphony_charts.chart.render.assemble import Release, assemble
-from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.origin import open_chart
+from symphony_charts.chart.release import merge_values, render_release
+from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.chart.values.set_values import Overrides, user_values
-from symphony_charts.formats.data import sub
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
+from symphony_charts.spec.sources import key_of
+from symphony_charts.spec.workload import Workload
 from symphony_charts.system import package_data
 from tests.tools import HELM_VERSIONS, helm
 
@@ -63,25 +65,32 @@ def experiment_of(**data: object) -> Experiment:
     return from_data({"name": "exp", "image": "busybox:1.37.0", **data})
 
 
-def sealed(values: Values) -> Values:
-    """The values with a ciphertext for each secret that is to be sealed."""
-    secrets = sub(values, "secrets")
-    if secrets.get("source") != "sealed":
-        return values
-    return {**values, "secrets": {**secrets, "encryptedData": dict.fromkeys(sub(secrets, "files"), "AgB1")}}
+def built_of(experiment: Experiment) -> BuiltChart:
+    """Return the trees of its chart. Secrets that are to be sealed are."""
+    chart = build(experiment, allocate(experiment))
+    if experiment.secrets and experiment.secret_source.source == "sealed":
+        secrets = {**chart.values["secrets"], "encryptedData": {key_of(each): "AgB1" for each in experiment.secrets}}
+        chart = chart.with_values({**chart.values, "secrets": secrets})
+    return chart
 
 
 def chart_of(experiment: Experiment, version: str = "0.1.0") -> Chart:
-    """Its chart; what is to be sealed for it is."""
-    values = sealed(compile_values(experiment, allocate(experiment)))
-    return make_chart(experiment.name, values, version, template())
+    """Return its chart. Secrets that are to be sealed are."""
+    chart = built_of(experiment)
+    return make_chart(chart, ValuesSchema(chart), version, template())
+
+
+def example(name: str, workload: Mapping[str, object] | None = None) -> Experiment:
+    """The experiment of one of the examples, with these settings of its workload."""
+    path = next(path for path in EXAMPLES if path.parent.name == name)
+    found = specfile.read(path).experiment
+    return msgspec.structs.replace(found, workload=msgspec.convert(workload, Workload)) if workload else found
 
 
 @cache
 def example_chart(name: str) -> Chart:
     """The chart of one of the examples."""
-    path = next(path for path in EXAMPLES if path.parent.name == name)
-    return chart_of(specfile.read(path).experiment)
+    return chart_of(example(name))
 
 
 def write_chart(chart: Chart, folder: Path) -> Path:
@@ -124,15 +133,31 @@ def objects_in(text: str) -> Objects:
 def native_objects(
     chart: Chart, sets: Sequence[str] = (), values: Mapping[str, object] | None = None, release: str = "r1"
 ) -> Objects:
-    """What `assemble` gives, after JSON as helm's are."""
-    merged = merge(chart.values, user_values(Overrides(files=(values or {},), sets=tuple(sets))))
-    made = assemble(merged, Release(name=release, chart_name=chart.name, chart_version=chart.version))
+    """Return what the evaluator makes of the chart's own files, after JSON as helm's are."""
+    built = open_chart(chart.files, chart.name)
+    merged = merge_values(ValuesSchema(built), user_values(Overrides(files=(values or {},), sets=tuple(sets))))
+    made = render_release(built, merged, Release(name=release, version=chart.version))
     return index(json.loads(json.dumps(made)))
 
 
 def set_values(sets: Sequence[str]) -> dict[str, object]:
     """What `--set` texts say."""
     return user_values(Overrides(sets=tuple(sets)))
+
+
+class _StrictLoader(_Loader):
+    """The same, but no key may occur twice in a map."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        keys = [key.value for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"a key occurs twice: {keys}"
+        return super().construct_mapping(node, deep=deep)
+
+
+def object_in(text: str) -> dict[str, object] | None:
+    """Return the object in a document, read as Kubernetes reads it; None if it holds comments only."""
+    found: dict[str, object] | None = yaml.load(text, _StrictLoader)  # noqa: S506 - made of a safe one
+    return found
 
 
 def index(objects: object) -> Objects:
@@ -149,7 +174,7 @@ def index(objects: object) -> Objects:
 def assert_same(
     chart: Chart, folder: Path, sets: Sequence[str] = (), values: Mapping[str, object] | None = None
 ) -> None:
-    """Both helms and `assemble` agree on every object."""
+    """Both helms and the evaluator agree on every object."""
     where = write_chart(chart, folder)
     args = [word for text in sets for word in ("--set", text)]
     if values is not None:

@@ -14,10 +14,9 @@ __all__ = ["release_kb"]
 def release_kb(chart: Chart, manifest: str) -> float:
     """Kilobytes that helm puts into the Secret of a release: its JSON, which holds files as base64, packed by gzip.
 
-    A dependency is left out, as helm does. Source: helm/helm, pkg/chart/v2/chart.go, pkg/storage/driver/util.go.
+    Source: helm/helm, pkg/chart/v2/chart.go, pkg/storage/driver/util.go.
     """
-    own = {path: content for path, content in chart.packed.items() if not path.startswith("charts/")}
-    files = {path: base64.b64encode(content).decode() for path, content in own.items()}
+    files = {path: base64.b64encode(content).decode() for path, content in chart.packed.items()}
     apart = ("Chart.yaml", "values.yaml", "values.schema.json")
     parts = {
         "metadata": {"name": chart.name, "version": chart.version},

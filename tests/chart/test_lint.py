@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+from functools import cache
 from typing import Any
 
 import jsonschema_rs
@@ -11,22 +13,77 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.chart.lint import VERSIONS, Finding, lint, lint_objects
+from symphony_charts.chart.lint import Finding
 from symphony_charts.chart.lint.chart_rules import check_chart
-from symphony_charts.chart.lint.kubernetes import check_schemas
+from symphony_charts.chart.lint.kubernetes import VERSIONS, check_schemas
 from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.sarif import to_sarif
 from symphony_charts.chart.lint.security import check_security, violations
 from symphony_charts.errors import SpecError
-from symphony_charts.gitops.lint.manifests import check_manifest
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.kinds.children import opened
+from symphony_charts.kinds.registry import kind_for
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects, set_values
-from tests.chart.rich import rich
 from tests.chart.strategies import experiments
 from tests.damage import ODD, places, spoil
+from tests.linting import lint, lint_objects
 
-_EVERY_OBJECT = tuple(native_objects(rich()).values())
+# Something of everything.
+_RICH: dict[str, object] = {
+    "groups": {
+        "mixed": {
+            "processes": {
+                "first": {"command": ["a"], "args": ["b"], "cwd": "/w", "binds": {"data": 7001}},
+                "beside": {"lifecycle": "service", "binds": "side", "exposes": "web", "connects": "data"},
+            },
+            "annotations": {"note": "x"},
+            "labels": {"tier": "x"},
+        }
+    },
+    "processes": {
+        "many": {
+            "command": ["m"],
+            "replicas": 3,
+            "retries": 2,
+            "deadline": 60,
+            "binds": "peers",
+            "connects": ["data"],
+            "requests": {"memory": "1Gi", "rdma/ib": "1"},
+            "mounts": [{"volume": "scratch", "at": "/s", "read_only": True, "sub_path": "x"}],
+            "tolerations": [{"key": "spot", "operator": "Exists"}],
+            "node_selector": {"pool": "x"},
+            "image_pull_policy": "Always",
+            "service_account": "runner",
+            "env": {"FROM": {"field": "spec.nodeName"}, "REF": "$(SYMPH_EXPERIMENT)", "PLAIN": "1"},
+        },
+        "serve": {"lifecycle": "service", "replicas": 2, "binds": "api", "restart": "always"},
+        "keep": {"lifecycle": "service", "keep": True, "binds": "state"},
+    },
+    "volumes": {"scratch": {"type": "empty_dir"}},
+    "configs": {"a.yaml": {"text": "x", "mode": "0600"}, "b.bin": {"base64": "AAE="}},
+    "secrets": [{"file": "/tmp/token"}, {"file": "/tmp/key", "only": ["many"], "also_at": "/run/secrets/key"}],
+    "prepare": {"fetch": {"command": ["get"], "groups": ["many"]}},
+    "networks": ["macvlan"],
+    "image_pull_secrets": ["pull"],
+    "security": {"network_policy": True},
+    "labels": {"cost": "x"},
+    "annotations": {"every": "pod"},
+    "workload": {"gang": "kueue", "queue": "q", "run_key": "7"},
+    "done_when": ["many"],
+}
+
+
+@cache
+def rich() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the objects of an experiment that has something of everything."""
+    return native_objects(chart_of(experiment_of(**_RICH)))
+
+
+def every_object() -> list[dict[str, Any]]:
+    """Return a copy of these objects."""
+    return copy.deepcopy(list(rich().values()))
 
 
 def rules(experiment: Experiment, *sets: str) -> set[str]:
@@ -42,11 +99,52 @@ def process(**fields: object) -> Experiment:
 @pytest.mark.parametrize("name", EXAMPLE_NAMES)
 def test_the_examples_have_no_error(name: str) -> None:
     assert not [finding for finding in lint(example_chart(name)) if finding.severity == "error"]
+    assert not renderer_faults(list(native_objects(example_chart(name)).values()))
+
+
+def renderer_faults(objects: list[dict[str, Any]]) -> list[str]:
+    """Return faults of objects that no spec, value or overlay can cause."""
+    needs = [finding.what for finding in check_references(opened(objects))]
+    faults = [f"no {what}" for what in needs if re.match("ConfigMap .*-(environment|config)-[0-9a-f]{8} must", what)]
+    ports, services = set(), set()
+    for item in objects:
+        if item["kind"] == "Service":
+            services.add(item["metadata"]["name"])
+            ports |= {(item["metadata"]["name"], port["port"]) for port in maps(item["spec"], "ports")}
+    for item in opened(objects):
+        kind, spec, name = kind_for(item), sub(item, "spec"), str(sub(item, "metadata").get("name"))
+        if kind is not None and not kind.holds_groups:
+            faults += [f"{name} has more than 52 characters"] if len(name) > 52 else []
+            faults += [f"{name} has {key}" for key in spec if key == "ttlSecondsAfterFinished"]
+            faults += [f"{name} has {key}" for key in sub(item, "metadata", "annotations") if "/hook" in key]
+        if item["kind"] == "StatefulSet" and spec["serviceName"] not in services:
+            faults.append(f"no Service {spec['serviceName']} of {name}")
+        for rule in maps(spec, "rules") if item["kind"] in ("Ingress", "HTTPRoute") else ():
+            backends = [(one["name"], one["port"]) for one in maps(rule, "backendRefs")]
+            for path in maps(sub(rule, "http"), "paths"):
+                service = sub(path, "backend", "service")
+                backends.append((service["name"], sub(service, "port")["number"]))
+            faults += [f"no Service {backend} of {name}" for backend in backends if backend not in ports]
+    return faults
+
+
+def test_the_faults_of_a_renderer_are_found() -> None:
+    objects: list[Any] = every_object()
+    assert not renderer_faults(objects)
+    for item in objects:
+        if item["kind"] == "Job":
+            item["metadata"] |= {"name": "x" * 53, "annotations": {"helm.sh/hook": "test"}}
+            item["spec"]["ttlSecondsAfterFinished"] = 9
+    rest = [item for item in objects if item["kind"] not in ("Service", "ConfigMap")]
+    words = {
+        " ".join(fault.split()[:2]) if fault.startswith("no ") else fault.split()[-1] for fault in renderer_faults(rest)
+    }
+    assert words == {"no Service", "no ConfigMap", "characters", "ttlSecondsAfterFinished", "helm.sh/hook"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_object_passes_the_schemas_of_every_version(version: str) -> None:
-    assert not list(check_schemas(list(native_objects(rich()).values()), version))
+    assert not list(check_schemas(every_object(), version))
 
 
 def without_overlays(data: Any) -> Any:
@@ -62,6 +160,7 @@ def test_generated_experiments_make_objects_that_kubernetes_takes(data: dict[str
     # Overlays may hold misspelt fields and half an object.
     objects = list(native_objects(chart_of(from_data(without_overlays(data)))).values())
     assert not list(check_schemas(objects))
+    assert not renderer_faults(objects)
 
 
 @pytest.mark.parametrize(("replicas", "is_found"), [(0, True), (1, False)])
@@ -77,33 +176,69 @@ def test_a_release_that_runs_nothing_is_warned_of(replicas: int, is_found: bool)
 
 
 @pytest.mark.parametrize("level", ["container_overlay", "pod_overlay"])
-@pytest.mark.parametrize("binds", [{}, {"binds": "board"}])
-def test_an_overlay_that_takes_the_addresses_away_is_warned_of(level: str, binds: dict[str, str]) -> None:
+def test_an_overlay_that_takes_the_addresses_away_is_warned_of(level: str) -> None:
     sources = {"envFrom": [{"secretRef": {"name": "keys"}}]}
     overlay = sources if level == "container_overlay" else {"spec": {"containers": [{"name": "p", **sources}]}}
-    assert ("addresses" in rules(process(**binds, **{level: overlay}))) == bool(binds)
+    assert "addresses" in rules(process(**{level: overlay}))
+    assert "addresses" not in rules(process())
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_whatever_manifests_hold_is_judged(data: st.DataObject) -> None:
-    objects: Any = copy.deepcopy(list(_EVERY_OBJECT))
+    objects: Any = every_object()
     for _ in range(data.draw(st.integers(1, 3))):
         item = data.draw(st.sampled_from(objects))
         holder, key = data.draw(st.sampled_from(places(item)))
         if holder is not item or key not in ("apiVersion", "kind"):
             spoil(holder, key, data.draw(st.sampled_from(ODD)))
     assert isinstance([*lint_objects(objects), *check_security(objects, "restricted")], list)
-    assert isinstance([finding for item in objects for finding in check_manifest(item)], list)
+
+
+def test_the_pods_of_an_aggregator_are_found_by_its_service_and_checked() -> None:
+    aggregator = {"command": ["x"], "lifecycle": "service", "binds": {"aggregator": 22272}, "image": "i"}
+    experiment = experiment_of(
+        processes={"coordinator": {"command": ["x"]}, "aggregator": aggregator},
+        workload={"kind": "dijob", "dijob": {"operator": "v0"}},
+    )
+    found = rules(experiment)
+    assert "selector" not in found
+    assert "image-latest" in found
 
 
 _PAIR: dict[str, dict[str, object]] = {"a": {"command": ["x"], "retries": 1}, "b": {"command": ["y"]}}
+
+
+@pytest.mark.parametrize(("operator", "what"), [("v0", "without an end"), ("v1.1", "never restarts a container")])
+def test_what_an_operator_does_of_restarts_in_place_is_said(operator: str, what: str) -> None:
+    experiment = experiment_of(
+        processes={"coordinator": {"command": ["x"], "restart": "on-failure"}},
+        workload={"kind": "dijob", "dijob": {"operator": operator}},
+    )
+    assert what in next(one.what for one in lint(chart_of(experiment)) if one.rule == "dijob-restart")
+
+
+@pytest.mark.parametrize(("version", "is_found"), [("v1beta1", False), ("v1beta2", True)])
+def test_a_priority_that_no_queue_reads_is_warned_of(version: str, is_found: bool) -> None:
+    workload = {"kind": "appwrapper", "appwrapper": {"version": version}, "priority": 3}
+    assert ("priority" in rules(experiment_of(processes=_PAIR, workload=workload))) == is_found
+
+
+_OPEN = experiment_of(processes={"p": {"exposes": "web"}}, expose={"web": {"type": "LoadBalancer"}})
+
+
+def test_what_is_exposed_has_no_address_outside_of_the_cluster_unless_the_spec_says_so() -> None:
+    services = [item for item in native_objects(chart_of(process(exposes="web"))).values() if item["kind"] == "Service"]
+    assert {sub(item, "spec").get("type", "ClusterIP") for item in services} == {"ClusterIP"}
+    assert "load-balancer-open" not in rules(process(exposes="web"))
+
+
 _NATIVE: dict[str, object] = {"gang": "native", "gang_version": "v1alpha2"}
 
 
-@pytest.mark.parametrize(("replicas", "is_found"), [(1, False), (2, True)])
-def test_a_service_that_is_kept_in_vain_is_warned_of(replicas: int, is_found: bool) -> None:
-    actor = {"cmds": ["sleep 9"], "binds": "frames", "replicas": replicas}
+@pytest.mark.parametrize(("lifecycle", "is_found"), [("service", False), ("finite", True)])
+def test_a_service_that_is_kept_in_vain_is_warned_of(lifecycle: str, is_found: bool) -> None:
+    actor = {"cmds": ["sleep 9"], "binds": "frames", "lifecycle": lifecycle}
     board = {"cmds": ["sleep 9"], "lifecycle": "service", "keep": True, "connects": ["frames"]}
     assert ("kept-in-vain" in rules(experiment_of(processes={"actor": actor, "board": board}))) == is_found
 
@@ -165,15 +300,6 @@ def test_kinds_of_other_projects_are_checked_field_by_field() -> None:
     assert {finding.severity for finding in check_schemas([route])} == {"error"}
 
 
-def test_a_kind_without_a_schema_is_said_once_and_is_no_error() -> None:
-    items: list[dict[str, object]] = [
-        {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": name}} for name in ("a", "b")
-    ]
-    (finding,) = check_schemas(items)
-    assert (finding.severity, finding.path) == ("info", "Widget/a")
-    assert "no schema for example.org/v1 Widget" in finding.what
-
-
 def test_a_kind_of_another_version_of_kubernetes_is_refused_with_the_version_that_has_it() -> None:
     item: dict[str, object] = {
         "apiVersion": "scheduling.k8s.io/v1alpha2",
@@ -220,7 +346,7 @@ def test_any_misspelt_field_is_found() -> None:
         "requests",
         "limits",
     }
-    objects = list(native_objects(rich()).values())
+    objects = every_object()
     unnoticed = []
     for number, item in enumerate(objects):
         for path in leaves(item):
@@ -253,7 +379,7 @@ def test_a_kind_that_kubernetes_does_not_have_is_found() -> None:
         (process(image="ubuntu"), "image-latest"),
         (process(image="ubuntu:latest"), "image-latest"),
         (process(env={"API_TOKEN": "abc"}), "secret-in-env"),
-        (process(exposes="web"), "load-balancer-open"),
+        (_OPEN, "load-balancer-open"),
         (process(env={"X": "y" * 131072}), "env-size"),
         (process(pod_overlay={"spec": {"hostNetwork": True}}), "pod-security"),
         (process(pod_overlay={"spec": {"nonsense": True}}), "schema"),
@@ -304,16 +430,26 @@ def test_images_that_registries_serve_are_taken(image: str) -> None:
 
 
 def test_a_load_balancer_with_source_ranges_is_not_open() -> None:
-    experiment = experiment_of(processes={"p": {"exposes": "web"}}, expose={"web": {"source_ranges": ["10.0.0.0/8"]}})
+    settings = {"type": "LoadBalancer", "source_ranges": ["10.0.0.0/8"]}
+    experiment = experiment_of(processes={"p": {"exposes": "web"}}, expose={"web": settings})
     assert "load-balancer-open" not in rules(experiment)
 
 
-def test_a_probe_of_a_service_that_is_gone_is_found() -> None:
-    assert "probe-service" in rules(process(binds="data"), "groups.p.containers.p.readinessProbe.tcpSocket.port=dota")
-
-
-def test_a_service_without_listener_is_found() -> None:
-    assert "no-listener" in rules(process(binds="data"), "services.data.process=q")
+@pytest.mark.parametrize(
+    ("mount", "limit", "is_found"),
+    [
+        ({"shm": "1Gi"}, "2Gi", False),
+        ({"shm": "1Gi"}, "1Gi", True),
+        ({"shm": True}, "1Gi", False),
+        ({"at": "/s", "empty_dir": "1Gi"}, "1Gi", False),
+        ({"shm": "1Gi"}, None, False),
+    ],
+)
+def test_volumes_in_memory_count_against_the_memory_limit(
+    mount: dict[str, object], limit: str | None, is_found: bool
+) -> None:
+    limits = {} if limit is None else {"limits": {"memory": limit}}
+    assert ("memory-volumes" in rules(process(mounts=[mount], **limits))) == is_found
 
 
 def test_what_must_exist_outside_of_the_chart_is_said() -> None:
@@ -323,12 +459,12 @@ def test_what_must_exist_outside_of_the_chart_is_said() -> None:
 
 
 def _broken(**changes: object) -> list[Finding]:
-    objects = list(native_objects(rich()).values())
+    objects = every_object()
     for item in objects:
         spec = item.get("spec")
         if item["kind"] == "Service" and isinstance(spec, dict) and "ports" in spec:
             spec.update(changes)
-    return list(check_references(objects, "r1-exp"))
+    return list(check_references(objects))
 
 
 def test_sound_references_are_taken() -> None:
@@ -344,11 +480,6 @@ def test_a_target_port_on_which_nobody_listens_is_found() -> None:
     assert "target-port" in {finding.rule for finding in _broken(ports=ports)}
 
 
-def test_a_missing_config_map_is_found() -> None:
-    objects = [item for key, item in native_objects(rich()).items() if key[0] != "ConfigMap"]
-    assert "reference" in {finding.rule for finding in check_references(objects, "r1-exp")}
-
-
 def test_a_restricted_experiment_passes_the_restricted_standard() -> None:
     experiment = experiment_of(
         processes={"p": {"binds": "x", "requests": {"cpu": "1"}}, "q": {"lifecycle": "service"}},
@@ -362,7 +493,7 @@ def test_a_restricted_experiment_passes_the_restricted_standard() -> None:
 
 
 def test_the_test_pod_meets_the_restricted_standard() -> None:
-    (pod,) = [item for item in native_objects(rich()).values() if item["kind"] == "Pod"]
+    (pod,) = [item for item in rich().values() if item["kind"] == "Pod"]
     assert not list(violations(pod))
 
 

@@ -9,19 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import SpecError
 from symphony_charts.package import template
 from symphony_charts.prepare import prepare_experiment
 from tests.chart.harness import assert_same, chart_of, experiment_of, native_objects, run_helm, write_chart
-from tests.chart.rich import ARGO, OLD, ROLES, rich
 from tests.tools import HELM_VERSIONS
 
-COMMON = {
-    "commonAnnotations": {"example.org/team": "ml"},
-    "commonLabels": {"centre": 7},
-    "serviceAccount": {"create": True},
-}
 ABOUT = {
     "app_version": "2.1.0+cu12",
     "home": "https://example.org/rl",
@@ -31,60 +24,20 @@ ABOUT = {
     "license": "Apache-2.0",
     "changes": ["larger: batches", "no more warm-up"],
 }
-_NONE = ("workload.gang=none", "workload.queue=null")
-_SERVICES = ("services.web.annotations.x=1", "services.data.expose=Ingress", "services.side.expose=Gateway")
-_ROWS: dict[str, tuple[str, ...]] = {
-    "jobs": (),
-    "exposed": (*_SERVICES, "services.side.gateway=g", "services.api.expose=ClusterIP"),
-    "sealed": (
-        "secrets.source=sealed",
-        "secrets.scope=cluster-wide",
-        "secrets.encryptedData.token=abc",
-        "secrets.encryptedData.key=abc",
-    ),
-    "external": ("secrets.source=external", "secrets.store.name=vault"),
-    "pod groups": ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co"),
-    "jobset": ("workload.kind=jobset",),
-    "appwrapper": ("workload.kind=appwrapper",),
-    "volcano": ("workload.kind=volcano", *_NONE),
-    "argo": ARGO,
-    "argo by schedule": (*ARGO, "workload.argo.schedules={@daily}"),
-    "dijob": OLD,
-    "dijob v0": ROLES,
-}
-
-
-@pytest.mark.parametrize("row", _ROWS)
-def test_every_object_bears_the_common_annotations_and_labels_and_no_pod_does(row: str, tmp_path: Path) -> None:
-    chart = rich()
-    assert_same(chart, tmp_path, _ROWS[row], COMMON)
-    objects = native_objects(chart, _ROWS[row], COMMON)
-    metadata: list[Any] = [item["metadata"] for item in objects.values()]
-    assert all(one["annotations"]["example.org/team"] == "ml" and one["labels"]["centre"] == "7" for one in metadata)
-    assert json.dumps([*objects.values()]).count("example.org/team") == len(objects)
-
-
-def test_what_an_object_is_annotated_with_goes_before_what_is_common() -> None:
-    values = merge(COMMON, {"commonAnnotations": {"helm.sh/hook": "pre-install"}})
-    objects = native_objects(rich(), (), values)
-    test: Any = next(item for (kind, _), item in objects.items() if kind == "Pod")
-    assert test["metadata"]["annotations"]["helm.sh/hook"] == "test"
 
 
 @pytest.mark.parametrize(
     ("values", "made", "used"),
     [
-        ({"create": True, "annotations": {"iam/role": "r"}}, "r1-exp", "r1-exp"),
+        ({"create": True, "annotations": {"iam/role": "r"}}, "usual", "usual"),
         ({"create": True, "name": "own"}, "own", "own"),
-        ({"create": "true", "name": ""}, "r1-exp", "r1-exp"),
-        ({"name": "theirs"}, None, "theirs"),
-        ({}, None, None),
+        ({}, None, "usual"),
     ],
 )
 def test_pods_run_as_the_service_account_of_the_release(
-    values: dict[str, Any], made: str | None, used: str | None, tmp_path: Path
+    values: dict[str, Any], made: str | None, used: str, tmp_path: Path
 ) -> None:
-    chart = chart_of(experiment_of(processes={"a": {}, "b": {"service_account": "runner"}}))
+    chart = chart_of(experiment_of(processes={"a": {}, "b": {"service_account": "runner"}}, service_account="usual"))
     said = {"serviceAccount": values}
     assert_same(chart, tmp_path, (), said)
     objects = native_objects(chart, (), said)
@@ -97,45 +50,9 @@ def test_pods_run_as_the_service_account_of_the_release(
     assert accounts["b"]["serviceAccountName"] == "runner"
 
 
-def test_egress_lets_pods_dial_names_their_services_and_what_is_said_besides(tmp_path: Path) -> None:
-    chart = chart_of(
-        experiment_of(
-            processes={
-                "web": {"binds": "web", "lifecycle": "service"},
-                "run": {"connects": "web"},
-                "alone": {"replicas": 2},
-            },
-            security={"network_policy": True},
-        )
-    )
-    internet: dict[str, Any] = {"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": [{"port": 443}]}
-    values: dict[str, Any] = {"networkPolicy": {"egress": True, "egressRules": [internet]}}
-    assert_same(chart, tmp_path, (), values)
-    objects: Any = native_objects(chart, (), values)
-    policies = {
-        item["metadata"]["labels"].get("symph.dev/group", "test"): item["spec"]
-        for (kind, _), item in objects.items()
-        if kind == "NetworkPolicy"
-    }
-    names = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
-    assert policies["alone"]["egress"] == [names, internet]
-    assert policies["run"]["egress"][1]["to"][0]["podSelector"] == policies["web"]["podSelector"]
-    # The pod of `helm test` dials what is of the release.
-    [to] = policies["test"]["egress"][1]["to"]
-    assert to["podSelector"]["matchLabels"].items() <= policies["web"]["podSelector"]["matchLabels"].items()
-    assert all(policy["policyTypes"] == ["Ingress", "Egress"] for policy in policies.values())
-    # Those whose replicas dial each other go on to do so.
-    assert_same(
-        chart,
-        tmp_path / "ranks",
-        ("compat=di-engine", "groups.alone=null", "groups.run=null"),
-        values,
-    )
-
-
 def test_one_value_changes_the_image_of_all_that_name_none(tmp_path: Path) -> None:
     chart = chart_of(experiment_of(processes={"a": {}, "b": {"image": "own:1"}}, prepare={"p": {"command": ["x"]}}))
-    sets = ("defaults.image=mirror/base:2",)
+    sets = ("image.repository=mirror/base", "image.tag=2")
     assert_same(chart, tmp_path, sets)
     text = json.dumps([*native_objects(chart, sets).values()])
     assert (text.count('"mirror/base:2"'), text.count('"own:1"'), text.count('"busybox:1.37.0"')) == (3, 1, 0)

@@ -19,11 +19,11 @@ import yamale
 from yamllint import linter
 from yamllint.config import YamlLintConfig
 
-from scripts.chart_template import generated_files
+from scripts.chart_template import cookiecutter_json
 from symphony_charts.chart.files import archive
 from symphony_charts.chart.files.chart import Chart, context_of
-from symphony_charts.chart.files.value_table import FIELDS
-from symphony_charts.chart.files.values_schema import values_schema
+from symphony_charts.chart.origin import open_chart
+from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.errors import SpecError
 from symphony_charts.system import package_data
 from tests.chart.harness import (
@@ -31,6 +31,7 @@ from tests.chart.harness import (
     chart_of,
     example_chart,
     experiment_of,
+    helm_objects,
     native_objects,
     run_helm,
     write_chart,
@@ -155,53 +156,61 @@ def test_every_python_gives_the_same_tar(python: Path) -> None:
     assert made.stdout.strip() == hashlib.sha256(archive.pack("x", files)).hexdigest()
 
 
-def test_cookiecutter_makes_the_packagers_files(chart: Chart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cookiecutter.main import cookiecutter
+def cookiecutter(folder: Path, monkeypatch: pytest.MonkeyPatch, context: dict[str, str]) -> dict[str, bytes]:
+    """Return the files that cookiecutter makes of the template with these answers."""
+    from cookiecutter.main import cookiecutter as make
 
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    config = tmp_path / "config.yaml"
-    config.write_text(f"cookiecutters_dir: {tmp_path / 'c'}\nreplay_dir: {tmp_path / 'r'}\n")
-    made = cookiecutter(
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    config = folder / "config.yaml"
+    config.write_text(f"cookiecutters_dir: {folder / 'c'}\nreplay_dir: {folder / 'r'}\n")
+    made = make(
         str(ROOT / "chart-template"),
         no_input=True,
-        extra_context=context_of(chart.name, chart.values, chart.version),
-        output_dir=str(tmp_path / "out"),
+        extra_context=context,
+        output_dir=str(folder / "out"),
         config_file=str(config),
     )
-    found = {
+    return {
         path.relative_to(made).as_posix(): path.read_bytes() for path in Path(str(made)).rglob("*") if path.is_file()
     }
-    assert found == chart.files
 
 
-def test_the_generated_files_of_the_template_are_current() -> None:
-    present = package_data.folder("chart-template")
-    stale = [path for path, content in generated_files().items() if present[path] != content]
-    assert not stale, "run scripts/chart_template.py"
+def test_cookiecutter_fills_the_template_as_the_packager_does(
+    chart: Chart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = open_chart(chart.files, chart.name)
+    found = cookiecutter(tmp_path, monkeypatch, context_of(built, built.texts(), ValuesSchema(built), chart.version))
+    assert "templates/_helpers.tpl" in found
+    assert found == {path: chart.files[path] for path in found}
 
 
-def test_templates_are_the_same_bytes_for_every_experiment() -> None:
-    first, second = example_chart("rl").files, example_chart("ring").files
-    different = [path for path in first if path.startswith("templates/") and first[path] != second[path]]
-    assert not different
-    assert first["values.schema.json"] == second["values.schema.json"]
+@pytest.mark.parametrize("name", ["hello", "my-experiment"])
+def test_a_chart_that_cookiecutter_makes_alone_works(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cookiecutter(tmp_path, monkeypatch, {"name": name, "version": "0.2.0"})
+    where = tmp_path / "out" / name
+    assert "0 chart(s) failed" in run_helm("4.3", "lint", "--strict", where).stdout
+    objects = helm_objects("4.3", where)
+    assert {kind for kind, _ in objects} >= {"Job", "StatefulSet", "Service"}
+    assert all(title.startswith(f"r1-{name}-") for _, title in objects)
 
 
-def test_the_release_of_a_tiny_experiment_takes_at_most_45_kb() -> None:
+def test_the_answers_of_the_template_are_current() -> None:
+    assert package_data.folder("chart-template")["cookiecutter.json"] == cookiecutter_json(), (
+        "run python -m scripts.chart_template"
+    )
+
+
+def test_the_release_of_a_tiny_experiment_takes_at_most_22_kb() -> None:
     chart = chart_of(experiment_of(processes={"main": {"command": ["run"], "binds": "web", "connects": "web"}}))
-    assert release_kb(chart, json.dumps([*native_objects(chart).values()])) <= 45
+    assert release_kb(chart, json.dumps([*native_objects(chart).values()])) <= 22
 
 
-def test_the_schema_is_draft_7_and_takes_every_charts_values(chart: Chart) -> None:
-    schema = values_schema()
+def test_the_schema_is_draft_7_and_takes_the_values(chart: Chart) -> None:
+    schema = json.loads(chart.files["values.schema.json"])
     jsonschema_rs.meta.validate(schema)
-    assert json.loads(chart.files["values.schema.json"]) == schema
     jsonschema_rs.Draft7Validator(schema).validate(chart.values)
-
-
-def test_values_yaml_explains_every_value_that_a_chart_takes() -> None:
-    text = example_chart("rl").files["values.yaml"].decode()
-    assert not [field.path for field in FIELDS if field.meaning not in text]
 
 
 def test_a_comment_for_helm_docs_stands_right_above_its_key(chart: Chart) -> None:
@@ -209,12 +218,6 @@ def test_a_comment_for_helm_docs_stands_right_above_its_key(chart: Chart) -> Non
     below = [lines[number + 1] for number, line in enumerate(lines) if line.lstrip().startswith("# -- ")]
     assert len(below) > 30
     assert not [line for line in below if not re.match(r" *[\w-]+:", line)]
-
-
-def test_settings_stand_above_embedded_files() -> None:
-    lines = example_chart("rl").files["values.yaml"].decode().splitlines()
-    tops = [line.partition(":")[0] for line in lines if re.match(r"\w+:", line)]
-    assert tops[-1] == "configs"
 
 
 def test_chart_testings_yaml_rules_hold(chart: Chart) -> None:

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.chart.files.chart import Chart
-from symphony_charts.chart.lint import lint
-from symphony_charts.chart.render.assemble import Release, assemble
-from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import SpecError
-from tests.chart.harness import Objects, chart_of, experiment_of, native_objects, run_helm, set_values, write_chart
+from tests.chart.harness import Objects, assert_same, chart_of, experiment_of, native_objects, run_helm, write_chart
+from tests.linting import lint
 from tests.tools import HELM_VERSIONS
 
 PAIR = {
@@ -57,16 +55,14 @@ def env_of(objects: Objects, kind: str, part: str = "") -> dict[str, object]:
 # --- runs and hashes -------------------------------------------------------------------------------------------------
 
 
-def test_rule_1_hosts_of_finite_replicas_contain_the_run_by_reference() -> None:
-    chart = pair(server={"lifecycle": "finite", "replicas": 2})
-    env = env_of(native_objects(chart), "Job", "client")
+def test_rule_1_hosts_of_finite_replicas_contain_the_run() -> None:
+    objects = native_objects(pair(server={"lifecycle": "finite", "replicas": 2}))
+    env = env_of(objects, "Job", "client")
+    run = dig(env["SYMPH_RUN"], "value")
     assert env["SYMPH_DATA_HOSTS"] == {
         "name": "SYMPH_DATA_HOSTS",
-        "value": "r1-exp-server-$(SYMPH_RUN)-0.r1-exp-server-pods:7000,"
-        "r1-exp-server-$(SYMPH_RUN)-1.r1-exp-server-pods:7000",
+        "value": f"r1-exp-server-{run}-0.r1-exp-server-pods:7000,r1-exp-server-{run}-1.r1-exp-server-pods:7000",
     }
-    assert dig(env["SYMPH_RUN"], "valueFrom", "fieldRef", "fieldPath") == "metadata.labels['symph.dev/run']"
-    assert list(env).index("SYMPH_RUN") < list(env).index("SYMPH_DATA_HOSTS")
 
 
 def test_rule_1_a_list_of_hosts_too_long_for_a_program_is_found() -> None:
@@ -110,7 +106,7 @@ def replaced(change: str, **processes: dict[str, object]) -> set[str]:
 
 
 @pytest.mark.parametrize("keep", [{}, {"keep": True}])
-@pytest.mark.parametrize("change", ["runKey=2", "groups.actor.replicas=3", "groups.actor.containers.actor.image=b:2"])
+@pytest.mark.parametrize("change", ["runKey=2", "groups.actor.replicas=3", "groups.actor.containers.actor.image.tag=2"])
 def test_rule_3_a_service_to_which_nothing_of_a_run_connects_goes_on(change: str, keep: dict[str, object]) -> None:
     actor = {**SLEEP, "connects": ["replay"], "binds": "frames"}
     board = {**SERVICE, **keep, "exposes": "web", "connects": ["replay"]}
@@ -143,20 +139,20 @@ def test_rule_3_what_is_told_the_pods_of_a_run_begins_anew_with_it(keep: dict[st
     }
     assert replaced("runKey=2", **processes) == {"board"}
     objects = native_objects(chart_of(experiment_of(processes=processes)))
-    assert "$(SYMPH_RUN)" in str(env_of(objects, "StatefulSet")["SYMPH_FRAMES_HOSTS"])
-    assert dig(one(objects, "StatefulSet"), "spec", "template", "metadata", "labels", "symph.dev/run")
+    run = dig(one(objects, "StatefulSet"), "spec", "template", "metadata", "labels", "symph.dev/run")
+    assert str(run) in str(env_of(objects, "StatefulSet")["SYMPH_FRAMES_HOSTS"])
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        "groups.client.containers.client.image=other:1",
+        "groups.client.containers.client.image.tag=other",
         "groups.client.containers.client.env.X=1",
-        "groups.client.containers.client.command=other",
+        "groups.client.containers.client.command={other}",
         "groups.client.replicas=2",
-        "groups.client.backoffLimit=5",
+        "groups.client.retries=5",
         "groups.client.nodeSelector.pool=x",
-        "groups.server.containers.server.image=other:1",
+        "groups.server.containers.server.image.tag=other",
         "services.data.port=7001",
         "runKey=again",
     ],
@@ -168,9 +164,8 @@ def test_rule_4_what_kubernetes_does_not_let_change_starts_a_new_run(change: str
 @pytest.mark.parametrize(
     "change",
     [
-        "groups.client.activeDeadlineSeconds=60",
-        "tests.image=other:1",
-        "doneWhen={client/client}",
+        "tests.image.tag=other",
+        "commonAnnotations.a=b",
     ],
 )
 def test_rule_4_what_can_change_in_place_keeps_the_run(change: str) -> None:
@@ -194,8 +189,7 @@ def test_rules_5_and_9_the_readme_and_notes_say_what_helm_does(tmp_path: Path) -
     assert b"rollback" in chart.files["README.md"]
     where = write_chart(chart, tmp_path)
     shown = run_helm("4.3", "install", "r1", where, "--dry-run=client").stdout
-    assert "A rollback runs the older experiment again" in shown
-    assert "run on until the release is uninstalled: server" in shown
+    assert "These groups run until you uninstall the release: server" in shown
 
 
 @pytest.mark.parametrize("version", HELM_VERSIONS)
@@ -238,7 +232,7 @@ def test_rule_11_containers_keep_their_order_and_references_come_last() -> None:
     assert [dig(item, "name") for item in dig(template, "spec", "containers")] == ["zeta", "alpha"]  # type: ignore[attr-defined]  # a list
     assert dig(template, "metadata", "annotations", "kubectl.kubernetes.io/default-container") == "zeta"
     names = [dig(entry, "name") for entry in dig(template, "spec", "containers", 1, "env")]  # type: ignore[attr-defined]  # a list
-    assert names[-2:] == ["Z", "A"]
+    assert names.index("Z") < names.index("A") == len(names) - 1
 
 
 def test_rule_12_numbers_are_never_printed_with_an_exponent() -> None:
@@ -246,24 +240,16 @@ def test_rule_12_numbers_are_never_printed_with_an_exponent() -> None:
     assert dig(env_of(objects, "Job")["N"], "value") == "10000000"
 
 
-def test_rule_12_a_null_in_a_list_is_refused() -> None:
-    chart = pair()
-    merged = merge(chart.values, set_values(["groups.client.containers.client.args[1]=b.py"]))
-    with pytest.raises(SpecError, match=r"args\[0\] is null"):
-        assemble(merged, Release(name="r1", chart_name="exp"))
-
-
 def test_rule_12_no_replicas_leave_a_group_and_its_services_out() -> None:
     objects = native_objects(pair(), ["groups.server.replicas=0"])
-    assert not [key for key in objects if key[0] in ("StatefulSet", "Service", "ConfigMap", "Pod")]
+    assert not [key for key in objects if key[0] in ("StatefulSet", "Service", "Pod")]
 
 
 @pytest.mark.parametrize("key", ["n", "on", "no", "y", "off"])
 def test_rule_13_keys_that_yaml_takes_for_booleans_stay_keys(key: str, tmp_path: Path) -> None:
     experiment = experiment_of(processes={key: {"command": ["x"], "env": {key: "1"}}}, configs={key: {"text": "a"}})
-    where = write_chart(chart_of(experiment), tmp_path)
-    for version in HELM_VERSIONS:
-        assert f'"name": "{key}"' in run_helm(version, "template", "r1", where).stdout
+    assert_same(chart_of(experiment), tmp_path)
+    assert key in env_of(native_objects(chart_of(experiment)), "Job")
 
 
 def test_rule_14_trailing_newlines_survive_at_the_end_of_every_document(tmp_path: Path) -> None:
@@ -301,17 +287,6 @@ def test_rule_17_a_null_in_an_overlay_is_refused() -> None:
         pair(client={"container_overlay": {"lifecycle": {"preStop": None}}})
 
 
-@pytest.mark.parametrize("version", HELM_VERSIONS)
-def test_rule_17_nulls_of_users_are_dropped_by_the_templates(version: str, tmp_path: Path) -> None:
-    chart = pair()
-    where = write_chart(chart, tmp_path)
-    sets = ["groups.client.nodeSelector.gone=null", "groups.client.backoffLimit=null", "services.nobody=null"]
-    args = [word for text in sets for word in ("--set", text)]
-    from tests.chart.harness import helm_objects
-
-    assert helm_objects(version, where, *args, "--skip-schema-validation") == native_objects(chart, sets)
-
-
 @pytest.mark.parametrize(
     "sets",
     [
@@ -319,8 +294,7 @@ def test_rule_17_nulls_of_users_are_dropped_by_the_templates(version: str, tmp_p
         ["groups.client.containers.client.env.LR=5"],
         ["groups.client.containers.client.env.DEBUG=true"],
         ["global.x=1"],
-        ["extra.anything.at=all"],
-        ["labels.cost=7"],
+        ["commonLabels.cost=7"],
     ],
 )
 @pytest.mark.parametrize("version", HELM_VERSIONS)
@@ -351,22 +325,9 @@ def test_rule_18_the_schema_refuses_mistyped_names(version: str, text: str, tmp_
     assert run_helm(version, "template", "r1", where, "--set", text, check=False).returncode != 0
 
 
-def test_rule_19_a_removed_group_leaves_no_address_behind() -> None:
-    objects = native_objects(pair(), ["groups.server=null"])
-    assert "SYMPH_DATA" not in json.dumps(list(objects.values()))
-
-
-def test_rule_19_an_added_group_gets_the_defaults() -> None:
-    values = {"groups": {"more": {"containers": {"m": {"image": "x:1", "command": "y"}}}}}
-    objects = native_objects(pair(), values=values)
-    container = dig(one(objects, "Job", "more"), "spec", "template", "spec", "containers", 0)
-    assert dig(container, "resources", "requests", "cpu") == "100m"
-    assert dig(container, "securityContext", "allowPrivilegeEscalation") is False
-
-
 def test_rule_20_workload_names_stay_below_52_and_never_meet() -> None:
     experiment = experiment_of(processes={"a" * 39 + "1": {"command": ["x"]}, "a" * 39 + "2": {"command": ["x"]}})
-    objects = native_objects(chart_of(experiment), release="release-" + "long-" * 8)
+    objects = native_objects(chart_of(experiment), release="release" + "-long" * 8)
     names = [key[1] for key in objects if key[0] == "Job"]
     assert len(names) == 2
     assert max(map(len, names)) <= 52
@@ -383,7 +344,7 @@ def test_rule_21_two_objects_of_one_name_are_found() -> None:
         "data": {"command": ["x"], "binds": "data-pods", "lifecycle": "service"},
         "client": {"command": ["y"], "connects": "data-pods"},
     }
-    with pytest.raises(SpecError, match="two objects of the chart are called Service/exp-data-pods"):
+    with pytest.raises(SpecError, match="two objects of the chart have the name Service/exp-data-pods"):
         lint(chart_of(experiment_of(processes=processes)))
 
 
@@ -394,21 +355,7 @@ def test_rule_22_bound_services_are_found_before_they_are_ready() -> None:
 
 def test_rule_22_a_bound_port_is_probed() -> None:
     container = dig(one(native_objects(pair()), "StatefulSet"), "spec", "template", "spec", "containers", 0)
-    assert dig(container, "readinessProbe") == {"tcpSocket": {"port": 7000}}
-
-
-def test_rule_23_set_adds_a_volume_a_mount_and_a_variable() -> None:
-    sets = [
-        "groups.client.volumes.scratch.emptyDir.medium=Memory",
-        "groups.client.containers.client.mounts.scratch.mountPath=/scratch",
-        "groups.client.containers.client.env.SYMPH_EXPERIMENT=mine",
-    ]
-    objects = native_objects(pair(), sets)
-    spec = dig(one(objects, "Job"), "spec", "template", "spec")
-    assert dig(spec, "volumes", 0) == {"name": "scratch", "emptyDir": {"medium": "Memory"}}
-    assert dig(spec, "containers", 0, "volumeMounts", 0) == {"name": "scratch", "mountPath": "/scratch"}
-    names = [dig(entry, "name") for entry in dig(spec, "containers", 0, "env")]  # type: ignore[attr-defined]  # a list
-    assert names.count("SYMPH_EXPERIMENT") == 1
+    assert dig(container, "readinessProbe") == {"tcpSocket": {"port": "data"}}
 
 
 @pytest.mark.parametrize(("last", "warned"), [("python a.py", True), ("exec python a.py", False)])
@@ -433,5 +380,5 @@ def test_rule_25_whoever_binds_finds_its_own_address() -> None:
     env = env_of(native_objects(pair()), "StatefulSet")
     assert dig(env["SYMPH_DATA_HOST"], "valueFrom", "fieldRef", "fieldPath") == "status.podIP"
     assert dig(env["SYMPH_DATA_BIND_HOST"], "valueFrom", "fieldRef", "fieldPath") == "status.podIP"
-    assert dig(env["SYMPH_DATA_ADDR"], "value") == "$(SYMPH_DATA_BIND_HOST):7000"
+    assert dig(env["SYMPH_DATA_ADDR"], "value") == "$(SYMPH_DATA_HOST):7000"
     assert {"SYMPH_DATA_HOST", "SYMPH_DATA_ADDR"}.isdisjoint(env_of(native_objects(pair()), "Job"))

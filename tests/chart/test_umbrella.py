@@ -1,4 +1,4 @@
-"""Charts are dependencies of one chart: of several experiments, of several versions of the templates, under aliases."""
+"""Charts of several experiments are dependencies of one chart, also under aliases."""
 
 from __future__ import annotations
 
@@ -6,21 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
-from symphony_charts.chart.render.assemble import Release, assemble
-from symphony_charts.system import package_data
+from symphony_charts.chart.build.chart import Release
+from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.origin import open_chart
 from tests.chart.harness import Objects, example_chart, helm_objects, index, run_helm, write_chart
 from tests.tools import HELM_VERSIONS
-
-_HELPERS = "[[ cookiecutter.name ]]/charts/symph/templates/_names.tpl"
-
-
-def newer(chart: Chart) -> Chart:
-    """The chart as later templates make it, which know the release by another name."""
-    files = package_data.folder("chart-template")
-    changed = files[_HELPERS].replace(b'"%s-%s" .Release.Name $name', b'"%s-later-%s" .Release.Name $name')
-    assert changed != files[_HELPERS]
-    return make_chart(chart.name, chart.values, chart.version, ChartTemplate({**files, _HELPERS: changed}))
 
 
 def umbrella(folder: Path, *charts: tuple[Chart, str]) -> Path:
@@ -37,8 +27,8 @@ def umbrella(folder: Path, *charts: tuple[Chart, str]) -> Path:
 
 def objects_of(chart: Chart, alias: str, **values: object) -> Objects:
     """What the chart gives alone, under the name that it has in the umbrella."""
-    release = Release(name="all", chart_name=alias, chart_version=chart.version)
-    return index(assemble({**chart.values, **values}, release))
+    built = open_chart(chart.files, chart.name)
+    return index(built.objects({**built.values, **values}, Release(name="all", version=chart.version, alias=alias)))
 
 
 @pytest.mark.parametrize("version", HELM_VERSIONS)
@@ -50,14 +40,10 @@ def test_two_experiments_are_dependencies_of_one_chart(version: str, tmp_path: P
 
 
 @pytest.mark.parametrize("version", HELM_VERSIONS)
-def test_aliases_and_other_versions_of_the_templates_do_not_meet(version: str, tmp_path: Path) -> None:
-    rl, ring = example_chart("rl"), newer(example_chart("ring"))
-    whole = umbrella(tmp_path / "umbrella", (rl, "rl"), (rl, "second"), (ring, "ring"))
-    wanted = {
-        **objects_of(rl, "rl"),
-        **objects_of(rl, "second", runKey="2"),
-        **objects_of(ring, "ring", fullnameOverride="all-later-ring"),
-    }
+def test_two_aliases_of_one_chart_do_not_meet(version: str, tmp_path: Path) -> None:
+    rl = example_chart("rl")
+    whole = umbrella(tmp_path / "umbrella", (rl, "rl"), (rl, "second"))
+    wanted = {**objects_of(rl, "rl"), **objects_of(rl, "second", runKey="2")}
     assert helm_objects(version, whole, "--set-string", "second.runKey=2", release="all") == wanted
 
 
@@ -73,4 +59,13 @@ def test_experiments_of_a_release_that_bears_their_names_do_not_meet(version: st
 def test_old_values_in_an_umbrella_are_refused_with_the_right_experiment(version: str, tmp_path: Path) -> None:
     whole = umbrella(tmp_path / "umbrella", (example_chart("rl"), "rl"), (example_chart("ring"), "ring"))
     ended = run_helm(version, "template", "all", whole, "--set", "ring.specDigest=old", check=False)
-    assert "another version of experiment ring" in ended.stderr
+    assert "values are those of another experiment" in ended.stderr
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_a_condition_switches_an_experiment_off(version: str, tmp_path: Path) -> None:
+    whole = umbrella(tmp_path / "umbrella", (example_chart("rl"), "rl"))
+    file = whole / "Chart.yaml"
+    file.write_text(file.read_text() + "    condition: rl.enabled\n")
+    assert helm_objects(version, whole, "--set", "rl.enabled=true", release="all")
+    assert not helm_objects(version, whole, "--set", "rl.enabled=false", release="all")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from symphony_charts.chart.lint import Finding
 from symphony_charts.chart.lint.release_rules import check_release
 from symphony_charts.chart.lint.unread_rules import check_unread
 from symphony_charts.errors import SymphError
@@ -17,9 +19,9 @@ from symphony_charts.formats import go_json
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.prepare import Prepared, prepare_experiment
-from symphony_charts.settings.spec_paths import spec_path
 from symphony_charts.spec import model, workload
 from symphony_charts.spec.data import from_data
+from symphony_charts.spec.paths import spec_path
 from symphony_charts.spec.record import Record
 from symphony_charts.spec.sources import SecretSource
 from tests.chart.harness import set_values
@@ -172,7 +174,6 @@ SAME: list[tuple[str, str, object]] = [
     # Of the digits of a run, which are left out here.
     ("workload", "run_key", "again"),
     # Addresses are told to all; who dials whom is what a NetworkPolicy goes by, and services that begin anew.
-    ("learner", "connects", ["dialled"]),
     ("server", "connects", ["dialled"]),
     # The kind is one of itself.
     ("workload", "gang", "volcano"),
@@ -224,16 +225,27 @@ def seen(prepared: Prepared) -> str:
     return text
 
 
+def findings_of(prepared: Prepared) -> list[Finding]:
+    """Return the findings about settings, with paths in the spec."""
+    chart, values = prepared.own.chart, prepared.values
+    found = [*check_release(chart, values), *check_unread(chart, values)]
+    return [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in found]
+
+
 def said_unread(prepared: Prepared) -> set[str]:
     """The paths in the spec of what is said to be read by nobody."""
-    found = [*check_release(prepared.own.model), *check_unread(prepared.own.model)]
-    paths = {spec_path(finding.path, prepared.experiment) for finding in found}
-    return paths | {loss.path for loss in prepared.losses}
+    return {finding.path for finding in findings_of(prepared)} | {loss.path for loss in prepared.losses}
 
 
-def is_heard(spec: dict[str, Any], path: Path, value: object) -> bool:
-    """Whether it makes a difference that the spec says `value` at `path`, or somebody says that it makes none."""
-    before = prepare_experiment(from_data(spec))
+def unheard(spec: dict[str, Any], said: Iterable[tuple[Path, object]]) -> list[tuple[Path, object]]:
+    """Return what makes no difference if the spec says it, though no finding says that it makes none."""
+    prepared = prepare_experiment(from_data(spec))
+    before = seen(prepared), said_unread(prepared)
+    return [(path, value) for path, value in said if not is_heard(spec, before, path, value)]
+
+
+def is_heard(spec: dict[str, Any], before: tuple[str, set[str]], path: Path, value: object) -> bool:
+    """Return True if it changes the objects that the spec says `value` at `path`, or the findings."""
     try:
         after = prepare_experiment(from_data(put(spec, path, value)))
     except SymphError:
@@ -242,7 +254,7 @@ def is_heard(spec: dict[str, Any], path: Path, value: object) -> bool:
         places = {".".join(path), *(".".join([*path, field]) for field in value)}
     else:
         places = {".".join(path)}
-    return seen(before) != seen(after) or bool(places & (said_unread(after) - said_unread(before)))
+    return seen(after) != before[0] or bool(places & (said_unread(after) - before[1]))
 
 
 def everything() -> Iterator[tuple[Path, object]]:
@@ -261,8 +273,7 @@ def test_everything_that_can_be_said_is_said_here() -> None:
 
 @pytest.mark.parametrize("kind", [name for name in KINDS if name])
 def test_whatever_a_spec_says_is_seen_or_refused_or_said_to_be_unread(kind: str) -> None:
-    spec = spec_of(kind)
-    assert [(path, value) for path, value in everything() if not is_heard(spec, path, value)] == []
+    assert unheard(spec_of(kind), everything()) == []
 
 
 @pytest.mark.parametrize("gang", ["kueue", "native", "coscheduling", "volcano"])
@@ -280,7 +291,7 @@ def test_what_a_gang_does_not_read_is_said(kind: str, gang: str) -> None:
         (("processes", "server", "min_replicas"), 2),
         (("processes", "lone", "min_replicas"), 1),
     ]
-    assert [(path, value) for path, value in said if not is_heard(spec, path, value)] == []
+    assert unheard(spec, said) == []
 
 
 @pytest.mark.parametrize("type_", ["LoadBalancer", "ClusterIP", "NodePort", "Ingress", "Gateway"])
@@ -288,25 +299,25 @@ def test_what_a_way_in_does_not_read_is_said(type_: str) -> None:
     way = {"type": type_, **({"host": "h.example"} if type_ in ("Ingress", "Gateway") else {})}
     spec = put(spec_of("jobs"), ("expose", "web"), {**way, **({"gateway": "gw"} if type_ == "Gateway" else {})})
     said = [(("expose", "web", field), value) for field, values in EXPOSE.items() for value in values]
-    assert [(path, value) for path, value in said if not is_heard(spec, path, value)] == []
+    assert unheard(spec, said) == []
 
 
 def test_the_class_of_a_load_balancer_is_that_of_its_service() -> None:
-    spec = put(spec_of("jobs"), ("expose", "web"), {"class_name": "example.com/internal"})
+    spec = put(spec_of("jobs"), ("expose", "web"), {"type": "LoadBalancer", "class_name": "example.com/internal"})
     found = [sub(item, "spec").get("loadBalancerClass") for item in prepare_experiment(from_data(spec)).objects]
     assert list(filter(None, found)) == ["example.com/internal"]
 
 
-@pytest.mark.parametrize("type_", ["NodePort", "Ingress", "Gateway"])
-def test_addresses_that_nothing_keeps_out_are_refused(type_: str) -> None:
-    spec = put(spec_of("jobs"), ("expose", "web"), {"type": type_, "gateway": "gw", "source_ranges": ["10.0.0.0/8"]})
-    with pytest.raises(SymphError, match=f"a LoadBalancer alone keeps others out, no {type_}"):
-        prepare_experiment(from_data(spec))
-    overrides = set_values(
-        [f"services.web.expose={type_}", "services.web.gateway=gw", "services.web.sourceRanges={10.0.0.0/8}"]
-    )
-    with pytest.raises(SymphError, match=f"a LoadBalancer alone keeps others out, no {type_}"):
-        prepare_experiment(from_data(spec_of("jobs")), overrides=overrides)
+def test_source_ranges_of_values_that_nothing_enforces_are_an_error() -> None:
+    overrides = set_values(["services.web.type=NodePort", "services.web.sourceRanges={10.0.0.0/8}"])
+    found = findings_of(prepare_experiment(from_data(spec_of("jobs")), overrides=overrides))
+    assert [one.rule for one in found if one.severity == "error"] == ["source-ranges"]
+
+
+@pytest.mark.parametrize("setting", ["nodePort=30000", "externalTrafficPolicy=Local", "loadBalancerClass=c"])
+def test_values_that_the_type_of_a_service_does_not_read_are_said(setting: str) -> None:
+    prepared = prepare_experiment(from_data(spec_of("jobs")), overrides=set_values([f"services.web.{setting}"]))
+    assert f"services.web.{setting.partition('=')[0]}" in said_unread(prepared)
 
 
 def test_what_no_chart_carries_is_said() -> None:
@@ -317,6 +328,7 @@ def test_what_no_chart_carries_is_said() -> None:
 
 
 def test_nothing_is_unread_of_what_is_turned_off() -> None:
-    spec = put(spec_of("jobs"), ("expose", "web"), {"type": "Ingress", "host": "h.example"})
-    prepared = prepare_experiment(from_data(spec), overrides={"services": {"web": {"expose": ""}}})
-    assert list(check_unread(prepared.own.model)) == []
+    spec = put(spec_of("jobs"), ("expose", "web"), {"host": "h.example"})
+    overrides: dict[str, object] = {"groups": {"server": {"replicas": 0}}}
+    assert "expose.web.host" in said_unread(prepare_experiment(from_data(spec)))
+    assert "expose.web.host" not in said_unread(prepare_experiment(from_data(spec), overrides=overrides))

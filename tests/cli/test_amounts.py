@@ -10,7 +10,7 @@ import pytest
 
 VERBS = {
     "plan": ["--pools", "pools.yaml"],
-    "lint": [],
+    "validate": [],
     "package": ["-d", "charts"],
     "up": ["--dry-run"],
 }
@@ -25,7 +25,7 @@ def ended(folder: Path, verb: str, memory: str) -> subprocess.CompletedProcess[s
     return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize(("verb", "status"), [("plan", 4), ("lint", 0), ("package", 0), ("up", 0)])
+@pytest.mark.parametrize(("verb", "status"), [("plan", 4), ("validate", 0), ("package", 0), ("up", 0)])
 @pytest.mark.parametrize("memory", ["1Ei", "16Ei"])
 def test_an_exbibyte_is_an_amount_that_no_node_has(verb: str, status: int, memory: str, tmp_path: Path) -> None:
     done = ended(tmp_path, verb, memory)

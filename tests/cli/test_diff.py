@@ -55,15 +55,6 @@ def test_exit_code_says_that_something_differs(published: Project) -> None:
     assert published.symph("diff", "rl.yaml", "--env", "dev", "--exit-code")[0] == 1
 
 
-def test_the_price_is_that_of_the_nodes_before_and_after(published: Project) -> None:
-    (published.folder / "pools.yaml").write_text(
-        "pools: [{name: p, machine_type: n1-standard-4, zones: [us-central1-a], max_nodes: 9}]\n"
-    )
-    found = published.json("diff", "rl.yaml", "--env", "dev", "--pools", "pools.yaml")
-    assert found["pricePerHour"]["before"] is not None
-    assert found["pricePerHour"]["after"] > found["pricePerHour"]["before"]
-
-
 def test_markdown_is_a_table_that_values_cannot_break(published: Project) -> None:
     published.write(SPEC.replace("[work]", "[work, 'a|b<c>']"))
     _, out, _ = published.symph("diff", "rl.yaml", "--env", "dev", "-o", "markdown")

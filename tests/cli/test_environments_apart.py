@@ -43,22 +43,22 @@ def lint(project: Project) -> tuple[int, str]:
 
 def test_one_value_after_another_is_kept(project: Project) -> None:
     publish = ("publish", "rl.yaml", "--env", "prod")
-    project.symph(*publish, "--env-set", "groups.agent.backoffLimit=2")
-    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 8, "backoffLimit": 2}}}
+    project.symph(*publish, "--env-set", "groups.agent.retries=2")
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 8, "retries": 2}}}
     project.symph(*publish, "--env-set", "groups.agent.replicas=3")
-    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 3, "backoffLimit": 2}}}
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 3, "retries": 2}}}
     project.symph(*publish, "--env-unset", "groups.agent.replicas")
-    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 8, "backoffLimit": 2}}}
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 8, "retries": 2}}}
 
 
 def test_later_edits_of_the_settings_count_and_diff_shows_them(project: Project) -> None:
-    project.symph("publish", "rl.yaml", "--env", "prod", "--env-set", "groups.learner.backoffLimit=2")
+    project.symph("publish", "rl.yaml", "--env", "prod", "--env-set", "groups.learner.retries=2")
     configure(project, "replicas: 8", "replicas: 5")
     status, out, err = project.symph("diff", "rl.yaml", "--env", "prod")
     assert (status, err) == (0, "")
     assert "8 -> 5" in out
     project.symph("publish", "rl.yaml", "--env", "prod")
-    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 5}, "learner": {"backoffLimit": 2}}}
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 5}, "learner": {"retries": 2}}}
 
 
 def test_a_promotion_takes_the_settings_of_today(project: Project) -> None:
@@ -179,7 +179,7 @@ def test_two_applications_of_one_name_are_found_in_a_repository(project: Project
 @pytest.mark.parametrize("verb", ["promote", "rollback"])
 def test_a_chart_edited_by_hand_does_not_run(project: Project, verb: str) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    edit(project, "charts/ml/rl/0.1.0/values.yaml", "busybox:1.37.0", "busybox:evil")
+    edit(project, "charts/ml/rl/0.1.0/values.yaml", "repository: busybox", "repository: evil")
     words = ["promote", "rl", "--from", "dev", "--to", "prod"]
     if verb == "rollback":
         project.write(SPEC.replace("replicas: 2", "replicas: 3"))

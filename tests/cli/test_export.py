@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.chart.lint import lint_objects
 from symphony_charts.cli.options.study.export import FORMATS
 from tests.cli.test_package import Symph, spec, symph  # noqa: F401 - fixtures
+from tests.linting import lint_objects
 
 pytestmark = pytest.mark.usefixtures("spec")
 
@@ -35,7 +35,7 @@ def test_an_appwrapper_holds_all_that_its_controller_may_create(symph: Symph) ->
 
 def test_what_stands_outside_and_what_never_ends_is_said(symph: Symph) -> None:  # noqa: F811 - the fixture
     said = symph("export", "appwrapper", "exp.yaml").stderr
-    assert "ConfigMap/exp-addresses-" in said
+    assert "ConfigMap/exp-environment-" in said
     assert "has not ended as long as this service runs\n  at:   StatefulSet/exp-server" in said
 
 
@@ -54,12 +54,12 @@ def test_what_no_chart_carries_is_lost(symph: Symph, spec: Path) -> None:  # noq
 
 def test_everything_can_be_inside(symph: Symph) -> None:  # noqa: F811 - the fixture
     (wrapper,) = objects(symph, "--everything")
-    assert wrapper["spec"]["components"][0]["template"]["kind"] == "ConfigMap"
+    assert "ConfigMap" in {part["template"]["kind"] for part in wrapper["spec"]["components"]}
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_what_is_exported_has_no_unknown_field(version: str, symph: Symph) -> None:  # noqa: F811 - the fixture
-    made = objects(symph, "--api", version, "--release", "blue", "-n", "ml", "--set", "groups.client.backoffLimit=2")
+    made = objects(symph, "--api", version, "--release", "blue", "-n", "ml", "--set", "groups.client.retries=2")
     assert {item["apiVersion"] for item in made if item["kind"] == "AppWrapper"} == {
         f"workload.codeflare.dev/{version}"
     }
@@ -67,7 +67,7 @@ def test_what_is_exported_has_no_unknown_field(version: str, symph: Symph) -> No
 
 
 def test_mcad_waits_for_the_services_too(symph: Symph) -> None:  # noqa: F811 - the fixture
-    *_, wrapper = objects(symph, "--api", "v1beta1", "--set", "groups.client.minReplicas=2")
+    *_, wrapper = objects(symph, "--api", "v1beta1", "--spec-set", "processes.client.min_replicas=2")
     assert wrapper["spec"]["schedulingSpec"]["minAvailable"] == 3
 
 

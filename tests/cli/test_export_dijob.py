@@ -14,9 +14,9 @@ from tests.importers.samples import EXAMPLES
 @pytest.mark.parametrize("version", ["v0", "v1.0", "v1.1.0", "v1.1"])
 def test_an_example_of_each_operator_comes_back(version: str, tmp_path: Path, symph: Symph) -> None:  # noqa: F811 - the fixture
     first, job, again = (str(tmp_path / name) for name in ("first.yaml", "job.yaml", "again.yaml"))
-    symph("import", "dijob", str(EXAMPLES / f"dijob-{version}.yaml"), "-o", first)
+    symph("import", "dijob", str(EXAMPLES / f"dijob-{version}.yaml"), "--to", first)
     symph("export", "dijob", first, "--to", job)
-    symph("import", "dijob", job, "-o", again)
+    symph("import", "dijob", job, "--to", again)
     assert yaml.safe_load(Path(again).read_text()) == yaml.safe_load(Path(first).read_text())
 
 

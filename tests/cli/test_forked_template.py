@@ -76,7 +76,7 @@ def test_a_chart_of_plain_cookiecutter_bears_its_answers_and_renders(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"), [({"name": "No Good"}, "name of a chart"), ({"version": "v1"}, "no version")]
+    ("answer", "said"), [({"name": "No Good"}, "cannot name a chart"), ({"version": "v1"}, "no version")]
 )
 def test_answers_that_no_chart_can_bear_are_refused(answer: dict[str, str], said: str, tmp_path: Path) -> None:
     made = cookiecutter(tmp_path, **answer)
@@ -97,7 +97,7 @@ def test_a_fork_with_the_same_objects_needs_no_helm(fork: Path, tmp_path: Path) 
 
 
 def test_the_objects_of_a_fork_are_rendered_and_linted_by_helm(fork: Path, tmp_path: Path) -> None:
-    change(fork, "templates/services.yaml", "kind: Service\n", "kind: Service\n# ours\n")
+    change(fork, "templates/_helpers.tpl", "[[ cookiecutter._helpers ]]", "{{/* ours */}}\n[[ cookiecutter._helpers ]]")
     program = helm(HELM_VERSIONS[0])
     package(tmp_path, "--template", "ours", helm_bin="/nowhere", status=5)
     assert not (tmp_path / "dist").exists()
@@ -154,7 +154,7 @@ def test_what_is_no_template_is_refused(named: str, said: str, fork: Path, tmp_p
 
 
 def test_a_link_out_of_a_fork_is_refused(fork: Path, tmp_path: Path) -> None:
-    (fork / CHART / "files/passwd").symlink_to("/etc/passwd")
+    (fork / CHART / "passwd").symlink_to("/etc/passwd")
     assert "holds a link" in package(tmp_path, "--template", "ours", status=3).stderr
 
 

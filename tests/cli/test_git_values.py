@@ -23,7 +23,7 @@ def test_a_publish_with_a_mistyped_value_changes_nothing(project: Project, flag:
     before = commits(project)
     status, _, err = project.symph("publish", "rl.yaml", "--env", "dev", flag, WRONG)
     assert (status, commits(project)) == (3, before)
-    assert 'did you mean "replicas"?' in err
+    assert "did you mean groups.agent.replicas?" in err
 
 
 def test_values_of_the_settings_are_checked_as_well(project: Project) -> None:
@@ -59,4 +59,4 @@ def test_a_mistyped_value_is_not_promoted(project: Project) -> None:
     git("-C", str(damage(project)), "push", "-q", "origin", "HEAD:main")
     status, _, err = project.symph("promote", "rl", "--from", "dev", "--to", "prod", "--copy-values")
     assert status == 3
-    assert 'did you mean "replicas"?' in err
+    assert "did you mean groups.agent.replicas?" in err

@@ -138,7 +138,7 @@ def test_a_version_that_exists_with_other_content_exits_7(project: Project) -> N
 def test_a_dry_run_shows_the_paths_and_pushes_nothing(project: Project) -> None:
     _, out, err = project.symph("publish", "rl.yaml", "--env", "dev", "--dry-run")
     assert out.splitlines()[1:] == ["  + charts/ml/rl/0.1.0/", f"  + {POINTER}"]
-    assert "nothing was pushed" in err
+    assert "nothing was changed (--dry-run)" in err
     assert git("-C", str(project.repo), "branch", "--list") == ""
     assert not (project.folder / "rl.lock.yaml").exists()
 

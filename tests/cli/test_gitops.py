@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.chart.harness import index
 from tests.cli.test_git_verbs import SPEC, Project, git, project
+from tests.gitops.servers import commit
+from tests.tools import HELM_VERSIONS, helm
 
 __all__ = ["project"]  # the fixture
 
@@ -94,8 +97,8 @@ def test_a_folder_without_anything_to_check_fails_the_check(project: Project, tm
     assert (status, "there is nothing to check" in err) == (1, True)
     (folder / "src/main.py").write_text("kind: Job\n")
     (folder / "mkdocs.yml").write_text("site_name: x\n")
-    (folder / ".github").mkdir()
-    (folder / ".github/x.yaml").write_text("kind: x\n")
+    (folder / "charts/theirs").mkdir(parents=True)
+    (folder / "charts/theirs/Chart.yaml").write_text("name: theirs\n")
     assert project.symph("gitops", verb, str(folder))[0] == 1
 
 
@@ -151,7 +154,7 @@ def test_a_repository_of_ours_has_no_findings(project: Project) -> None:
         ("envs/dev/ml/rl.symph-app.yaml", "chart: charts/ml/rl/0.1.0", "chart: charts/ml/rl/0.0.9", "pointer-chart"),
         ("envs/dev/ml/rl.symph-app.yaml", "team: ml", "team: other", "pointer-place"),
         ("envs/dev/ml/rl.symph-app.yaml", "name: rl\n", "nam: rl\n", "pointer"),
-        ("charts/ml/rl/0.1.0/templates/jobs.yaml", "spec:", "spec:\n  ttlSecondsAfterFinished: 1", "ttl"),
+        ("charts/ml/rl/0.1.0/templates/agent.yaml", "spec:", "spec:\n  ttlSecondsAfterFinished: 1", "pointer-digest"),
     ],
 )
 def test_an_edit_by_hand_is_found(project: Project, path: str, old: str, new: str, rule: str) -> None:
@@ -215,12 +218,20 @@ def test_an_edit_of_a_published_chart_since_the_base_is_refused(project: Project
     assert "published-chart" in lint(project, checkout, "--base", "origin/main")[1]
 
 
-def test_foreign_manifests_are_checked_too(tmp_path: Path, project: Project) -> None:
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    (folder / "job.yaml").write_text("kind: Job\nmetadata: {name: j}\nspec: {ttlSecondsAfterFinished: 5}\n")
-    (folder / "broken.yaml").write_text("a: [\n")
-    assert lint(project, folder) == (1, ["yaml", "ttl"])
+def test_an_edit_of_the_bootstrap_files_is_found(project: Project) -> None:
+    project.symph(*INIT)
+    file = clone(project) / "bootstrap/applicationset.yaml"
+    file.write_text(file.read_text().replace("selfHeal: false", "selfHeal: true"))
+    (file.parent / "broken.yaml").write_text("a: [\n")
+    assert lint(project, project.folder / "checkout") == (1, ["self-heal", "yaml"])
+
+
+def test_an_encrypted_secret_for_flux_has_no_finding(project: Project) -> None:
+    project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    secret = {"kind": "Secret", "metadata": {"name": "rl"}, "data": {"token": "ENC[AES256_GCM,data:x]"}, "sops": {}}
+    (clone(project) / "flux/dev/ml/rl.secret.yaml").write_text(yaml.safe_dump(secret))
+    assert lint(project, project.folder / "checkout") == (0, [])
 
 
 def test_doctor_says_how_large_it_is(project: Project) -> None:
@@ -230,29 +241,52 @@ def test_doctor_says_how_large_it_is(project: Project) -> None:
     assert "1 applications, 1 chart versions" in out
 
 
-def test_rendered_manifests_follow_the_pointers(project: Project) -> None:
+def test_printed_manifests_follow_the_pointers(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     project.symph("promote", "rl", "--from", "dev", "--to", "prod")
-    assert project.symph("gitops", "render", "--env", "prod")[0] == 0
-    manifest = project.show("rendered/prod/ml/rl/manifest.yaml")
-    assert "completions: 8" in manifest, "prod has eight agents by its own values"
-    assert "helm.sh/hook" not in manifest
-    assert project.json("gitops", "render", "--env", "prod")["commit"] is None
+    before = project.log()
+    status, out, _ = project.symph("gitops", "render", "--env", "prod")
+    jobs = [item for item in yaml.safe_load_all(out) if item["kind"] == "Job"]
+    assert status == 0
+    assert any(job["spec"].get("completions") == 8 for job in jobs), "prod has eight agents by its own values"
+    assert "helm.sh/hook" not in out
+    assert project.log() == before
     project.symph("retire", "rl", "--env", "prod", "--yes")
-    assert "rendered/prod/ml/rl/manifest.yaml" not in paths(project)
+    assert project.symph("gitops", "render", "--env", "prod")[:2] == (0, "")
 
 
-def test_a_branch_of_rendered_manifests_is_what_gitops_promoter_reads(project: Project) -> None:
+def edit_template(project: Project) -> None:
+    """Edit a template of the published chart by hand."""
     project.symph("publish", "rl.yaml", "--env", "dev")
-    dry = git("-C", str(project.repo), "rev-parse", "main").strip()
-    (project.folder / "e2.yaml").write_text(SPEC.replace("name: rl", "name: e2"))
-    assert project.symph("gitops", "render", "--env", "dev", "--branch", "env/dev-next")[0] == 0
-    assert paths(project, "env/dev-next") == ["hydrator.metadata", "ml/rl/hydrator.metadata", "ml/rl/manifest.yaml"]
-    assert json.loads(project.show("hydrator.metadata", "env/dev-next"))["drySha"] == dry
-    project.symph("publish", "e2.yaml", "--env", "dev")
-    project.symph("retire", "rl", "--env", "dev", "--yes")
-    project.symph("gitops", "render", "--env", "dev", "--branch", "env/dev-next")
-    assert paths(project, "env/dev-next") == ["hydrator.metadata", "ml/e2/hydrator.metadata", "ml/e2/manifest.yaml"]
+    path = "charts/ml/rl/0.1.0/templates/agent.yaml"
+    commit(project.repo, {path: f"{project.show(path)}# other\n"})
+
+
+def test_helm_renders_a_chart_that_was_edited(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = helm(HELM_VERSIONS[-1])
+    if program is None:
+        pytest.skip("helm is not unpacked: python -m tests.tools")
+    monkeypatch.setenv("HELM_BIN", str(program))
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    before = yaml.safe_load_all(project.symph("gitops", "render", "--env", "dev")[1])
+    edit_template(project)
+    status, out, err = project.symph("gitops", "render", "--env", "dev")
+    assert status == 0
+    assert index(yaml.safe_load_all(out)) == index(before)
+    assert "charts/ml/rl/0.1.0: rendered by helm; templates/agent.yaml: edited, or made by another version" in err
+    status, out, err = project.symph("diff", "rl.yaml", "--env", "dev")
+    assert (status, "nothing happens" in out, "rendered by helm" in err) == (0, True, True)
+
+
+def test_without_helm_a_chart_that_was_edited_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELM_BIN", "")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    edit_template(project)
+    for words in (["gitops", "render", "--env", "dev"], ["diff", "rl.yaml", "--env", "dev"]):
+        status, out, err = project.symph(*words)
+        assert (status, out) == (5, "")
+        assert "symph cannot render the chart: templates/agent.yaml: edited, or made by another version of symph" in err
+        assert "publish the experiment again, or install helm" in err
 
 
 def test_gc_keeps_what_runs_what_can_be_rolled_back_to_and_the_newest(project: Project) -> None:

@@ -45,13 +45,13 @@ def test_each_example_prints_an_experiment_that_reads_back(
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_an_experiment_is_written_to_a_file_that_the_other_verbs_read(suffix: str, tmp_path: Path) -> None:
     target = tmp_path / f"made{suffix}"
-    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "-o", str(target)]) == 0
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--to", str(target)]) == 0
     assert files.read(target).experiment.name == "cifar"
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "made.yaml"
-    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "-o", str(target), "--dry-run"]) == 0
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--to", str(target), "--dry-run"]) == 0
     assert not target.exists()
     assert f"would write {target}" in capsys.readouterr().err
 
@@ -67,7 +67,7 @@ def test_json_holds_the_experiment_and_the_report(capsys: pytest.CaptureFixture[
     assert answer["kind"] == "Import"
     assert answer["experiment"]["name"] == "pong-dqn"
     report = answer["report"]
-    assert list(report) == ["carried", "changed", "lost", "compared"]
+    assert list(report) == ["carried", "changed", "lost"]
     assert any("configs" in note["what"] for note in [*report["changed"], *report["lost"]])
     said = [*report["carried"], *(note["at"] for note in report["lost"])]
     assert all(place.startswith(f"{EXAMPLES / 'dijob-v0.yaml'}:") for place in said)
@@ -75,7 +75,7 @@ def test_json_holds_the_experiment_and_the_report(capsys: pytest.CaptureFixture[
 
 def test_strict_fails_for_a_loss_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = str(EXAMPLES / "appdef.json"), tmp_path / "made.yaml"
-    assert main(["import", "torchx", source, "--strict", "-o", str(target)]) == 1
+    assert main(["import", "torchx", source, "--strict", "--to", str(target)]) == 1
     out, err = capsys.readouterr()
     assert "lost: APPLICATION restarts more" in err
     assert (out, target.exists()) == ("", False)
@@ -111,7 +111,7 @@ def test_run_options_are_applied(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_torchx_own_objects_are_printed_under_the_given_id(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["import", "torchx", str(EXAMPLES / "appdef.json"), "--as", "kubernetes_mcad", "--app-id", "cifar-x1"]
+    arguments = ["import", "torchx", str(EXAMPLES / "appdef.json"), "--compat", "torchx", "--app-id", "cifar-x1"]
     assert main(arguments) == 0
     wrapper = load(capsys.readouterr().out)
     assert isinstance(wrapper, dict)
@@ -120,7 +120,7 @@ def test_torchx_own_objects_are_printed_under_the_given_id(capsys: pytest.Captur
 
 
 def test_torchx_own_objects_need_an_id(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--as", "kubernetes"]) == 2
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--compat", "torchx"]) == 2
     assert "--app-id" in capsys.readouterr().err
 
 
@@ -148,7 +148,7 @@ def test_the_folder_of_a_compose_file_is_where_its_names_count_from(
 
 
 def test_runopts_lists_every_option_of_torchx(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["runopts", "kubernetes_mcad", "-o", "name"]) == 0
+    assert main(["import", "runopts", "kubernetes_mcad", "-o", "name"]) == 0
     assert capsys.readouterr().out.split() == [
         "namespace",
         "image_repo",
@@ -162,7 +162,7 @@ def test_runopts_lists_every_option_of_torchx(capsys: pytest.CaptureFixture[str]
 
 
 def test_runopts_says_type_default_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["runopts", "-o", "json"]) == 0
+    assert main(["import", "runopts", "-o", "json"]) == 0
     items = {item["name"]: item for item in json.loads(capsys.readouterr().out)["items"]}
     assert (items["namespace"]["type"], items["namespace"]["default"]) == ("str", "default")
     assert items["coscheduler_name"]["becomes"] == "workload.scheduler_name, workload.gang: coscheduling"
@@ -186,14 +186,19 @@ def test_what_is_wrong_with_an_option_stands_at_the_option_and_a_port_at_the_map
     assert f"at:   {source}:8, roles[0].port_map\n" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("", "AppWrapper"), ("volcano", "Job")])
-def test_compat_prints_what_torchx_itself_would_submit(
-    kind: str, expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compat_prints_what_torchx_itself_would_submit(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["import", "torchx", str(EXAMPLES / "appdef.json"), "--compat", "torchx", "--app-id", "x1", "-o", "json"]
-    assert main([*words, *(["--kind", kind, "--cfg", "queue=gold"] if kind else [])]) == 0
+    assert main(words) == 0
     made = json.loads(capsys.readouterr().out)
-    assert (made["kind"], made["metadata"]["name"]) == (expected, "x1")
+    assert (made["kind"], made["metadata"]["name"]) == ("AppWrapper", "x1")
+
+
+@pytest.mark.parametrize("removed", [("--compat", "torchx", "--kind", "volcano"), ("--as", "kubernetes")])
+def test_torchxs_volcano_job_is_refused_with_the_alternative(
+    removed: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--app-id", "x1", *removed]) == 2
+    assert "torchx run -s kubernetes --dryrun" in capsys.readouterr().err
 
 
 def test_what_a_compose_file_mounts_and_builds_is_searched_for_names_of_services(

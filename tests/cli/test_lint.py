@@ -13,24 +13,31 @@ pytestmark = pytest.mark.usefixtures("spec")
 
 
 def test_warnings_are_printed_and_fail_only_when_strict(symph: Symph) -> None:  # noqa: F811 - the fixture
-    said = symph("lint", "exp.yaml").stdout
+    said = symph("validate", "exp.yaml").stdout
     assert "[runs-on]" in said
     assert "at:   exp.yaml, processes.server" in said
-    symph("lint", "exp.yaml", "--strict", status=1)
+    symph("validate", "exp.yaml", "--strict", status=1)
 
 
 def test_errors_fail(symph: Symph, spec: Path) -> None:  # noqa: F811 - the fixtures
     spec.write_text(SPEC.replace("replicas: 2", "pod_overlay: {spec: {nonsense: 1}}"))
-    assert "[schema]" in symph("lint", "exp.yaml", status=1).stdout
+    assert "[schema]" in symph("validate", "exp.yaml", status=1).stdout
 
 
 def test_json_and_sarif_hold_the_findings(symph: Symph) -> None:  # noqa: F811 - the fixture
-    items = json.loads(symph("lint", "exp.yaml", "-o", "json").stdout)["items"]
+    items = json.loads(symph("validate", "exp.yaml", "-o", "json").stdout)["items"]
     assert [item["rule"] for item in items] == ["runs-on", "pod-security-restricted"]
-    result, info = json.loads(symph("lint", "exp.yaml", "-o", "sarif").stdout)["runs"][0]["results"]
+    result, info = json.loads(symph("validate", "exp.yaml", "-o", "sarif").stdout)["runs"][0]["results"]
     assert (result["ruleId"], info["level"]) == ("runs-on", "note")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 4
 
 
 def test_an_unknown_kubernetes_is_refused(symph: Symph) -> None:  # noqa: F811 - the fixture
-    assert "1.37" in symph("lint", "exp.yaml", "--kube-version", "1.11", status=3).stderr
+    assert "1.37" in symph("validate", "exp.yaml", "--kube-version", "1.11", status=3).stderr
+
+
+@pytest.mark.parametrize("place", ["configs: {a.txt: {text: T}}", "annotations: {note: T}"])
+def test_a_token_anywhere_in_the_spec_is_one_error(symph: Symph, spec: Path, place: str) -> None:  # noqa: F811
+    token = "ghp_" + "k3Jd8sLq0ZmPw7RtYvXc2BnA9fGhUe5TiOsD"
+    spec.write_text(SPEC + place.replace("T}", f"{token}}}") + "\n")
+    assert symph("validate", "exp.yaml", status=1).stdout.count("[leak]") == 1

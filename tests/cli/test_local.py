@@ -1,4 +1,4 @@
-"""`symph local`: environments, parity, plans and exports, runs of the past; and names for completion."""
+"""`symph local`: environments, plans and exports, runs of the past; and names for completion."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.local import up as local_run
-from symphony_charts.local.parity.process_view import ProcessView
 from symphony_charts.local.runs import Run, live_runs, runs_of, write_json
 from symphony_charts.system import remover
 
@@ -86,7 +84,7 @@ def test_a_plan_shows_no_secrets_unless_asked(spec: Path, capsys: pytest.Capture
     assert "x-t0psecret-y" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("form", ["tmuxp", "procfile", "process-compose", "shell"])
+@pytest.mark.parametrize("form", ["tmuxp", "process-compose"])
 def test_an_export_is_private_and_is_not_written_over_other_files(
     spec: Path, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,38 +104,6 @@ def test_an_export_is_private_and_is_not_written_over_other_files(
     other.mkdir()
     (other / "mine").touch()
     assert symph(*words[:-1], str(other), "--force") == 7
-
-
-def test_parity_fails_with_the_field_when_one_side_is_broken(
-    spec: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert symph("local", "diff", str(spec)) == 0
-    assert "2 processes see the same" in capsys.readouterr().out
-    from symphony_charts.local.parity.pod_view import view_of_manifests as whole
-
-    def broken(objects: Sequence[dict[str, object]], **more: Any) -> dict[str, ProcessView]:
-        return whole(json.loads(json.dumps(objects).replace("it's", "its")), **more)
-
-    monkeypatch.setattr("symphony_charts.local.parity.compare.view_of_manifests", broken)
-    assert symph("local", "diff", str(spec)) == 1
-    assert capsys.readouterr().out == "a/a: env LR: \"it's $HOME\" here, 'its $HOME' in the pod\n"
-    assert symph("local", "diff", str(spec), "-o", "json") == 1
-    [found] = json.loads(capsys.readouterr().out)["differences"]
-    assert (found["process"], found["sides"]) == ("a/a", "plan, manifests")
-
-
-def test_parity_says_a_difference_of_all_replicas_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "experiment.yaml"
-    monkeypatch.setenv("MINE", "seen here alone")
-    local = "local: {pass_env: [MINE]}"
-    path.write_text(f"name: e\nimage: busybox\n{local}\nprocesses:\n  a: {{command: [a, $(MINE)], replicas: 8}}\n")
-    assert symph("local", "diff", str(path)) == 1
-    [line] = capsys.readouterr().out.splitlines()
-    assert line.startswith("a-0/a, a-1/a and 6 more: argv: ")
-    assert symph("local", "diff", str(path), "-o", "json") == 1
-    assert len(json.loads(capsys.readouterr().out)["differences"]) == 8
 
 
 def test_a_regex_that_is_none_is_refused_with_a_way_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +160,7 @@ def test_gc_and_delete_remove_nothing_that_is_no_run(ended: Run, capsys: pytest.
     printed = capsys.readouterr()
     assert printed.out.split() == [ended.run_id]
     assert printed.err.count("warning: cannot be removed: ") == 2
-    assert "symph local adopt" in printed.err
+    assert "move or remove it by hand" in printed.err
     assert symph("delete", "lib", "--yes", "--force") == 8
     assert [(other / "site.py").read_text(), (outside / "keep").read_text()] == ["mine", "mine"]
 
@@ -209,28 +175,12 @@ def test_gc_completes_what_an_earlier_removal_left(ended: Run, capsys: pytest.Ca
     assert list(trash.iterdir()) == []
 
 
-def test_a_run_of_an_older_version_is_removed_once_it_is_adopted(
-    ended: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_its_marker_is_never_removed(ended: Run) -> None:
     for folder in (ended.folder, ended.home):
         (folder / remover.MARKER).unlink()
     assert symph("local", "gc", "--keep", "0", "--yes") == 1
     assert symph("delete", "exp", "--yes") == 8
-    assert symph("local", "adopt") == 2, "it asks first"
-    assert symph("local", "adopt", "--dry-run", "-o", "name") == 0
-    assert (capsys.readouterr().out.split(), (ended.home / remover.MARKER).exists()) == ([ended.run_id], False)
-    assert symph("local", "adopt", "--yes") == 0
-    assert symph("local", "adopt", "--yes", "-o", "json") == 0
-    capsys.readouterr()
-    assert symph("delete", "exp", "--yes") == 0
-    assert not ended.folder.parent.exists()
-
-
-def test_a_folder_of_runs_that_holds_other_things_is_not_adopted(ended: Run) -> None:
-    (ended.home / remover.MARKER).unlink()
-    (ended.home / "lib" / "python3").mkdir(parents=True)
-    assert symph("local", "adopt", "--yes") == 7
-    assert not (ended.home / remover.MARKER).exists()
+    assert (ended.folder / "plan.json").exists()
 
 
 def test_nothing_starts_in_a_state_folder_of_somebody_else(private_places: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,10 +27,9 @@ def runs_end(private_places: Path, need_tool: Callable[[str], str], monkeypatch:
         local_run.down(run)
 
 
-def symph(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "symphony_charts", *words], capture_output=True, text=True, timeout=90, check=False
-    )
+def symph(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "symphony_charts", *words]
+    return subprocess.run(argv, cwd=cwd, capture_output=True, text=True, timeout=90, check=False)
 
 
 def spec(folder: Path, text: str) -> str:
@@ -94,6 +94,33 @@ def test_a_dry_run_is_data_where_data_is_asked_for(tmp_path: Path) -> None:
     assert restart["name"] == "a"
 
 
+def test_a_dry_run_says_that_nothing_was_changed(tmp_path: Path) -> None:
+    text = f"image: python:3.12\n{FOREVER}"
+    symph("up", spec(tmp_path, text))
+    path = spec(tmp_path, text.replace("300", "301"))
+    (tmp_path / "file").write_text("x")
+    verbs = [
+        (["up", path], "restart"),
+        (["down"], "WOULD END"),
+        (["restart", "a"], "WOULD RESTART"),
+        (["rm", "exp"], "exp"),
+        (["cp", str(tmp_path / "file"), "a:/copy"], ""),
+        (["local", "gc", "--keep", "0"], ""),
+        (["init", "new"], "would make"),
+        (["package", path, "-d", str(tmp_path / "dist")], "would be written"),
+    ]
+    for words, text in verbs:
+        done = symph(*words, "--dry-run")
+        assert (done.returncode, text in done.stdout) == (0, True), (words, done)
+        assert "nothing was changed (--dry-run)" in done.stderr, (words, done)
+    for words in (["down"], ["restart"], ["rm", "exp"], ["package", path]):
+        assert json.loads(symph(*words, "--dry-run", "-o", "json").stdout)["dryRun"] is True, words
+    assert [item["phase"] for item in json.loads(symph("ps", "-o", "json").stdout)["items"]] == ["running"]
+    done = symph("restart", "a")
+    assert ("RESTARTED" in done.stdout, "WOULD" in done.stdout, done.stderr) == (True, False, "")
+    assert "dryRun" not in json.loads(symph("down", "-o", "json").stdout)
+
+
 def test_a_failure_that_ends_more_here_than_on_a_cluster_says_so(tmp_path: Path) -> None:
     processes = "{a: {command: [sh, -c, exit 3]}, b: {command: [sleep, '300']}}"
     alike = "workload: {kind: jobset}\n"
@@ -155,6 +182,121 @@ def test_a_bad_spec_is_refused_with_status_3_and_its_place(tmp_path: Path) -> No
     done = symph("up", spec(tmp_path, "name: exp\nprocesses: {a: {command: [x], connects: nobody}}\n"))
     assert done.returncode == 3
     assert "processes.a.connects[0]" in done.stderr
+
+
+def test_a_run_of_another_checkout_is_not_taken_over(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        spec(folder, FOREVER)
+    symph("up", str(first))
+    before = live_runs()[0].state()
+    for words in (["up"], ["up", "--dry-run"], ["run"], ["run", "-d"]):
+        done = symph(*words, str(second))
+        assert done.returncode == 7, (words, done)
+        assert f'experiment "exp" runs already, from another folder: {first}' in done.stderr
+        assert "next: symph down exp ends it, --force replaces it" in done.stderr
+    (tmp_path / "link").symlink_to(first)
+    assert symph("up", str(tmp_path / "link")).returncode == 0
+    assert live_runs()[0].state() == before
+    assert symph("up", "--force", str(second)).returncode == 0
+    assert live_runs()[0].plan()["folder"] == str(second)
+
+
+def test_a_sweep_ends_no_trial_of_another_checkout(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    text = "name: exp\nprocesses: {{a: {{command: [sleep, '{}'], env: {{A: '0'}}}}}}\n"
+    for folder, seconds in ((first, 300), (second, 301)):
+        folder.mkdir()
+        spec(folder, text.format(seconds))
+    argv = [sys.executable, "-m", "symphony_charts", "sweep", str(first), "--grid", "a=1", "--up"]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE) as sweep:
+        eventually(lambda: [run.state()["phase"] for run in live_runs()] == ["running"])
+        done = symph("sweep", str(second), "--grid", "a=1", "--up", "--again")
+        assert (done.returncode, "from another folder" in done.stdout) == (1, True), done
+        assert sweep.poll() is None
+        local_run.down(live_runs()[0])
+        sweep.communicate()
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """Folders with the experiments `one` and `two`, each with a process `agent`."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        spec(tmp_path / name, f"name: {name}\nprocesses: {{agent: {{command: [sh, -c, 'echo {name}; sleep 300']}}}}\n")
+    return tmp_path / "one", tmp_path / "two"
+
+
+def test_verbs_without_a_name_mean_the_experiment_of_their_folder(folders: tuple[Path, Path]) -> None:
+    for folder in folders:
+        assert symph("up", cwd=folder).returncode == 0
+    symph("use", "two")
+    for folder in folders:
+        name = folder.name
+        eventually(lambda folder=folder, name=name: symph("logs", "agent", cwd=folder).stdout == f"{name}\n")  # type: ignore[misc]
+        assert symph("use", cwd=folder).stdout == f"{name}\n"
+        assert symph("describe", "-o", "name", cwd=folder).stdout == f"{name}\n"
+        assert symph("restart", "--dry-run", "-o", "json", cwd=folder).returncode == 0
+        assert symph("down", "--dry-run", "-o", "name", cwd=folder).stdout == f"{name}\n"
+    assert symph("down", cwd=folders[0]).returncode == 0
+    assert [run.experiment for run in live_runs()] == ["two"]
+    assert symph("logs", cwd=folders[0]).stdout == "one\n"
+    assert json.loads(symph("ps", "-o", "json", cwd=folders[0]).stdout)["items"][0]["phase"] == "stopped"
+
+
+def test_what_ends_runs_asks_before_it_takes_one_of_another_folder(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    one, two = folders
+    symph("up", cwd=two)
+    before = [run.state()["processes"] for run in live_runs()]
+    for folder in (one, tmp_path):
+        for words, step in (
+            (["down"], "down two"),
+            (["restart", "agent"], "restart agent -e two"),
+        ):
+            done = symph(*words, cwd=folder)
+            assert (done.returncode, str(two) in done.stderr) == (2, True), done
+            assert f"next: symph {step}, or add --yes" in done.stderr
+        assert symph("rm", cwd=folder).returncode == 2
+    assert [run.state()["processes"] for run in live_runs()] == before
+    looked = symph("ps", cwd=one)
+    assert (looked.returncode, f"two came from {two}" in looked.stderr) == (0, True), looked
+    assert symph("restart", "agent", "two", cwd=one).returncode == 0
+    assert symph("down", "--yes", "-o", "name", cwd=one).stdout == "two\n"
+    assert not live_runs()
+
+
+def test_a_run_belongs_to_the_folder_that_started_it_too(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    one, two = folders
+    assert symph("up", str(one), cwd=tmp_path).returncode == 0
+    # A second `up`, from the spec's own folder, does not change who started it.
+    assert symph("up", cwd=one).returncode == 0
+    assert symph("restart", cwd=tmp_path).returncode == 0
+    assert symph("down", cwd=two).returncode == 2
+    assert symph("down", "-o", "name", cwd=tmp_path).stdout == "one\n"
+
+
+def test_a_spec_or_its_folder_stands_for_the_name(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    one, two = folders
+    for folder in folders:
+        symph("up", cwd=folder)
+    eventually(lambda: symph("logs", "one/experiment.yaml", cwd=tmp_path).stdout == "one\n")
+    eventually(lambda: symph("logs", "agent", "./two", cwd=tmp_path).stdout == "two\n")
+    assert json.loads(symph("describe", "..", "-o", "json", cwd=one).stdout or "{}") == {}
+    assert json.loads(symph("describe", "../two", "-o", "json", cwd=one).stdout)["name"] == "two"
+    assert symph("restart", "agent", str(two), cwd=one).returncode == 0
+    assert symph("down", "experiment.yaml", "-o", "name", cwd=two).stdout == "two\n"
+    assert symph("down", ".", "-o", "name", cwd=one).stdout == "one\n"
+
+
+def test_logs_of_several_experiments_ask_for_a_name(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    for folder in folders:
+        symph("up", cwd=folder)
+    for word in ("agent", "nothere"):
+        done = symph("logs", word, cwd=tmp_path)
+        assert done.returncode == 8
+        assert "several experiments run here: one, two" in done.stderr
+        assert "name one" in done.stderr
 
 
 def test_restart_says_which_processes_it_restarted(tmp_path: Path) -> None:

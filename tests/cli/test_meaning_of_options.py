@@ -10,6 +10,7 @@ import pytest
 
 from symphony_charts.cli.options.defaults import VARIABLES, Default, typed
 from symphony_charts.cli.parser import SymphonyParser
+from symphony_charts.errors import UsageError
 from tests.cli.grammar import Command, all_commands
 
 COMMANDS = {" ".join(command.words): command for command in all_commands()}
@@ -24,7 +25,6 @@ MEANINGS = {
     "-v": "verbose",
     "-w": "watch",
     "-y": "yes",
-    "-dr": "dry_run",
     "--color": "color",
     "--context": "context",
     "--dry-run": "dry_run",
@@ -36,6 +36,7 @@ MEANINGS = {
     "--output": "output",
     "--repo": "repo",
     "--set": "set",
+    "--spec-set": "spec_set",
     "--timeout": "timeout",
     "--values": "values",
     "--wait": "wait",
@@ -68,6 +69,25 @@ def test_a_flag_means_one_thing_in_every_verb(name: str) -> None:
     meanings = {**MEANINGS, "-f": "follow" if verb in ("logs", "events") else "values"}
     given = {flag: action.dest for action in shown(COMMANDS[name]) for flag in action.option_strings}
     assert {flag: dest for flag, dest in given.items() if dest != meanings.get(flag, dest)} == {}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_dry_run_is_asked_for_in_full(name: str) -> None:
+    command = COMMANDS[name]
+    shorts = {"-dr"} if name in ("rm", "cp") else set()
+    flags = {flag for action in command.parser._actions for flag in action.option_strings}
+    assert {flag for flag in flags if len(flag) > 2 and not flag.startswith("--")} == shorts
+    for word in ("-d", "--dry"):
+        try:
+            args = SymphonyParser().parse([*command.least(), word, "x"])
+        except UsageError:
+            continue
+        assert not getattr(args, "dry_run", False), word
+
+
+def test_up_is_always_detached() -> None:
+    args = SymphonyParser().parse(["up", "-d", "e.yaml"])
+    assert (args.spec, args.dry_run) == ("e.yaml", False)
 
 
 def having(*flags: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Every verb has one name that is shown; Symphony's and earlier ones work and are offered nowhere."""
+"""Every verb has one name that is shown; Symphony's names work and are offered nowhere."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.cli.test_tools_verbs import symph
 FOLDERS = ("symphony_charts", "docs", "README.md", "examples", "chart-template", "gitops", "local", "scripts")
 ROOT = Path(__file__).parents[2]
 ALIASES = {alias: verb.name for verb in VERBS for alias in verb.aliases}
-EARLIER = {
+SYMPHONYS = {
     "p": "ps", "process": "ps", "list-processes": "ps", "lsp": "ps", "log": "logs", "l": "logs", "lse": "ls",
     "list-experiments": "ls", "x": "exec", "scp": "cp", "visit": "open", "vi": "open", "delete": "rm", "d": "rm",
-    "lint": "validate", "template": "render", "stop": "down", "switch-experiment": "use", "se": "use", "e": "use",
+    "switch-experiment": "use", "se": "use", "e": "use",
 }  # fmt: skip
 
 
@@ -33,11 +33,11 @@ def texts() -> list[Path]:
     return [path for path in paths if path.is_file() and "decisions" not in path.parts]
 
 
-@pytest.mark.parametrize("earlier", EARLIER)
-def test_an_earlier_name_means_the_verb_of_today(earlier: str) -> None:
+@pytest.mark.parametrize("name", SYMPHONYS)
+def test_a_name_of_symphonys_means_the_verb_of_today(name: str) -> None:
     parser = SymphonyParser()
-    assert parser.get_subparser(earlier) is parser.get_subparser(EARLIER[earlier])
-    assert callable(getattr(parser, "action_" + earlier.replace("-", "_")))
+    assert parser.get_subparser(name) is parser.get_subparser(SYMPHONYS[name])
+    assert callable(getattr(parser, "action_" + name.replace("-", "_")))
 
 
 def test_help_shows_each_verb_once_and_none_of_its_other_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,11 +74,11 @@ class Own(SymphonyParser):
     prog = "own"
 
     def setup(self) -> None:
-        for name in ("stop", "process", "help"):
+        for name in ("delete", "process", "help"):
             self.add_subparser(name).add_argument("what")
 
-    def action_stop(self, args: object) -> int:
-        """Stop it."""
+    def action_delete(self, args: object) -> int:
+        """Delete it."""
         return 51
 
     def action_process(self, args: object) -> int:
@@ -95,10 +95,10 @@ class Own(SymphonyParser):
 
 
 def test_a_projects_own_verb_keeps_its_name_beside_ours() -> None:
-    assert [Own().main([name, "it"]) for name in ("stop", "process", "help")] == [51, 52, 53]
+    assert [Own().main([name, "it"]) for name in ("delete", "process", "help")] == [51, 52, 53]
     parser = Own()
     parser.load_all()
-    assert "EXPERIMENT" in parser.get_subparser("down").format_usage()
+    assert "EXPERIMENT" in parser.get_subparser("rm").format_usage()
 
 
 @pytest.mark.parametrize("name", ["ps", "lsp", "p", "list-processes"])
@@ -106,7 +106,7 @@ def test_what_a_project_wrote_under_any_name_of_a_verb_answers_all_of_them(name:
     assert Own().main([name]) == 54
 
 
-@pytest.mark.parametrize("words", [["ps"], ["import", "compose"], ["gitops", "lint"], ["lint"], []])
+@pytest.mark.parametrize("words", [["ps"], ["import", "compose"], ["gitops", "lint"], ["delete"], []])
 def test_help_prints_the_page_of_what_follows(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert SymphonyParser().main(["help", *words]) == 0
     page = capsys.readouterr().out
@@ -140,7 +140,7 @@ def test_a_mistyped_format_makes_no_folder(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.yaml").write_text("name: x\nprocesses: {a: {image: i, command: [a]}}\n")
     assert SymphonyParser().main([*words, "-o", "josn"]) == 2
-    assert '"josn"' in capsys.readouterr().err
+    assert "'josn'" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["x.yaml"]
 
 

@@ -101,7 +101,7 @@ def test_a_dry_run_writes_nothing(symph: Symph, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spec")
 def test_an_edited_file_is_a_conflict_with_a_diff(symph: Symph, tmp_path: Path) -> None:
     symph("package", "exp.yaml")
-    edited = tmp_path / "dist/exp/templates/jobs.yaml"
+    edited = tmp_path / "dist/exp/templates/client.yaml"
     edited.write_text(edited.read_text() + "# mine\n")
     refused = symph("package", "exp.yaml", status=7)
     assert "+# mine" in refused.stderr

@@ -157,19 +157,19 @@ class Replacing(SymphonyParser):
     """A project that answers two of our verbs itself: one under an alias, one as a verb of its own."""
 
     def setup(self) -> None:
-        self.add_subparser("lint").add_argument("what")
+        self.add_subparser("visit").add_argument("what")
 
     def action_doctor(self, args: argparse.Namespace) -> int:
         """Our own doctor."""
         return 41
 
-    def action_lint(self, args: argparse.Namespace) -> int:
-        """Our own lint."""
+    def action_visit(self, args: argparse.Namespace) -> int:
+        """Our own visit."""
         return 42 if args.what == "it" else 1
 
 
 def test_a_project_may_answer_our_verbs_itself() -> None:
-    assert (Replacing().main(["doctor"]), Replacing().main(["lint", "it"])) == (41, 42)
+    assert (Replacing().main(["doctor"]), Replacing().main(["visit", "it"])) == (41, 42)
 
 
 def test_our_verbs_can_be_called_from_a_verb_of_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,7 +179,7 @@ def test_our_verbs_can_be_called_from_a_verb_of_the_projects(capsys: pytest.Capt
 
         def action_look(self, args: argparse.Namespace) -> int:
             """Call another verb with defaults of its own."""
-            status: int = self.action_runopts(args)
+            status: int = self.action_version(args)
             return status
 
     assert Calling().main(["look"]) == 0

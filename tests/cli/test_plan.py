@@ -1,4 +1,4 @@
-"""`symph plan`, as users run it: tables, exit codes, explanations, pictures."""
+"""`symph plan`, as users run it: tables, exit codes, explanations, the picture."""
 
 from __future__ import annotations
 
@@ -111,23 +111,19 @@ def test_a_missing_cluster_file_is_a_fault_of_the_input(symph: Symph) -> None:
     assert "no cluster file nope.json" in symph("plan", "rl.yaml", "--pools", "nope.json", status=3).stderr
 
 
-def test_pictures_are_whole_and_load_nothing(symph: Symph, tmp_path: Path) -> None:
-    symph("plan", "rl.yaml", "--pools", "std.yaml", "--svg", "p.svg", "--html", "p.html")
-    for name in ("p.svg", "p-services.svg"):
-        text = (tmp_path / name).read_text()
-        assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314 - our own text
-        assert "href" not in text
-    page = (tmp_path / "p.html").read_text()
-    assert page.count("<svg ") == 2
-    assert "src=" not in page
-    assert "href" not in page
+def test_the_picture_is_whole_and_loads_nothing(symph: Symph, tmp_path: Path) -> None:
+    symph("plan", "rl.yaml", "--pools", "std.yaml", "--svg", "p.svg")
+    text = (tmp_path / "p.svg").read_text()
+    assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314 - our own text
+    assert "href" not in text
+    assert [path.name for path in tmp_path.glob("*.svg")] == ["p.svg"]
 
 
 def test_names_cannot_break_out_of_a_picture(symph: Symph, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text('pools: [{name: "<script>&", allocatable: {cpu: 9, memory: 9Gi}, nodes: 9}]\n')
     (tmp_path / "y.yaml").write_text("name: rl\nimage: i\nprocesses: {p: {}}\n")
-    symph("plan", "y.yaml", "--pools", "x.yaml", "--html", "p.html", "--svg", "p.svg")
-    assert "<script>" not in (tmp_path / "p.html").read_text() + (tmp_path / "p.svg").read_text()
+    symph("plan", "y.yaml", "--pools", "x.yaml", "--svg", "p.svg")
+    assert "<script>" not in (tmp_path / "p.svg").read_text()
 
 
 def test_several_cluster_files_are_one_cluster(symph: Symph) -> None:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.chart.harness import run_helm
+from tests.tools import HELM_VERSIONS
+
 EXAMPLE = Path(__file__).parents[2] / "examples/plugin"
 PAGE = Path(__file__).parents[2] / "docs/plugins.md"
 SPEC = "name: rl\nprocesses: {a: {cmds: [date]}, b: {cmds: [date]}}\n"
@@ -121,6 +124,27 @@ def test_a_package_adds_a_kind_whose_pods_are_counted(installed: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(installed)}
     counted = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
     assert (without.stdout, counted.stdout) == ("[]\n", "[2000]\n")
+
+
+def test_a_package_adds_a_kind_that_writes_charts(installed: Path) -> None:
+    folder, chart = installed.parent, installed.parent / "out/rl"
+    (folder / "rl.yaml").write_text(f"{SPEC}image: busybox:1.37.0\nworkload: {{kind: cronjob}}\n")
+    rendered = symph(folder, "render", "rl.yaml", "--set", "workload.schedule=0 3 * * *", "-o", "json")
+    assert rendered.returncode == 0, rendered.stderr
+    schedules = {item["spec"]["schedule"] for item in json.loads(rendered.stdout)["items"] if item["kind"] == "CronJob"}
+    assert schedules == {"0 3 * * *"}
+    assert symph(folder, "validate", "rl.yaml").returncode == 0
+    assert symph(folder, "package", "rl.yaml", "-d", "out").returncode == 0
+    assert "| CronJob |" in (chart / "README.md").read_text()
+    for version in HELM_VERSIONS:
+        printed = run_helm(version, "template", "rl", chart).stdout
+        assert printed.count('schedule: "@daily"') == 2
+
+
+def test_a_kind_of_a_package_that_is_not_installed_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "rl.yaml").write_text(f"{SPEC}image: busybox:1.37.0\nworkload: {{kind: cronjob}}\n")
+    refused = symph(tmp_path, "render", "rl.yaml")
+    assert (refused.returncode, '"cronjob" is none of: ' in refused.stderr) == (3, True)
 
 
 def test_a_plugin_that_cannot_be_loaded_is_named_with_its_package(installed: Path) -> None:

@@ -85,6 +85,24 @@ def test_a_dry_run_starts_nothing_and_detached_it_runs_on(tmp_path: Path, capsys
     assert [run.experiment for run in live_runs()] == ["e"]
 
 
+@pytest.mark.parametrize("words", [[], ["-d"]])
+def test_what_runs_already_is_neither_followed_nor_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    path = write(tmp_path, LONG)
+    assert main(["up", path]) == 0
+    (before,) = live_runs()
+    capsys.readouterr()
+    assert main(["run", path, *words]) == 7
+    said = capsys.readouterr().err
+    assert 'experiment "e" runs already' in said
+    assert "next: symph logs -f e follows it, symph down e ends it, --force replaces it" in said
+    assert live_runs() == [before]
+    assert main(["run", path, "-d", "--force"]) == 0
+    assert [run.experiment for run in live_runs()] == ["e"]
+    assert live_runs() != [before]
+
+
 @pytest.mark.parametrize(
     ("number", "status", "runs_on"),
     [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, False), (signal.SIGHUP, 129, True)],
@@ -122,7 +140,7 @@ def test_on_a_terminal_an_interrupt_asks_and_every_answer_is_heard(
         run = find_run("e", live=True)
         assert log_of(run, "p").startswith("\x1b[31mup")
 
-        own.type(f"symph run {path}; echo status $?")
+        own.type(f"symph run --force {path}; echo status $?")
         until(lambda: own.screen().count("ctrl-c: leave or end it") == 2)
         own.tmux("send-keys", "-t", "mine", "C-c")
         until(lambda: own.screen().count("e runs on   d: leave it running") == 3)
@@ -132,3 +150,26 @@ def test_on_a_terminal_an_interrupt_asks_and_every_answer_is_heard(
         assert "e stopped after" in own.screen()
     finally:
         own.close()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "pools", "price"), [(1, True, pytest.approx(0.38, abs=1e-4)), (100, True, None), (1, False, None)]
+)
+def test_the_end_has_the_price_of_the_planned_nodes_if_all_of_it_is_known(
+    cpu: int, pools: bool, price: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = f"name: e\nimage: busybox:1.37.0\nprocesses: {{p: {{cmds: [echo up], requests: {{cpu: {cpu}}}}}}}\n"
+    path = write(tmp_path, spec)
+    row = "{name: std, machine_type: n1-standard-8, zones: [us-central1-a], max_nodes: 4}"
+    (tmp_path / "pools.yaml").write_text(f"pools: [{row}]\n")
+    given = ["--pools", str(tmp_path / "pools.yaml")] if pools else []
+    assert main(["run", path, *given, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["pricePerHour"] == price
+    assert main(["run", path, *given]) == 0
+    assert ("$0.38/h as planned on " in capsys.readouterr().err) == (price is not None)
+
+
+def test_a_missing_file_of_pools_stops_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = "name: e\nprocesses: {p: {cmds: [echo up]}}\n"
+    assert main(["run", write(tmp_path, spec), "--pools", str(tmp_path / "none.yaml")]) == 0
+    assert "note: the price of e is unknown: no cluster file" in capsys.readouterr().err

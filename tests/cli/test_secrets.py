@@ -37,6 +37,13 @@ def test_the_name_is_the_one_that_the_chart_mounts(symph: Symph, spec: Path, tmp
     assert f"secretName: {made['metadata']['name']}" in symph("render", "exp.yaml", "--release", "blue").stdout
 
 
+def test_a_secret_with_a_name_of_its_own_belongs_to_no_release(symph: Symph, spec: Path, tmp_path: Path) -> None:  # noqa: F811 - the fixtures
+    with_secret(spec, tmp_path)
+    push = ("secrets", "push", "exp.yaml", "--dry-run", "--release", "blue")
+    owners = [yaml.safe_load(symph(*push, *name).stdout)["metadata"]["labels"] for name in ((), ("--name", "shared"))]
+    assert [owner.get("app.kubernetes.io/instance") for owner in owners] == ["blue", None]
+
+
 def test_without_kubectl_nothing_is_pushed(symph: Symph, spec: Path, tmp_path: Path) -> None:  # noqa: F811 - the fixtures
     with_secret(spec, tmp_path)
     assert symph("secrets", "push", "exp.yaml", status=None).returncode in (5, 6)

@@ -16,7 +16,6 @@ import yaml
 
 from symphony_charts.local.runs import live_runs, runs_of
 from tests.chart.harness import helm_objects
-from tests.local.runs import INTERRUPTIBLE
 from tests.tools import HELM_VERSIONS, helm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
@@ -67,6 +66,46 @@ def test_helm_renders_each_trial_out_of_the_one_chart(version: str, spec: str, t
     assert job["metadata"]["name"].startswith(f"{name}-trainer-")
     env = job["spec"]["template"]["spec"]["containers"][0]["env"]
     assert {"name": "LR", "value": "0.3"} in env
+    assert {"name": "SYMPH_EXPERIMENT", "value": name} in env
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_what_is_no_value_makes_a_chart_for_each_trial(version: str, spec: str, tmp_path: Path) -> None:
+    grid = ("--grid", "processes.trainer.cwd=/a,/b", "--set", "groups.trainer.containers.trainer.env.LR=7")
+    done = symph("sweep", spec, *grid, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    items = json.loads(done.stdout)["items"]
+    for item, folder in zip(items, ("/a", "/b"), strict=True):
+        objects = helm_objects(version, Path(item["chart"]), "-f", item["values"], release=item["name"])
+        job: Any = next(item for (kind, _), item in objects.items() if kind == "Job")
+        container = job["spec"]["template"]["spec"]["containers"][0]
+        assert container["workingDir"] == folder
+        assert {"name": "LR", "value": "7"} in container["env"]
+    symph("sweep", spec, "--grid", "seed=1")
+    assert [path.name for path in (tmp_path / "dist/descent-trials").iterdir()] == ["descent-seed1.yaml"]
+
+
+def test_trials_are_published_with_the_charts_that_they_need_in_one_commit(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "a")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@example.org")
+    repo = ["--repo", str(tmp_path / "charts.git")]
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", repo[1]], check=True, timeout=30)
+    made = symph("gitops", "init", *repo, "--destination", "dev=rl-dev", "--ci", "none")
+    assert made.returncode == 0, made.stderr
+    done = symph("sweep", spec, "--grid", "processes.trainer.cwd=/a,/b", "--env", "dev", "--team", "ml", *repo)
+    assert done.returncode == 0, done.stderr
+    assert "2 trials -> dev" in done.stderr
+    assert " on main," in done.stderr
+    git = ["git", "-C", repo[1]]
+    listed = subprocess.run([*git, "ls-tree", "-r", "--name-only", "main"], capture_output=True, text=True, check=True)
+    for trial in ("descent-cwd-a", "descent-cwd-b"):
+        assert f"charts/ml/{trial}/0.1.0/Chart.yaml" in listed.stdout
+        assert f"envs/dev/ml/{trial}.symph-app.yaml" in listed.stdout
+    count = subprocess.run([*git, "rev-list", "--count", "main"], capture_output=True, text=True, check=True)
+    assert count.stdout == "2\n"
 
 
 def test_a_second_run_removes_the_trials_that_are_no_more_and_nothing_of_the_users(spec: str, tmp_path: Path) -> None:
@@ -96,13 +135,54 @@ def test_trials_run_here_and_each_has_its_own_settings(spec: str, need_tool: Cal
     assert "symph sweep show descent" in row
     assert len(symph("ls", "-a", "--sweep", "descent", "-o", "name").stdout.splitlines()) == 4
     assert symph("ls", "-a", "--phase", "failed", "-o", "name").stdout == ""
-    shown = symph("sweep", "show", "descent", "--sort", "loss", "--plot", "loss.svg", "-o", "json")
+    shown = symph("sweep", "show", "descent", "--sort", "loss", "-o", "json")
     assert shown.returncode == 0, shown.stderr
     items = json.loads(shown.stdout)["items"]
     losses = [item["metrics"]["loss"] for item in items]
     assert losses == sorted(losses)
     assert [item["best"] for item in items] == [True, False, False, False]
-    assert Path("loss.svg").read_text().startswith("<svg")
+
+
+@pytest.fixture
+def two_metrics(tmp_path: Path, need_tool: Callable[[str], str]) -> None:
+    """Run a sweep whose trials print an unimportant number first."""
+    need_tool("tmux")
+    command = ["sh", "-c", "echo lever: $A; echo error=$B reward=$B"]
+    data = {"name": "two", "processes": {"p": {"command": command, "env": {"A": "0", "B": "0"}}}}
+    (tmp_path / "two.yaml").write_text(yaml.safe_dump(data))
+    (tmp_path / "points.csv").write_text("a,b\n1,0.5\n2,0.1\n3,0.9\n")
+    done = symph("sweep", "two.yaml", "--list", "points.csv", "--up", "--parallel", "3")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures("two_metrics")
+def test_a_best_trial_is_named_only_by_a_metric_that_the_user_chose() -> None:
+    plain = symph("sweep", "show", "two")
+    assert plain.stdout.splitlines()[0].split()[-3:] == ["LEVER", "ERROR", "REWARD"]
+    assert "best:" not in plain.stderr
+    assert "next: symph sweep show two --metric NAME" in plain.stderr
+    items = json.loads(symph("sweep", "show", "two", "-o", "json").stdout)["items"]
+    assert not any(item["best"] for item in items)
+    ranked = symph("sweep", "show", "two", "--sort", "error")
+    header, *rows = ranked.stdout.splitlines()
+    assert header.split()[-1] == "ERROR"
+    assert [row.split()[-1] for row in rows] == ["0.1", "0.5", "0.9"]
+    assert "best: two-a2-b0-1, error 0.1 (lowest, of 3 trials" in ranked.stderr
+    highest = symph("sweep", "show", "two", "--sort", "error", "--goal", "max")
+    assert highest.stdout.splitlines()[1].split()[-1] == "0.9"
+    assert "best: two-a3-b0-9, error 0.9 (highest" in highest.stderr
+    assert "best: two-a3-b0-9, reward 0.9 (highest" in symph("sweep", "show", "two", "--sort", "reward").stderr
+    both = symph("sweep", "show", "two", "--metric", "error", "--sort", "lever")
+    assert both.stdout.splitlines()[0].split()[-2:] == ["LEVER", "ERROR"]
+    assert "best: two-a2-b0-1, error" in both.stderr
+
+
+@pytest.mark.usefixtures("two_metrics")
+@pytest.mark.parametrize("option", [("--mean", "a"), ("--goal", "max")])
+def test_what_needs_a_metric_asks_for_one(option: tuple[str, str]) -> None:
+    done = symph("sweep", "show", "two", *option)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "next: --metric NAME; the trials have: lever, error, reward" in done.stderr
 
 
 def test_a_failed_trial_fails_the_sweep_and_the_others_still_run(
@@ -132,7 +212,6 @@ def test_who_interrupts_a_sweep_sees_how_far_it_is_and_what_removes_the_rest(
     path = tmp_path / "exp.yaml"
     path.write_text("name: e\nprocesses: {w: {cmds: ['test $X = 0 || sleep 100'], env: {X: '0'}, restart: never}}\n")
     words = [
-        *INTERRUPTIBLE,
         sys.executable,
         "-m",
         "symphony_charts",
@@ -176,6 +255,15 @@ def test_a_sweep_on_argo_is_one_file_with_one_workflow(spec: str, tmp_path: Path
     assert [task["name"] for task in sweep["dag"]["tasks"]] == [item["name"] for item in items]
     assert {item["workflow"] for item in items} == {documents[-1]["metadata"]["name"]}
     assert sweep["parallelism"] == 2
+
+
+def test_a_workflow_runs_trials_that_values_cannot_express(spec: str, tmp_path: Path) -> None:
+    done = symph("sweep", spec, "--grid", "processes.trainer.cwd=/a,/b", "--on", "argo")
+    assert done.returncode == 0, done.stderr
+    *_, workflow = yaml.safe_load_all((tmp_path / "dist/descent-sweep.yaml").read_text())
+    tasks = workflow["spec"]["templates"][0]["dag"]["tasks"]
+    given = [{each["value"] for each in task["arguments"]["parameters"]} for task in tasks]
+    assert ['"/a"' in given[0], '"/b"' in given[1]] == [True, True]
 
 
 def test_a_dry_run_on_argo_writes_nothing(spec: str, tmp_path: Path) -> None:
@@ -262,9 +350,10 @@ def test_trials_on_a_cluster_cannot_all_have_one_name(tmp_path: Path) -> None:
     for on in (["--on", "argo"], []):
         done = symph("sweep", "e.yaml", "--grid", "x=0..1", *on)
         assert done.returncode == 3
-        assert "trials on a cluster would all be called db" in done.stderr
+        assert "all trials on a cluster would have the name db" in done.stderr
     assert not Path("dist").exists()
-    assert symph("sweep", "e.yaml", "--grid", "x=0..1", "--set", "groups.w.names=null").returncode == 0
+    assert "--spec-set processes.w.names=null" in done.stderr
+    assert symph("sweep", "e.yaml", "--grid", "x=0..1", "--spec-set", "processes.w.names=null").returncode == 0
 
 
 def test_a_sweep_on_a_cluster_that_is_not_there_says_so(spec: str, tmp_path: Path) -> None:

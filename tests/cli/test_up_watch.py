@@ -14,7 +14,7 @@ import pytest
 
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, find_run, live_runs, runs_of
-from tests.local.runs import INTERRUPTIBLE, log_of, supervisor_pid, until, wrapper_pids
+from tests.local.runs import log_of, supervisor_pid, until, wrapper_pids
 
 SPEC = """
 name: exp
@@ -38,7 +38,7 @@ class Watching:
     def __init__(self, folder: Path, *words: str) -> None:
         self.said = folder / "said"
         with self.said.open("w") as stderr:
-            argv = [*INTERRUPTIBLE, sys.executable, "-m", "symphony_charts", "up", "experiment.yaml", *words]
+            argv = [sys.executable, "-m", "symphony_charts", "up", "experiment.yaml", *words]
             self.program = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=stderr)
         until(lambda: "watching" in self.said.read_text() or self.program.poll() is not None)
 

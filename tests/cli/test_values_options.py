@@ -26,7 +26,7 @@ def test_symph_renders_what_helm_renders_under_every_option(
 ) -> None:
     (tmp_path / "one.yaml").write_text("groups: {client: {replicas: 5, containers: {client: {args: [a, b]}}}}\n")
     (tmp_path / "two.yaml").write_text("services: {data: {port: 7777}}\n")
-    (tmp_path / "note.txt").write_bytes(b"two\nlines, and \xff\n")
+    (tmp_path / "note.txt").write_bytes("two\nlines, and é\n".encode())
     files = f"{tmp_path}/one.yaml,{tmp_path}/two.yaml"
     args = ["-f", files, "--set", "groups.client.containers.client.args[1]=c,groups.client.replicas=3"]
     args += ["--set-literal", f"{ENV}.LITERAL=a,b={{c}}", "--set-file", f"{ENV}.NOTE={tmp_path}/note.txt"]
@@ -36,12 +36,20 @@ def test_symph_renders_what_helm_renders_under_every_option(
     assert index(ours) == objects_in(run_helm(version, "template", "r1", tmp_path / "dist/exp", *args).stdout)
 
 
-@pytest.mark.parametrize("verb", ["render", "lint", "package"])
+@pytest.mark.parametrize("verb", ["render", "validate", "package"])
 def test_a_text_that_helm_refuses_is_wrong_usage(verb: str, symph: Symph) -> None:  # noqa: F811 - the fixture
     said = symph(verb, "exp.yaml", "--set", "groups.client.replicas", status=2).stderr
     assert 'key "replicas" has no value' in said
     assert "at:   --set groups.client.replicas" in said
     assert "next: write KEY=VALUE" in said
+
+
+def test_a_file_of_set_file_that_is_not_text_is_refused(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+    (tmp_path / "bytes").write_bytes(b"a\xff")
+    assert (
+        "bytes\n  next: put it under `configs`"
+        in symph("render", "exp.yaml", "--set-file", f"{ENV}.NOTE=bytes", status=3).stderr
+    )
 
 
 @pytest.mark.parametrize("option", ["--values=none.yaml", "--set-file=a=none.yaml"])

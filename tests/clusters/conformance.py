@@ -22,8 +22,8 @@ from symphony_charts.backend.current_experiment import chosen_at
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
-from symphony_charts.settings.saved_experiments import load_experiment
 from symphony_charts.settings.user import SymphonyConfig
+from symphony_charts.spec import files
 from symphony_charts.spec.data import from_data
 from tests.waiting import eventually
 
@@ -420,7 +420,7 @@ class ConformanceOfChanges:
     def test_it_is_saved_before_it_starts_not_overwritten_and_loads_again(self, place: Place, tmp_path: Path) -> None:
         SymphonyConfig().set_experiment_folder(tmp_path)
         place.launch(a=FOREVER)
-        assert list(load_experiment("exp").processes) == ["a"]
+        assert list(files.read(tmp_path / "exp/experiment.yaml").experiment.processes) == ["a"]
         place.cluster.delete("exp")
         place.wait("deleted") if place.cluster.watcher.backend == "kube" else None
         with pytest.raises(Conflict, match="saved already"):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import symphony_charts
 from symphony_charts.clusters.address_book import AddressBook
@@ -17,8 +16,7 @@ from symphony_charts.clusters.base import Cluster
 from symphony_charts.clusters.builders import ExperimentSpec
 from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.clusters.tmux import TmuxCluster
-from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed, UsageError
-from symphony_charts.settings.saved_experiments import load_experiment
+from symphony_charts.errors import Conflict, SpecError, SymphError, ToolFailed, UsageError
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.model import Experiment
 
@@ -93,13 +91,6 @@ def test_the_same_code_builds_the_same_experiment_for_both_backends() -> None:
     assert small(Cluster.new("tmux")).finish() == small(Cluster.new("kube")).finish()
 
 
-def test_a_dry_run_on_kubernetes_prints_all_objects(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster = Cluster.new("kube")
-    cluster.launch(small(cluster), dry_run=True)
-    kinds = [item["kind"] for item in yaml.safe_load_all(capsys.readouterr().out)]
-    assert {"Job", "Service", "ConfigMap"} <= set(kinds)
-
-
 def test_a_launch_without_a_cluster_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Whoever runs the tests may have a cluster, which is not to be launched on.
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
@@ -130,32 +121,6 @@ def test_a_server_name_is_answered_with_where_the_experiment_is(capsys: pytest.C
     cluster = TmuxCluster(server_name="mine")
     cluster.launch(small(cluster), dry_run=True)
     assert "no tmux server is called 'mine'" in capsys.readouterr().err
-
-
-def test_an_experiment_lives_and_ends_in_tmux(need_tool: Any, tmp_path: Path) -> None:
-    need_tool("tmux")
-    SymphonyConfig().set_experiment_folder(tmp_path)
-    cluster = Cluster.new("tmux")
-    exp = cluster.new_experiment("rl")
-    exp.new_process("one", cmds=["echo here $SYMPHONY_ROLE", "exec sleep 30"])
-    exp.new_process_group("g").new_process("two", cmds=["exec sleep 30"])
-    cluster.launch(exp)
-    try:
-        assert cluster.list_experiments() == ["rl"]
-        assert {group: list(processes) for group, processes in cluster.describe_experiment("rl").items()} == {
-            None: ["one"],
-            "g": ["two"],
-        }
-        assert cluster.find_process("rl", "two") == ["g"]
-        assert load_experiment("rl") == exp.finish()
-        with pytest.raises(Conflict, match="runs already"):
-            cluster.launch(exp)
-    finally:
-        cluster.delete("rl")
-    assert cluster.list_experiments() == []
-    assert "here one" in cluster.get_log("rl", "one")
-    with pytest.raises(NotFound):
-        cluster.delete("rl")
 
 
 def test_a_saved_experiment_is_replaced_only_by_force(tmp_path: Path) -> None:
@@ -225,13 +190,6 @@ def test_addresses_are_dumped_as_variables() -> None:
         "SYMPH_REPLAY_SERVER_PORT": "7000",
         "SYMPH_REPLAY_SERVER_ADDR": "host:7000",
     }
-
-
-def test_an_experiment_has_an_address_book() -> None:
-    exp = small(Cluster.new("kube"))
-    assert exp.address_book.entries == {}
-    Cluster.new("kube").launch(exp, dry_run=True)
-    assert exp.address_book.entries == {"replay": {"host": f"{exp.name}-replay", "port": 7000}}
 
 
 def test_the_documented_names_are_there() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,13 @@ import pytest
 
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.builder.experiment import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
 
 CLOUDWISE = Path(__file__).parents[2] / "examples/pools/cloudwise.tf.json"
 CPU8, CPU2 = "np-8cpu-30720mem-np", "np-2cpu-7680mem-np"
 V100 = "np-8cpu-53248mem-1v100-np"
 EXCLUSIVE = {"key": "exclusive_workload", "operator": "Equal", "value": "exclusive", "effect": "NoExecute"}
 NVIDIA = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-
-
-@pytest.fixture(scope="module")
-def symphony() -> GKEDispatcher:
-    return GKEDispatcher(CLOUDWISE, formula="symphony")
 
 
 @pytest.fixture(scope="module")
@@ -45,86 +41,54 @@ def asked(process: ProcessSpec) -> tuple[Any, Any, Any]:
     return requests.get("memory"), requests.get("cpu"), data.get("gpus")
 
 
-def test_a_whole_machine_under_symphonys_formula(symphony: GKEDispatcher) -> None:
-    process = ProcessSpec("p")
-    symphony.assign_to_machine(process, node_pool_name=CPU8)
-    assert asked(process) == ("15360Mi", "7.4", None)
-    assert process.to_data()["node_selector"] == {"name": CPU8}
-    assert process.to_data()["tolerations"] == [EXCLUSIVE]
-
-
-def test_a_fifth_of_a_machine_under_symphonys_formula(symphony: GKEDispatcher) -> None:
-    process = ProcessSpec("p")
-    symphony.assign_to_machine(process, node_pool_name=CPU8, process_per_machine=5)
-    assert asked(process) == ("5120Mi", "1.48", None)
-
-
-def test_a_gpu_under_symphonys_formula(symphony: GKEDispatcher) -> None:
-    process = ProcessSpec("p")
-    symphony.assign_to_gpu(process, node_pool_name=V100)
-    assert asked(process) == ("26624Mi", "7.4", 1)
-    assert process.to_data()["tolerations"] == [EXCLUSIVE, NVIDIA]
-
-
-def test_a_node_pool_under_symphonys_formula(symphony: GKEDispatcher) -> None:
-    process = ProcessSpec("p")
-    symphony.assign_to_node_pool(process, node_pool_name=V100, cpu=2.5, memory_m=4096.7, gpu_count=1)
-    assert asked(process) == ("4096Mi", "2.5", 1)
-
-
-@pytest.mark.parametrize(("cpu", "pool"), [(1.5, CPU2), (2, CPU8), (7, CPU8)])
-def test_resources_take_the_first_larger_pool_under_symphonys_formula(
-    symphony: GKEDispatcher, cpu: float, pool: str
-) -> None:
-    process = ProcessSpec("p")
-    symphony.assign_to_resource(process, cpu=cpu)
-    assert process.to_data()["node_selector"] == {"name": pool}
-    assert asked(process) == (None, f"{cpu:g}", None)
-
-
-@pytest.mark.parametrize("settings", [{"cpu": 8}, {"gpu_type": "K80"}])
-def test_what_symphony_could_not_place_is_a_value_error(symphony: GKEDispatcher, settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="no node pool is large enough"):
-        symphony.assign_to_resource(ProcessSpec("p"), **settings)
-
-
-def test_resources_with_a_gpu_count_find_the_gpu_pool_under_symphonys_formula(symphony: GKEDispatcher) -> None:
-    process = ProcessSpec("p")
-    symphony.assign_to_resource(process, gpu_type="V100", gpu_count=1, cpu=7)
-    assert asked(process) == (None, "7", 1)
-    assert process.to_data()["node_selector"] == {"name": V100}
-
-
-def test_resources_with_nothing_asked_take_the_first_cpu_pool_under_symphonys_formula(symphony: GKEDispatcher) -> None:
-    process = ProcessSpec("p")
-    symphony.assign_to_resource(process)
-    assert asked(process) == (None, None, None)
-    assert process.to_data()["node_selector"] == {"name": CPU2}
-
-
-def test_a_gpu_of_a_machine_with_four_under_symphonys_formula() -> None:
-    source = cloudwise_pool("n1-highmem-32", 32, 212992, "nvidia-tesla-k80", 4)
-    process = ProcessSpec("p")
-    GKEDispatcher(source, formula="symphony").assign_to_gpu(process, node_pool_name="pool")
-    assert asked(process) == ("42598Mi", "7.85", 1)
-    assert process.to_data()["tolerations"] == [NVIDIA]
+K80 = "nvidia-tesla-k80"
+FOUR_GPUS = cloudwise_pool("n1-highmem-32", 32, 212992, K80, 4)
+ONE_GPU = cloudwise_pool("n1-highmem-8", 8, 53248, K80, 1)
 
 
 @pytest.mark.parametrize(
-    ("machine", "cpu", "memory", "gpus", "parts", "expected"),
+    ("source", "call", "settings", "pool", "expected", "tolerations"),
     [
-        ("n1-highmem-32", 32, 212992, 4, 3, ("53248Mi", "10.466", 1)),
-        ("n1-highmem-8", 8, 53248, 1, 8, ("5916Mi", "0.925", 1)),
+        (CLOUDWISE, "machine", {"node_pool_name": CPU8}, CPU8, ("15360Mi", "7.4", None), [EXCLUSIVE]),
+        (
+            *(CLOUDWISE, "machine", {"node_pool_name": CPU8, "process_per_machine": 5}),
+            *(CPU8, ("5120Mi", "1.48", None), [EXCLUSIVE]),
+        ),
+        (CLOUDWISE, "gpu", {"node_pool_name": V100}, V100, ("26624Mi", "7.4", 1), [EXCLUSIVE, NVIDIA]),
+        (
+            *(CLOUDWISE, "node_pool", {"node_pool_name": V100, "cpu": 2.5, "memory_m": 4096.7, "gpu_count": 1}),
+            *(V100, ("4096Mi", "2.5", 1), [EXCLUSIVE, NVIDIA]),
+        ),
+        # The first larger pool, in the order of the file.
+        (CLOUDWISE, "resource", {"cpu": 1.5}, CPU2, (None, "1.5", None), None),
+        (CLOUDWISE, "resource", {"cpu": 2}, CPU8, (None, "2", None), None),
+        (CLOUDWISE, "resource", {"gpu_type": "V100", "gpu_count": 1, "cpu": 7}, V100, (None, "7", 1), None),
+        (CLOUDWISE, "resource", {}, CPU2, (None, None, None), None),
+        (FOUR_GPUS, "gpu", {"node_pool_name": "pool"}, "pool", ("42598Mi", "7.85", 1), [NVIDIA]),
+        # Symphony leaves GPUs of these machines to nobody.
+        (
+            *(FOUR_GPUS, "machine", {"node_pool_name": "pool", "process_per_machine": 3}),
+            *("pool", ("53248Mi", "10.466", 1), None),
+        ),
+        (
+            *(ONE_GPU, "machine", {"node_pool_name": "pool", "process_per_machine": 8}),
+            *("pool", ("5916Mi", "0.925", 1), None),
+        ),
     ],
 )
-def test_symphonys_stranded_gpus_are_reproduced(
-    machine: str, cpu: int, memory: int, gpus: int, parts: int, expected: tuple[str, str, int]
+def test_symphonys_formula_gives_symphonys_amounts(
+    source: Any, call: str, settings: dict[str, Any], pool: str, expected: tuple[Any, Any, Any], tolerations: Any
 ) -> None:
-    source = cloudwise_pool(machine, cpu, memory, "nvidia-tesla-k80", gpus)
     process = ProcessSpec("p")
-    dispatcher = GKEDispatcher(source, formula="symphony")
-    dispatcher.assign_to_machine(process, node_pool_name="pool", process_per_machine=parts)
-    assert asked(process) == expected
+    getattr(GKEDispatcher(source, formula="symphony"), f"assign_to_{call}")(process, **settings)
+    assert (asked(process), process.to_data()["node_selector"]) == (expected, {"name": pool})
+    assert tolerations is None or process.to_data()["tolerations"] == tolerations
+
+
+@pytest.mark.parametrize("settings", [{"cpu": 8}, {"gpu_type": "K80"}])
+def test_what_symphony_could_not_place_is_a_value_error(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="no node pool is large enough"):
+        GKEDispatcher(CLOUDWISE, formula="symphony").assign_to_resource(ProcessSpec("p"), **settings)
 
 
 def test_a_share_of_a_machine_is_a_share_of_what_it_leaves(dispatcher: GKEDispatcher) -> None:
@@ -172,8 +136,12 @@ def test_a_gpu_type_that_no_pool_has_is_not_suggested_to_itself(dispatcher: GKED
 
 
 def test_resources_go_to_the_best_fit_whatever_the_order_of_the_file(dispatcher: GKEDispatcher) -> None:
-    assert dispatcher.assign_to_resource(ProcessSpec("p"), cpu=1.2).pool == CPU2
-    assert dispatcher.assign_to_resource(ProcessSpec("q"), cpu=1.99).pool == CPU8
+    data = json.loads(CLOUDWISE.read_text())
+    pools = data["resource"]["google_container_node_pool"]
+    data["resource"]["google_container_node_pool"] = dict(reversed(pools.items()))
+    for one in (dispatcher, GKEDispatcher(data)):
+        assert one.assign_to_resource(ProcessSpec("p"), cpu=1.2).pool == CPU2
+        assert one.assign_to_resource(ProcessSpec("q"), cpu=1.99).pool == CPU8
 
 
 def test_an_unknown_pool_is_refused_with_the_nearest(dispatcher: GKEDispatcher) -> None:
@@ -195,12 +163,6 @@ def test_a_grouped_process_puts_selector_and_tolerations_on_its_group(dispatcher
     dispatcher.assign_to_gpu(process, group, node_pool_name=V100)
     assert group.to_data()["node_selector"] == {"cloud.google.com/gke-nodepool": V100}
     assert "node_selector" not in process.to_data()
-
-
-def test_the_group_of_a_process_is_inferred(dispatcher: GKEDispatcher) -> None:
-    group = ProcessGroupSpec("nonagent")
-    dispatcher.assign_to_machine(group.new_process("learner"), node_pool_name=CPU8)
-    assert group.to_data()["node_selector"] == {"cloud.google.com/gke-nodepool": CPU8}
 
 
 def test_another_group_than_the_process_is_in_is_an_error(dispatcher: GKEDispatcher) -> None:
@@ -239,24 +201,9 @@ def test_an_exclusive_share_keeps_other_pods_off_the_node(dispatcher: GKEDispatc
     assert "podAntiAffinity" in str(process.to_data()["pod_overlay"])
 
 
-def test_dispatching_survives_finish() -> None:
-    dispatcher = GKEDispatcher(CLOUDWISE)
-    experiment = ExperimentSpec("rl", image="img")
-    process = experiment.new_process("learner")
-    dispatcher.assign_to_gpu(process, node_pool_name=V100)
-    finished = experiment.finish().processes["learner"]
-    assert (finished.gpus, finished.node_selector) == (1, {"cloud.google.com/gke-nodepool": V100})
-    assert finished.annotations == {"symphony-charts/assigned-to": f"gpu: {V100}"}
-
-
 def test_the_pools_are_listed_by_name(dispatcher: GKEDispatcher) -> None:
     assert dispatcher.get_node_pools() == sorted(dispatcher.get_node_pools())
     assert CPU2 in repr(dispatcher)
-
-
-def test_a_missing_file_is_a_wrong_input() -> None:
-    with pytest.raises(SpecError, match="no cluster file"):
-        GKEDispatcher("no/such/file.tf.json")
 
 
 def test_an_unknown_formula_is_refused() -> None:

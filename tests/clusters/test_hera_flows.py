@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,12 @@ def test_an_experiment_is_a_template_and_a_workflow() -> None:
     }
 
 
-def test_a_flow_of_ones_own_runs_the_template() -> None:
-    template = hera_flows(SPEC, values={"workload": {"argo": {"parameters": ["LR"]}}})["WorkflowTemplate"]
+def test_a_flow_of_ones_own_runs_the_template(tmp_path: Path) -> None:
+    spec = Path(shutil.copytree(SPEC.parent, tmp_path / "sweep")) / SPEC.name
+    spec.write_text(SPEC.read_text() + "workload: {argo: {parameters: [LR]}}\n")
+    template = hera_flows(spec, values={"workload": {"parameters": {"LR": "0.1"}}})["WorkflowTemplate"]
+    (default,) = template.to_dict()["spec"]["arguments"]["parameters"]
+    assert default == {"name": "LR", "value": "0.1"}
     with hera.Workflow(name="own", entrypoint="d") as flow, hera.DAG(name="d"):
         reference = hera.models.TemplateRef(name=template.name, template="experiment")
         hera.Task(name="train", template_ref=reference, arguments={"LR": "0.3"})

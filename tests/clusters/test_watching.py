@@ -67,15 +67,6 @@ def test_a_replica_that_is_not_there_is_named_with_those_that_are() -> None:
         find_instances(STATUS, "agent/7")
 
 
-def test_names_are_matched_in_symphonys_order() -> None:
-    names = ["x-rl", "rl-old", "sarah-rl-2", "a-rl-b"]
-    assert match_names(names, "rl", lambda name: f"sarah-{name}") == (
-        ["sarah-rl-2", "rl-old", "x-rl", "a-rl-b"],
-        False,
-    )
-    assert match_names(["rl", "sarah-rl"], "rl", lambda name: f"sarah-{name}") == (["sarah-rl"], True)
-
-
 @given(st.lists(st.text("ab-", min_size=1, max_size=4), unique=True), st.text("ab-", min_size=1, max_size=3))
 def test_every_match_contains_the_word_and_an_exact_one_is_alone(names: list[str], word: str) -> None:
     found, is_exact = match_names(names, word)

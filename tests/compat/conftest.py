@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.compat import names
+from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
 from symphony_charts.settings.user import SymphonyConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -23,6 +25,16 @@ def symphony() -> Iterator[None]:
     with names():
         yield
     SymphonyConfig.reset()
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs of the test stay among themselves and end with it."""
+    monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("SYMPH_RUNTIME_DIR", str(tmp_path / "r"))
+    yield
+    for run in live_runs():
+        up.down(run)
 
 
 @pytest.fixture

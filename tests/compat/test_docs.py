@@ -35,7 +35,7 @@ def python(tmp_path: Path) -> Script:
     return run
 
 
-@pytest.mark.parametrize("backend", ["tmux", "kube", "subproc", "docker", "kubernetes"])
+@pytest.mark.parametrize("backend", ["tmux", "kube", "subproc", "kubernetes"])
 def test_the_launcher_of_from_symphony_runs_on_every_backend(backend: str, script: Script, tmp_path: Path) -> None:
     (sample,) = blocks("from-symphony.md", "python")
     (tmp_path / "launcher.py").write_text(sample)

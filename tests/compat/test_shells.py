@@ -7,28 +7,17 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.compat.kube import KubeExperimentSpec
 from symphony_charts.compat.spec import ExperimentSpec
-from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
 from tests.compat.conftest import Script
 from tests.waiting import eventually
 
-
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Runs of these tests stay among themselves and end with them."""
-    monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("SYMPH_RUNTIME_DIR", str(tmp_path / "r"))
-    yield
-    for run in live_runs():
-        local_run.down(run)
-
+pytestmark = pytest.mark.usefixtures("own_state")
 
 TMUX = """
 import time

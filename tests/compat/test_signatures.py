@@ -58,7 +58,10 @@ def complaint(row: Row) -> str | None:
     """Why the method cannot be called as Symphony's was; None if it can."""
     # What all backends inherit was never called on the abstract class; this one overrides least.
     module, cls = ("subproc", "SubprocCluster") if row.cls == "Cluster" else (row.module, row.cls)
-    home = import_module(f"symphony.{module}")
+    try:
+        home = import_module(f"symphony.{module}")
+    except ModuleNotFoundError:
+        return "missing"
     holder: Any = getattr(home, cls, None) if cls else home
     found = None if holder is None else inspect.getattr_static(holder, row.method, None)
     if found is None:

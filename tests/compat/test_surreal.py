@@ -99,7 +99,7 @@ def test_the_user_prefixes_the_name_once_and_the_name_is_clean(objects: list[Obj
 
 
 def test_only_tensorboard_is_reached_from_outside(objects: list[Object]) -> None:
-    open_ = [s for s in of_kind(objects, "Service") if s["spec"]["type"] == "LoadBalancer"]
+    open_ = [s for s in of_kind(objects, "Service") if s["spec"].get("type") == "LoadBalancer"]
     assert [s["metadata"]["labels"]["symph.dev/service"] for s in open_] == ["tensorboard"]
 
 

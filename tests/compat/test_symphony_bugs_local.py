@@ -7,70 +7,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from symphony_charts.compat.errors import ResourceExistsError
 from symphony_charts.compat.subproc import SubprocManager
 from symphony_charts.engine import Cluster
-from symphony_charts.errors import CheckFailed, SpecError
-from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import live_runs
-from symphony_charts.settings.user import SymphonyConfig
-from tests.compat.bugs import compiled, container, two
+from symphony_charts.errors import CheckFailed, UsageError
+from tests.compat.bugs import container, two
 from tests.compat.conftest import Script
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.usefixtures("symphony")
-
-
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Runs of these tests stay among themselves and end with them."""
-    monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("SYMPH_RUNTIME_DIR", str(tmp_path / "r"))
-    yield
-    for run in live_runs():
-        local_run.down(run)
+pytestmark = pytest.mark.usefixtures("symphony", "own_state")
 
 
 def foreground(**options: Any) -> Any:
     return Cluster.new("subproc", **options)
-
-
-def test_26_two_local_experiments_listen_on_one_port_number_each() -> None:
-    cluster: Any = Cluster.new("tmux")
-    listen = 'exec python3 -c \'import os, socket, time; s = socket.create_server((os.environ["SYMPH_A_HOST"], \
-int(os.environ["SYMPH_A_PORT"]))); print(os.environ["SYMPH_A_PORT"], flush=True); time.sleep(60)\''
-    for name in ("one", "two"):
-        exp = cluster.new_experiment(name)
-        exp.new_process("server", cmds=[listen]).binds("a")
-        cluster.launch(exp)
-    eventually(lambda: [cluster.get_log(name, "server") for name in ("one", "two")] == [["7000"], ["7000"]])
-
-
-def test_27_one_fixed_port_in_two_pods_is_fine_and_twice_in_one_pod_is_refused() -> None:
-    exp, learner, agent = two()
-    learner.binds({"a": 7100})
-    agent.binds({"b": 7100})
-    assert {one["spec"]["ports"][0]["port"] for one in compiled(exp, "Service")} == {7100}
-    learner.binds({"c": 7100})
-    with pytest.raises(SpecError, match="7100"):
-        exp.finish()
-
-
-def test_28_pinned_ports_stay_when_a_service_is_added() -> None:
-    from symphony_charts.spec.services import allocate, pins_of
-
-    exp, learner, _ = two()
-    learner.binds(["a", "b"])
-    pins = pins_of(allocate(exp.finish()))
-    learner.exposes("first-of-all")
-    ports = pins_of(allocate(exp.finish(), pins))
-    assert (ports["a"], ports["b"], ports["first-of-all"]) == (7000, 7001, 7002)
 
 
 def test_29_a_binder_is_given_an_address_that_it_can_bind() -> None:
@@ -170,38 +123,11 @@ def test_32_a_failing_experiment_in_the_foreground_is_the_scripts_failure(script
     assert (done.returncode, done.stdout) == (3, "p | so\n")
 
 
-def test_33_processes_of_docker_find_each_other_with_and_without_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    import yaml
-
-    cluster: Any = Cluster.new("docker")
-    exp = cluster.new_experiment("rl")
-    exp.new_process("server", container_image="u:1").exposes({"a": 7100})
-    exp.new_process("client", container_image="u:1").set_env("PRICE", "5 $")
-    cluster.launch(exp, dry_run=True)
-    services = yaml.safe_load(capsys.readouterr().out)["services"]
-    assert services["client"]["environment"]["SYMPH_A_ADDR"] == "server:7100"
-    assert services["client"]["environment"]["PRICE"] == "5 $$"
-    assert services["server"]["ports"] == ["7100:7100"]
-
-
-@pytest.mark.parametrize(("name", "text"), [("c.yml", "username: sarah\n"), ("c.json", '{"username": "sarah"}')])
-def test_34_a_configuration_file_is_read_as_what_it_is(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text)
-    SymphonyConfig().load_config_file(tmp_path / name)
-    assert SymphonyConfig().username == "sarah"
-
-
-def test_35_what_is_saved_at_launch_is_loaded_again(tmp_path: Path) -> None:
-    from symphony_charts.settings.saved_experiments import load_experiment
-
-    SymphonyConfig().set_experiment_folder(tmp_path / "saved")
-    cluster: Any = Cluster.new("tmux")
-    exp = cluster.new_experiment("rl")
-    exp.new_process("p", cmds=["true"]).binds("a")
-    cluster.launch(exp)
-    assert load_experiment("rl") == exp.finish()
-    with pytest.raises(ResourceExistsError):
-        cluster.launch(exp)
+def test_the_docker_backend_is_refused_with_the_alternative() -> None:
+    with pytest.raises(UsageError, match=r"docker backend does not exist(.|\n)*Cluster.new\('tmux'\)"):
+        Cluster.new("docker")
+    with pytest.raises(ModuleNotFoundError, match=r"Cluster.new\('kube'\)"):
+        import symphony.docker  # noqa: F401
 
 
 def test_36_a_context_without_a_namespace_means_default(tmp_path: Path) -> None:

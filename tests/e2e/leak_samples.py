@@ -1,25 +1,30 @@
-"""Made-up secrets of fifty kinds, and harmless strings that look like them; and what gitleaks itself says of both.
+"""Made-up secrets of fifty kinds, harmless files that look like them, and the findings of the guard and of gitleaks.
 
-python -m tests.e2e.leak_samples      # the table in docs/secrets.md
+`benchmarks/leaks.py` measures recall and false alarms on them.
 """
 
 from __future__ import annotations
 
 import base64
 import gzip
+import io
+import itertools
 import json
+import pickle
 import random
 import string
 import subprocess
-import sys
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from symphony_charts.secrets.leaks import Guard
 from tests.e2e.tools.build import find_tool
 
-__all__ = ["FORMS", "KINDS", "PLACES", "found_by_gitleaks", "found_by_us", "harmless", "planted"]
+__all__ = ["FILES", "FORMS", "KINDS", "PLACES", "found_by_gitleaks", "found_by_us", "harmless", "in_files", "planted"]
 
 LETTERS, DIGITS = string.ascii_letters, string.digits
 ALNUM, UPPER, LOWER = LETTERS + DIGITS, string.ascii_uppercase + DIGITS, string.ascii_lowercase + DIGITS
@@ -145,20 +150,128 @@ PLACES: Mapping[str, Callable[[str, str], str]] = {
     "train.py": lambda name, value: f'import os\n\n{name} = """{value}"""\nos.environ["{name}"] = {name}\n',
 }
 
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
 FORMS: Mapping[str, Callable[[str], str]] = {
     "in the clear": lambda value: value,
-    "base64": lambda value: base64.b64encode(value.encode()).decode(),
-    "base64 twice": lambda value: base64.b64encode(base64.b64encode(value.encode())).decode(),
+    "base64": lambda value: _base64(value.encode()),
+    "base64 twice": lambda value: _base64(_base64(value.encode()).encode()),
     "hexadecimal": lambda value: value.encode().hex(),
-    "gzip, base64": lambda value: base64.b64encode(gzip.compress(value.encode(), mtime=0)).decode(),
-    "UTF-16, base64": lambda value: base64.b64encode(value.encode("utf-16")).decode(),
-    "base32": lambda value: base64.b32encode(value.encode()).decode(),
     "\\u escapes": lambda value: "".join(f"\\u{ord(char):04x}" for char in value),
+    "percent-encoding of each byte": lambda value: "".join(f"%{byte:02X}" for byte in value.encode()),
+    "gzip, base64": lambda value: _base64(gzip.compress(value.encode(), mtime=0)),
+    "UTF-16, base64": lambda value: _base64(value.encode("utf-16")),
+}
+"""Codes of a value at one of `PLACES`."""
+
+
+def _env_file(name: str, value: str) -> bytes:
+    return f"LR=0.001\n{name}={json.dumps(value)}\nSTEPS=100000\nDEVICE=cuda\n".encode()
+
+
+def _json_file(name: str, value: str) -> bytes:
+    return json.dumps({"lr": 0.001, name.lower(): value, "steps": 100000}, indent=2).encode()
+
+
+def _wrapped(data: bytes, indent: str = "    ") -> str:
+    """Return base64 as the program `base64` prints it, in a block of YAML."""
+    return "".join(f"{indent}{line}\n" for line in base64.encodebytes(data).decode().splitlines())
+
+
+def _secret(key: str, data: str, kind: str = "Opaque") -> bytes:
+    return f"apiVersion: v1\nkind: Secret\nmetadata: {{name: rl}}\ntype: {kind}\ndata:\n  {key}: {data}\n".encode()
+
+
+def _docker_config(value: str) -> bytes:
+    login = {"username": "me", "password": value, "auth": _base64(f"me:{value}".encode())}
+    return json.dumps({"auths": {"registry.example.org": login}}).encode()
+
+
+def _helm_release(name: str, value: str) -> bytes:
+    """Return the object in which helm keeps a release whose values have the secret."""
+    release = {"name": "rl", "config": {"env": {name: value}}, "manifest": "apiVersion: v1\nkind: Service\n" * 9}
+    data = _base64(gzip.compress(json.dumps(release).encode(), mtime=0))
+    return _secret("release", _base64(data.encode()), "helm.sh/release.v1")
+
+
+def _kubeconfig(value: str) -> bytes:
+    data = _base64(value.encode())
+    return f"apiVersion: v1\nkind: Config\nusers:\n- name: me\n  user:\n    client-key-data: {data}\n".encode()
+
+
+def _in_address(name: str, value: str) -> bytes:
+    return f"url: https://example.org/start?config={quote(json.dumps({name.lower(): value}))}\n".encode()
+
+
+def _tgz(name: str, value: str) -> bytes:
+    stream, content = io.BytesIO(), PLACES["values.yaml"](name, value).encode()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        member = tarfile.TarInfo("rl/values.yaml")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def _zip(method: int, member: str, content: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        archive.writestr(zipfile.ZipInfo(member), content, method)
+    return stream.getvalue()
+
+
+# Files in which users commit a secret: the name of the file, and its content.
+FILES: Mapping[str, tuple[str, Callable[[str, str], bytes]]] = {
+    "Secret, data in base64": ("secret.yaml", lambda _, value: _secret("key", _base64(value.encode()))),
+    "Secret, a .env file": ("secret.yaml", lambda *pair: _secret("env", _base64(_env_file(*pair)))),
+    "Secret, a .env file in lines": ("secret.yaml", lambda *pair: _secret("env", f"|\n{_wrapped(_env_file(*pair))}")),
+    "Secret, encoded twice by mistake": (
+        "secret.yaml",
+        lambda _, value: _secret("key", _base64(_base64(value.encode()).encode())),
+    ),
+    "Secret of a docker login": (
+        "secret.yaml",
+        lambda _, value: _secret(".dockerconfigjson", _base64(_docker_config(value)), "kubernetes.io/dockerconfigjson"),
+    ),
+    "Secret of a helm release": ("release.yaml", _helm_release),
+    "kubeconfig": ("kubeconfig", lambda _, value: _kubeconfig(value)),
+    "values, JSON file in base64": (
+        "values.yaml",
+        lambda *pair: f"files:\n  config.json: {_base64(_json_file(*pair))}\n".encode(),
+    ),
+    "values, JSON file in base64, in lines": (
+        "values.yaml",
+        lambda *pair: f"files:\n  config.json: |\n{_wrapped(_json_file(*pair))}".encode(),
+    ),
+    "values, gzip file in base64": (
+        "values.yaml",
+        lambda *pair: f"files:\n  config.gz: {_base64(gzip.compress(_json_file(*pair), mtime=0))}\n".encode(),
+    ),
+    "values, chart archive in base64": (
+        "values.yaml",
+        lambda *pair: f"files:\n  rl-1.0.0.tgz: {_base64(_tgz(*pair))}\n".encode(),
+    ),
+    "values, pickle in base64": (
+        "values.yaml",
+        lambda name, value: f"files:\n  state.pkl: {_base64(pickle.dumps({name: value}))}\n".encode(),
+    ),
+    "JSON in an address": ("values.yaml", _in_address),
+    "pickle": ("state.pkl", lambda name, value: pickle.dumps({"steps": 10, name: value})),
+    "tar.gz": ("rl-1.0.0.tgz", _tgz),
+    "gzip": ("train.log.gz", lambda *pair: gzip.compress(_env_file(*pair), mtime=0)),
+    "zip": ("code.zip", lambda *pair: _zip(zipfile.ZIP_DEFLATED, "rl/.env", _env_file(*pair))),
+    "checkpoint of torch": (
+        "model.pt",
+        lambda name, value: _zip(zipfile.ZIP_STORED, "model/data.pkl", pickle.dumps({"steps": 10, name: value})),
+    ),
+    "UTF-16 of PowerShell": (".env", lambda *pair: _env_file(*pair).decode().encode("utf-16")),
 }
 
 
 def planted(form: str = "in the clear", seed: int = 1) -> dict[tuple[str, str], bytes]:
-    """A secret of each kind at each place, by kind and place."""
+    """Return a secret of each kind at each place, by kind and place."""
     chance = _Chance(seed)
     samples = {}
     for kind, (name, make) in KINDS.items():
@@ -167,8 +280,15 @@ def planted(form: str = "in the clear", seed: int = 1) -> dict[tuple[str, str], 
     return samples
 
 
+def in_files(title: str, seed: int = 1) -> dict[str, bytes]:
+    """Return a secret of each kind in one of `FILES`, by path."""
+    chance = _Chance(seed)
+    path, write = FILES[title]
+    return {f"{number}/{path}": write(name, make(chance)) for number, (name, make) in enumerate(KINDS.values())}
+
+
 def harmless(seed: int = 1) -> list[tuple[str, bytes]]:
-    """Four hundred files of what experiments hold instead of secrets, each with the name that it would have."""
+    """Return five hundred harmless pieces of experiments, each with the name of its file."""
     chance = _Chance(seed)
     lines: list[tuple[str, Callable[[_Chance], str]]] = [
         ("values.yaml", lambda c: f"image: gcr.io/my-project/rl@sha256:{c.of(HEX, 64)}"),
@@ -225,18 +345,36 @@ def harmless(seed: int = 1) -> list[tuple[str, bytes]]:
         ("notes.md", lambda c: f"The token is found in `~/.netrc`; ask {c.of(LOWER, 6)} for a password."),
         ("notes.md", lambda c: f"Keys begin with `-----BEGIN PRIVATE KEY-----`, see {c.of(LOWER, 6)}."),
         ("cert.pem", lambda c: _pem(c, "CERTIFICATE")),
+        ("values.yaml", lambda c: f"files:\n  noise.bin: {_base64(c.randbytes(3000))}"),
+        ("values.yaml", lambda c: f"files:\n  noise.bin: |\n{_wrapped(c.randbytes(3000))}"),
+        ("values.yaml", lambda c: f"files:\n  noise.gz: {_base64(gzip.compress(c.randbytes(3000), mtime=0))}"),
+        ("values.yaml", lambda c: f"files:\n  app.min.js: {_base64(_minified(c).encode())}"),
+        ("app.min.js", _minified),
+        ("app.js.map", lambda c: json.dumps({"version": 3, "mappings": ";".join(c.of(BASE64, 8) for _ in range(400))})),
+        ("package.json", lambda c: json.dumps({"integrity": f"sha512-{_base64(c.randbytes(64))}"})),
+        ("go.sum", lambda c: f"github.com/a/b v1.{c.of(DIGITS, 2)}.0 h1:{_base64(c.randbytes(32))}"),
+        ("SHA256SUMS", lambda c: "\n".join(f"{c.of(HEX, 64)}  rl-{c.of(DIGITS, 3)}.tgz" for _ in range(30))),
+        ("page.html", lambda c: f'<img src="data:image/png;base64,{_base64(c.randbytes(900))}">'),
     ]
     return [(name, f"{write(chance)}\n".encode()) for name, write in lines for _ in range(10)]
 
 
+def _minified(chance: _Chance) -> str:
+    names = [chance.of(LETTERS, 2) for _ in range(300)]
+    return "".join(
+        f'function {a}({b}){{return {b}.key||{{token:"{a}{b}",h:0x{chance.of(HEX, 8)}}}}}'
+        for a, b in itertools.pairwise(names)
+    )
+
+
 def found_by_us(samples: Mapping[str, bytes]) -> set[str]:
-    """The paths in which the guard finds something, each looked at by itself."""
+    """Return the paths in which the guard finds something, each searched by itself."""
     guard = Guard({})
     return {path for path, content in samples.items() if guard.find({path: content})}
 
 
-def found_by_gitleaks(samples: Mapping[str, bytes]) -> set[str]:
-    """The paths in which gitleaks does, with its defaults: archives shut, as many decodings as it likes."""
+def found_by_gitleaks(samples: Mapping[str, bytes], *options: str) -> set[str]:
+    """Return the paths in which gitleaks finds something; by default it decodes five times and opens no archive."""
     with tempfile.TemporaryDirectory() as scratch:
         root, report = Path(scratch) / "samples", Path(scratch) / "report.json"
         for path, content in samples.items():
@@ -244,23 +382,6 @@ def found_by_gitleaks(samples: Mapping[str, bytes]) -> set[str]:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         argv = [str(find_tool("gitleaks")), "dir", ".", "--no-banner", "--exit-code=0", "--report-format=json"]
-        argv += [f"--report-path={report}", "--log-level=error"]
-        subprocess.run(argv, cwd=root, check=True, timeout=120, capture_output=True)
-        return {finding["File"] for finding in json.loads(report.read_bytes())}
-
-
-def table() -> str:
-    """How many of the samples each finds, form by form, as Markdown."""
-    rows = ["| 200 secrets of 50 kinds in 4 places | symph | gitleaks 8.30.1 |", "|---|---|---|"]
-    for form in FORMS:
-        samples = {f"{index}/{place}": data for index, ((_, place), data) in enumerate(planted(form).items())}
-        rows.append(f"| {form} | {len(found_by_us(samples))} | {len(found_by_gitleaks(samples))} |")
-    quiet = {f"{index}/{name}": data for index, (name, data) in enumerate(harmless())}
-    rows.append(
-        f"| false alarms on 400 harmless strings | {len(found_by_us(quiet))} | {len(found_by_gitleaks(quiet))} |"
-    )
-    return "\n".join(rows)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{table()}\n")
+        argv += [f"--report-path={report}", "--log-level=error", *options]
+        subprocess.run(argv, cwd=root, check=True, timeout=600, capture_output=True)
+        return {finding["File"].partition("!")[0] for finding in json.loads(report.read_bytes())}

@@ -18,7 +18,7 @@ __all__ = ["Release", "describe", "dry_run", "pod_result", "prove", "start_pod"]
 READY_TIMEOUT_S = 60.0
 SERVICE_TIMEOUT_S = 20.0
 DIAL_TIMEOUT_S = 20
-_HOLD = ("--set", "hold=true")
+_HOLD = ("--set", "tests.hold=true")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.render.assemble import Release, assemble
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.build.chart import Release
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.spec import files
-from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart
+from tests.chart.harness import EXAMPLE_NAMES, Objects, built_of, example
 from tests.e2e.programs import Programs
 from tests.e2e.test_gitops_objects import accept
 from tests.e2e.tools.build import FOLDER
@@ -85,20 +84,15 @@ def test_argos_own_lint_finds_nothing(variant: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", EXAMPLE_NAMES)
 def test_argos_own_lint_finds_nothing_in_the_examples(name: str, tmp_path: Path) -> None:
-    chart = example_chart(name)
-    values = merge(chart.values, {"workload": {"kind": "argo", "gang": "none"}})
-    ended = lint(assemble(values, Release(name="r1", chart_name=chart.name)), tmp_path)
+    chart = built_of(example(name, {"kind": "argo"}))
+    ended = lint(chart.objects(chart.values, Release(name="r1")), tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_argos_own_lint_finds_what_one_flow_needs_of_another(tmp_path: Path) -> None:
-    charts = [chart_of(files.read(path).experiment) for path in PIPELINE]
-    flows = [
-        item
-        for chart in charts
-        for item in assemble(chart.values, Release(name=chart.name, chart_name=chart.name))
-        if item["kind"] in FLOWS
-    ]
+    charts = [built_of(files.read(path).experiment) for path in PIPELINE]
+    objects = [item for chart in charts for item in chart.objects(chart.values, Release(name=chart.name))]
+    flows = [item for item in objects if item["kind"] in FLOWS]
     assert [item["kind"] for item in flows] == ["WorkflowTemplate", "WorkflowTemplate", "CronWorkflow"]
     file = tmp_path / "flows.yaml"
     file.write_text(dump_all(flows))
@@ -158,7 +152,8 @@ _STEPS = {
 class Executor:
     """Argo's executor, at work for one flow in one namespace of the cluster."""
 
-    def __init__(self, programs: Programs, namespace: str, folder: Path, flow: dict[str, Any]) -> None:
+    def __init__(self, programs: Programs, namespace: str, folder: Path, objects: Objects) -> None:
+        flow = of_kind(objects, "WorkflowTemplate")
         self._programs, self._namespace = programs, namespace
         self._file = folder / "flow.yaml"
         self._file.write_text(dump_all([flow]))
@@ -167,7 +162,8 @@ class Executor:
         use = ["config", "set-context", "--current", f"--namespace={namespace}", f"--kubeconfig={self._config}"]
         programs.kubectl(*use)
         owner = {**flow, "kind": "Workflow", "spec": {"suspend": True, **flow["spec"]}}
-        programs.kubectl("create", "-n", namespace, "-f", "-", stdin=dump_all([owner]))
+        maps = [item for (kind, _), item in objects.items() if kind == "ConfigMap"]
+        programs.kubectl("create", "-n", namespace, "-f", "-", stdin=dump_all([owner, *maps]))
         self.workflow = flow["metadata"]["name"]
         self.uid = self.ask("get", "workflow", self.workflow, "-o", "jsonpath={.metadata.uid}")
 
@@ -197,7 +193,7 @@ def executor(definitions: None, programs: Programs, namespace: str, tmp_path: Pa
     """For an experiment whose learner decides when it is done, and of which one process fails."""
     own = {"parameters": ["LR"]}
     said = {"processes": _STEPS, "done_when": ["learner", "broken", "shards", "late"]}
-    return Executor(programs, namespace, tmp_path, of_kind(native(argo=own, **said), "WorkflowTemplate"))
+    return Executor(programs, namespace, tmp_path, native(argo=own, **said))
 
 
 def test_the_executor_creates_waits_for_and_deletes_the_jobs(executor: Executor) -> None:

@@ -79,7 +79,6 @@ def test_a_held_example_is_served_tested_and_leaves_nothing(
     release: Releases, charts: ExampleCharts, any_helm: Path, example: str
 ) -> None:
     run = release("held", any_helm)
-    # The stand-ins are deaf to TERM, as process 1 is by default: without this the test would wait for KILL.
-    prove(run, charts[example], ["--set", "defaults.terminationGracePeriodSeconds=2"])
+    prove(run, charts[example])
     run.uninstall()
     run.wait_gone()

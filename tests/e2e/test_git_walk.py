@@ -75,11 +75,11 @@ WAYS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "another cluster": [("settle", {"env": "dev", "values": {}, "moves": 4}), ("publish", {"label": "4"})],
     "one value after another": [
         ("publish", {"label": "1", "given": {"groups.nap.replicas": 3}}),
-        ("publish", {"label": "1", "given": {"groups.nap.backoffLimit": 5}}),
+        ("publish", {"label": "1", "given": {"groups.nap.retries": 5}}),
     ],
     "a value on top of the settings": [
         ("settle", {"env": "dev", "values": {"groups.nap.replicas": 8}, "moves": 0}),
-        ("publish", {"name": "es", "label": "1", "given": {"groups.nap.backoffLimit": 5}}),
+        ("publish", {"name": "es", "label": "1", "given": {"groups.nap.retries": 5}}),
     ],
     "settings that changed": [
         ("settle", {"env": "dev", "values": {"groups.nap.replicas": 8}, "moves": 0}),

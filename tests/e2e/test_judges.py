@@ -71,7 +71,7 @@ def test_helm_docs_describes_every_value(charts: ExampleCharts) -> None:
         page = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
         table = page.partition("| Key | Type | Default | Description |")[2].splitlines()[2:]
         rows = [line for line in table if line.startswith("| ")]
-        assert {line.split(" | ")[0] for line in rows} >= {"| experiment", "| defaults.image", "| groups", "| services"}
+        assert {line.split(" | ")[0] for line in rows} >= {"| image", "| groups", "| services"}
         assert [line for line in rows if not line.rpartition(" | ")[2].strip(" |")] == []
 
 

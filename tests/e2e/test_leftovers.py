@@ -1,4 +1,4 @@
-"""What a release leaves behind: nothing of tests, and of an upgrade that failed what its notes say how to remove."""
+"""What a release leaves behind: nothing of tests, and of a failed upgrade only what docs/chart.md removes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.chart.harness import chart_of, experiment_of, write_chart
+from tests.e2e.charts import CHECKOUT
 from tests.e2e.release import Release
 from tests.tools import HELM_VERSIONS, helm
 from tests.waiting import eventually
 
 SLEEP = ["sleep", "600"]
 # The API server refuses it, and no schema of values knows it.
-REFUSED = 'groups.b.overlay={"spec": {"hostAliases": [{"ip": "nowhere"}]}}'
+REFUSED = "groups.b.containers.b.resources.limits.cpu=1m"
 
 
 @pytest.fixture(params=HELM_VERSIONS)
@@ -30,15 +31,22 @@ def installed(request: pytest.FixtureRequest, release: Callable[..., Release], t
     return ours, chart
 
 
-def test_the_notes_remove_what_a_refused_upgrade_has_begun(installed: tuple[Release, Path]) -> None:
+def documented(start: str, **names: str) -> list[str]:
+    """Return the arguments of the kubectl command in docs/chart.md that begins so."""
+    (line,) = [line for line in (CHECKOUT / "docs" / "chart.md").read_text().splitlines() if line.startswith(start)]
+    program, *command = shlex.split(line)
+    assert program == "kubectl"
+    return [re.sub("|".join(names), lambda match: names[match[0]], word) for word in command]
+
+
+def test_what_a_refused_upgrade_has_begun_is_removed(installed: tuple[Release, Path]) -> None:
     ours, chart = installed
-    refused = ours.try_helm("upgrade", ours.name, str(chart), "--set", "runKey=2", "--set-json", REFUSED)
+    refused = ours.try_helm("upgrade", ours.name, str(chart), "--set", "runKey=2", "--set", REFUSED)
     assert refused.code != 0
     ours.upgrade(chart, "--set", "runKey=3")
     assert len(ours.runs()) == 2
-    program, *command = shlex.split(ours.helm("get", "notes", ours.name).out.strip().splitlines()[-1])
-    assert program == "kubectl"
-    ours.programs.kubectl(*command)
+    (run,) = re.findall(r"run ([0-9a-f]{8})\b", ours.helm("get", "notes", ours.name).out)
+    ours.programs.kubectl("-n", ours.namespace, *documented("kubectl delete jobs", NAME=ours.name, RUN=run))
     eventually(lambda: len(ours.runs()) == 1, 60, lambda: f"one run, not {ours.runs()}")
     assert {job["metadata"]["labels"]["symph.dev/group"] for job in ours.objects("jobs")} == {"a", "b"}
     assert len(ours.objects("statefulsets")) == 1
@@ -53,10 +61,7 @@ def test_an_interrupted_upgrade_is_forgotten_without_a_rollback(installed: tuple
     waiting.kill()
     waiting.wait(timeout=10)
     assert "another operation" in ours.try_helm("upgrade", ours.name, str(chart), "--set", "runKey=3").err
-    (line,) = [one for one in (chart / "README.md").read_text().splitlines() if "status=pending-upgrade" in one]
-    program, *command = shlex.split(re.findall("`(kubectl [^`]*)`", line)[0].replace("name=exp", f"name={ours.name}"))
-    assert program == "kubectl"
-    ours.programs.kubectl("-n", ours.namespace, *command)
+    ours.programs.kubectl("-n", ours.namespace, *documented("kubectl delete secret", NAME=ours.name))
     ours.upgrade(chart, "--set", "runKey=2")
     eventually(lambda: len(ours.runs() - before) == len(ours.runs()) == 1, 60, lambda: f"one run, not {ours.runs()}")
 

@@ -27,12 +27,13 @@ def bare(tmp_path: Path, programs: Programs, any_helm: Path) -> Iterator[Release
 
 
 def test_an_experiment_ends_though_its_load_balancer_never_comes(bare: Release, charts: ExampleCharts) -> None:
-    bare.install(charts["rl"])
+    exposed_to_all = ("--set", "services.tensorboard.type=LoadBalancer")
+    bare.install(charts["rl"], *exposed_to_all)
     bare.wait_finished()
     (exposed,) = [s for s in bare.objects("services") if s["spec"]["type"] == "LoadBalancer"]
     assert exposed["status"]["loadBalancer"] == {}
     assert "learner done" in bare.log("learner")
-    bare.upgrade(charts["rl"], "--set", "groups.learner.containers.learner.env.NOTE=again")
+    bare.upgrade(charts["rl"], *exposed_to_all, "--set", "groups.learner.containers.learner.env.NOTE=again")
     bare.wait_finished()
     bare.uninstall()
     bare.wait_gone()

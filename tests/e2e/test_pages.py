@@ -64,7 +64,7 @@ def registry(request: pytest.FixtureRequest, need_tool: Callable[[str], str], tm
 
 @pytest.mark.parametrize("page", [page for page in RUN if "cluster" not in places_of(page)], ids=name_of)
 def test_a_page_works_as_it_is_written(page: Path, wheel: Path, registry: str) -> None:
-    extras = "all,torchx" if "extras" in places_of(page) else ""
+    extras = "all,optuna,torchx" if "extras" in places_of(page) else ""
     with Reader(programs_of(wheel, extras), registry=registry) as reader:
         reader.read(page)
     assert not reader.faults, reader.faults[0]
@@ -75,7 +75,7 @@ def test_a_page_works_as_it_is_written(page: Path, wheel: Path, registry: str) -
 def test_a_page_works_with_a_cluster(page: Path, wheel: Path, programs: Programs, registry: str) -> None:
     newest = helm(HELM_VERSIONS[-1])
     assert newest is not None
-    extras = "all,torchx" if "extras" in places_of(page) else ""
+    extras = "all,optuna,torchx" if "extras" in places_of(page) else ""
     tools = (newest, programs.kubectl_path)
     with Reader(programs_of(wheel, extras), tools, programs.kubeconfig, registry=registry) as reader:
         reader.read(page)

@@ -77,7 +77,8 @@ _SPEC = {
 # What may differ: the machine's own settings, the cluster's, where things stand on the network, and what hides others'
 # GPUs here, which a pod cannot see anyway.
 _ALLOWED = re.compile(
-    r"PATH|HOME|HOSTNAME|LANG|LC_\w+|TERM|TERM_PROGRAM.*|TMUX.*|PWD|USER|KUBERNETES_.*|SYMPH_RUN|CUDA_\w+"
+    r"PATH|HOME|HOSTNAME|LANG|LC_\w+|TERM|TERM_PROGRAM.*|TMUX.*|PWD|USER|KUBERNETES_.*|JOB_COMPLETION_INDEX|SYMPH_RUN"
+    r"|CUDA_\w+"
 )
 _HOST_PART = re.compile(r"SYMPH_\w+_(HOST|BIND_HOST|ADDR|HOSTS)")
 

@@ -1,4 +1,4 @@
-"""What helm keeps of a release on a cluster is what the budget counts: the chart without its dependencies."""
+"""Helm keeps as much of a release on a cluster as the budget counts."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def test_the_secret_of_a_tiny_release_is_as_small_as_counted(
     argv = ["-n", tiny.namespace, "get", "secrets", "-l", "owner=helm,name=tiny", "-o", "json"]
     (secret,) = json.loads(tiny.programs.kubectl(*argv))["items"]
     kept = len(base64.b64decode(secret["data"]["release"])) / 1000
-    assert kept == pytest.approx(release_kb(chart, tiny.helm("get", "manifest", "tiny").out), rel=0.1)
-    assert kept <= 45
+    assert kept == pytest.approx(release_kb(chart, tiny.helm("get", "manifest", "tiny").out), rel=0.12)
+    assert kept <= 22

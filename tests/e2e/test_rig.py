@@ -6,12 +6,10 @@ import asyncio
 import json
 import os
 import socket
-import struct
 import subprocess
 import sys
 import threading
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http.client import IncompleteRead, RemoteDisconnected
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -25,9 +23,8 @@ from tests.e2e.rig.api import Api, ApiError, Object
 from tests.e2e.rig.cluster import Cluster
 from tests.e2e.rig.control_plane import ControlPlane
 from tests.e2e.rig.kubelet import agent as agents
-from tests.e2e.rig.kubelet import container, dns, network, pod, services, spdy
+from tests.e2e.rig.kubelet import container, network, pod
 from tests.e2e.rig.kubelet.agent import Agent
-from tests.e2e.rig.kubelet.environment import ConfigMissing, environment_of, expand, quantity
 from tests.e2e.rig.kubelet.logs import LogRequest, select_lines
 from tests.e2e.rig.kubelet.reporter import Reporter
 from tests.e2e.rig.kubelet.stand_ins import StandInServer, make_agent, make_pod, until, write_kubeconfig
@@ -148,102 +145,7 @@ def test_the_default_pools_have_a_node_with_gpus() -> None:
     assert any("nvidia.com/gpu" in node["status"]["allocatable"] for node in nodes)
 
 
-# --- environment -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("$(A)", "1"),
-        ("$$(A)", "$(A)"),
-        ("$(B)", "$(B)"),
-        ("$(A", "$(A"),
-        ("$$", "$"),
-        ("$A", "$A"),
-        ("$(A)$(A)$", "11$"),
-        ("$$$(A)", "$1"),
-    ],
-)
-def test_references_expand_as_the_kubelet_expands_them(text: str, expected: str) -> None:
-    assert expand(text, {"A": "1"}) == expected
-
-
-def test_an_absent_secret_is_named() -> None:
-    reference = {"secretKeyRef": {"name": "s", "key": "k"}}
-    container = {"env": [{"name": "A", "valueFrom": reference}]}
-    with pytest.raises(ConfigMissing, match='secret "s" not found'):
-        environment_of({"metadata": {}}, container, lambda _kind, _name: None, {}, {})
-
-
-@pytest.mark.parametrize(("text", "value"), [("100m", 0.1), ("2Gi", 2**31), ("1e3", 1000), ("64m", 0.064), ("5", 5)])
-def test_quantities_are_read(text: str, value: float) -> None:
-    assert float(quantity(text)) == pytest.approx(value)
-
-
-# --- services --------------------------------------------------------------------------------------------------------
-
-
-def _service(name: str, address: str, **ports: int) -> Object:
-    listed = [{"name": key, "port": port} for key, port in ports.items()]
-    meta = {"name": name, "namespace": "n", "uid": name}
-    return {"metadata": meta, "spec": {"clusterIP": address, "ports": listed}, "status": {}}
-
-
-def _slice(name: str, addresses: Mapping[str, bool], **ports: int) -> Object:
-    endpoints = [{"addresses": [a], "conditions": {"ready": ready, "serving": ready}} for a, ready in addresses.items()]
-    listed = [{"name": key, "port": port} for key, port in ports.items()]
-    labels = {"kubernetes.io/service-name": name}
-    meta = {"namespace": "n", "labels": labels}
-    return {"metadata": meta, "addressType": "IPv4", "endpoints": endpoints, "ports": listed}
-
-
-def test_a_port_leads_to_the_ready_endpoints_own_port() -> None:
-    piece = _slice("web", {"10.244.0.2": True, "10.244.0.3": False}, http=8080)
-    (rule,) = services.forwards([_service("web", "10.96.0.5", http=80)], [piece])
-    assert (rule.address, rule.port, rule.targets) == ("10.96.0.5", 80, (("10.244.0.2", 8080),))
-
-
-def test_a_service_without_pods_is_refused_not_forwarded() -> None:
-    rules = services.forwards([_service("web", "10.96.0.5", http=80)], [])
-    assert "10.96.0.5" not in services.ruleset(rules, "10.96.0.0/16")
-
-
-def test_a_headless_service_has_a_name_and_no_forwarding() -> None:
-    piece = _slice("peers", {"10.244.0.2": True}, p=1)
-    piece["endpoints"][0]["hostname"] = "peers-0"
-    service = _service("peers", "None", p=1)
-    assert services.forwards([service], [piece]) == []
-    assert services.names([service], [piece])["peers-0.peers.n.svc.cluster.local"] == ("10.244.0.2",)
-
-
-# --- wire formats ----------------------------------------------------------------------------------------------------
-
-
-def _question(name: str, kind: int) -> bytes:
-    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
-    return struct.pack(">HHHHHH", 7, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack(">HH", kind, 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "code", "answers"),
-    [("a.b", 1, 0, 1), ("A.B", 1, 0, 1), ("a.b", 28, 0, 0), ("b", 1, 0, 0), ("c", 1, 3, 0)],
-)
-def test_dns_answers(name: str, kind: int, code: int, answers: int) -> None:
-    reply = dns.answer(_question(name, kind), {"a.b": ("10.0.0.1",)})
-    assert reply is not None
-    identity, flags, _, count, *_ = struct.unpack_from(">HHHHHH", reply)
-    assert (identity, flags & 15, count) == (7, code, answers)
-
-
-@pytest.mark.parametrize("data", [b"", b"\0" * 12, _question("a", 1)[:-3], b"\xff" * 40])
-def test_dns_ignores_what_is_no_question(data: bytes) -> None:
-    assert dns.answer(data, {}) is None
-
-
-def test_header_blocks_of_one_connection_follow_each_other() -> None:
-    packer, unpacker = zlib.compressobj(zdict=spdy._dictionary()), zlib.decompressobj(zdict=spdy._dictionary())
-    for headers in ({"streamtype": "error", "port": "80"}, {}, {"streamtype": "data"}):
-        assert spdy.decode_headers(spdy.encode_headers(headers, packer), unpacker) == headers
+# --- the status of pods ----------------------------------------------------------------------------------------------
 
 
 def test_a_status_told_as_a_request_ends_is_sent_too() -> None:
@@ -322,6 +224,12 @@ _SERVER_BUSY = ApiError("etcdserver: request timed out", status=500)
 def agent_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _MakeAgent:
     """How to make, in a running loop, a kubelet without cluster, root or processes."""
     return lambda server: make_agent(tmp_path, server, monkeypatch)
+
+
+def _service(name: str, address: str, **ports: int) -> Object:
+    listed = [{"name": key, "port": port} for key, port in ports.items()]
+    meta = {"name": name, "namespace": "n", "uid": name}
+    return {"metadata": meta, "spec": {"clusterIP": address, "ports": listed}, "status": {}}
 
 
 def _load_balancer(name: str, address: str) -> Object:

@@ -203,3 +203,23 @@ def test_replicas_given_at_install_run_that_often(release: Releases, charts: Exa
     run.install(charts["rl"], "--set", "groups.agent.replicas=4")
     run.wait_finished()
     assert len([p for p in run.pods() if p["metadata"]["labels"]["symph.dev/group"] == "agent"]) == 4
+
+
+def test_a_new_experiment_keeps_the_settings_of_its_release_and_refuses_old_defaults(
+    release: Releases, tmp_path: Path, any_helm: Path
+) -> None:
+    run = release("naps", any_helm)
+    run.install(package_data(_sleeper(), tmp_path), "--set", "groups.nap.replicas=2")
+    run.wait_finished()
+    (first,) = run.runs()
+    renewed = package_data({**_sleeper(), "image": "busybox:1.36.1"}, tmp_path / "new", version="0.2.0")
+    refused = run.try_helm("upgrade", "naps", str(renewed), "--reuse-values")
+    assert (refused.code, "--reset-then-reuse-values" in refused.err, run.runs()) == (1, True, {first})
+    run.upgrade(renewed, "--reset-then-reuse-values")
+    run.wait_finished()
+    (job,) = run.objects("jobs")
+    assert (job["spec"]["completions"], first in run.runs()) == (2, False)
+    again = run.runs()
+    run.upgrade(renewed, "--reset-then-reuse-values", "--set", "runKey=2")
+    run.wait_finished()
+    assert not run.runs() & again

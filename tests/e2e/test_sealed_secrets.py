@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.build.chart import Release
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import ToolFailed
 from symphony_charts.secrets.files import encrypted_secret
 from symphony_charts.secrets.sealing import SealStore, label_of, read_certificate, seal_all
 from symphony_charts.spec import files
+from tests.chart.harness import built_of, experiment_of
 from tests.e2e.tools.build import find_tool
 from tests.secrets.test_sealing import KEY, certificate
 
@@ -28,13 +29,13 @@ CONTENTS = {"text": b"value\n", "empty": b"", "binary": bytes(range(256))}
 def test_kubeseal_opens_what_we_sealed(scope: str, tmp_path: Path) -> None:
     label = label_of(scope, "rl", "rl-secrets")  # type: ignore[arg-type]  # one of the three
     sealed = seal_all(read_certificate(certificate()), CONTENTS, label, SealStore(secret=b"k" * 32), os.urandom)
-    values = {"secrets": {"source": "sealed", "scope": scope, "encryptedData": sealed}}
-    objects = assemble(merge({"specDigest": "x"}, values), Release(name="rl", namespace="rl", chart_name="rl"))
+    source = {"source": "sealed", "scope": scope}
+    chart = built_of(experiment_of(name="rl", processes={"p": {}}, secrets=list(CONTENTS), secret_source=source))
+    values = merge(chart.values, {"secrets": {"encryptedData": sealed}})
+    objects = chart.objects(values, Release(name="rl", namespace="rl"))
     item = next(each for each in objects if each["kind"] == "SealedSecret")
-    metadata = item["metadata"]
-    assert isinstance(metadata, dict)
     # Helm and Argo CD put the namespace in.
-    (tmp_path / "sealed.json").write_text(json.dumps({**item, "metadata": {**metadata, "namespace": "rl"}}))
+    (tmp_path / "sealed.json").write_text(json.dumps({**item, "metadata": {**item["metadata"], "namespace": "rl"}}))
     pem = KEY.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )

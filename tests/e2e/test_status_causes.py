@@ -226,7 +226,7 @@ def test_a_secret_that_its_controller_cannot_open_says_why(
     secrets = {"secrets": ["token.txt"], "secret_source": {"source": "sealed"}}
     spec = {"name": "exp", "image": "busybox:1.37.0", "processes": {"nap": nap}, **secrets}
     (tmp_path / "exp.json").write_text(json.dumps(spec))
-    sealed = json.dumps({"secrets": {"source": "sealed", "encryptedData": {"token.txt": "AgB1"}}})
+    sealed = json.dumps({"secrets": {"encryptedData": {"token.txt": "AgB1"}}})
     (tmp_path / "sealed.json").write_text(sealed)
     started = symph("install", "exp.json", "-n", namespace, "-f", "sealed.json")
     assert started.code == 0, started.err

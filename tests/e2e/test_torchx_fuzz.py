@@ -5,14 +5,13 @@ The real release builds the objects of every case; `SYMPH_SEED` begins the cases
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -21,12 +20,10 @@ pytest.importorskip("torchx")
 from symphony_charts.environment.expansion import expand
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.common.report import Imported
-from symphony_charts.importers.torchx.importer import import_appdef
-from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
 from symphony_charts.prepare import prepare_experiment
-from tests.tools import torchx_nightly
+from tests.importers.samples import import_appdef
 from tests.torchx_scheduler.conftest import Torchx
-from tests.torchx_scheduler.test_own_objects import answers, mcad_case, options, record, volcano_case
+from tests.torchx_scheduler.test_own_objects import answers, mcad_case
 
 CASES = int(os.environ.get("SYMPH_TORCHX_CASES", "200"))
 FIRST = int(os.environ.get("SYMPH_SEED", "1000"))
@@ -80,33 +77,6 @@ def test_every_replica_is_as_with_torchx_or_the_report_says_why(kind: str, tmp_p
     assert compared > CASES // len(KINDS)
 
 
-def test_every_object_is_that_of_the_real_scheduler(tmp_path: Path) -> None:
-    cases = [mcad_case(seed) for seed in range(FIRST, FIRST + CASES)]
-    theirs = answers(Torchx(folder=tmp_path), cases)
-    ours = [
-        app_wrapper(record(answer["app"]), options(case["cfg"]), answer["object"]["metadata"]["name"])
-        for case, answer in zip(cases, theirs, strict=True)
-    ]
-    assert json.loads(json.dumps(ours)) == [answer["object"] for answer in theirs]
-
-
-@pytest.mark.parametrize("release", ["0.7.0", "2026.10.26"])
-def test_every_volcano_job_is_that_of_the_real_scheduler(
-    release: Literal["0.7.0", "2026.10.26"], tmp_path: Path
-) -> None:
-    is_new = release != "0.7.0"
-    nightly = torchx_nightly() if is_new else None
-    if is_new and nightly is None:
-        pytest.skip("torchx-nightly is not there: scripts/setup installs it")
-    cases = [volcano_case(seed, is_new=is_new) for seed in range(FIRST, FIRST + CASES)]
-    theirs = answers(Torchx(folder=tmp_path, path=str(nightly or "")), cases)
-    ours = [
-        volcano_job(record(answer["app"]), options(case["cfg"]), answer["object"]["metadata"]["name"], release)
-        for case, answer in zip(cases, theirs, strict=True)
-    ]
-    assert json.loads(json.dumps(ours)) == [answer["object"] for answer in theirs]
-
-
 def is_said(imported: Imported, where: str, fact: str) -> bool:
     """Whether the report has a note on what the fact is of."""
     field = {"ports": "port_map", "account": "service_account"}.get(fact, fact)
@@ -114,7 +84,7 @@ def is_said(imported: Imported, where: str, fact: str) -> bool:
 
 
 def priority_of(wrapper: Mapping[str, Any]) -> object:
-    return wrapper["spec"].get("priority")
+    return wrapper["spec"].get("priority", 0)
 
 
 def their_pods(wrapper: Mapping[str, Any]) -> Iterator[Pod]:

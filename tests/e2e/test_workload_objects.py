@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.build.chart import Release
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.kinds.children import opened
-from tests.chart.harness import EXAMPLE_NAMES, example_chart
+from tests.chart.draws import charts
+from tests.chart.harness import EXAMPLE_NAMES, built_of, example
 from tests.e2e.programs import Programs
 from tests.e2e.test_gitops_objects import accept
 from tests.e2e.tools.modules import APPWRAPPER, JOBSET, MCAD, VOLCANO, module_folder
@@ -19,7 +21,7 @@ from tests.e2e.tools.modules import APPWRAPPER, JOBSET, MCAD, VOLCANO, module_fo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """Where the definition of a kind stands and what it is called; the values of ``workload`` that ask for the kind."""
+    """The file and name of the definition of a kind, and the settings of a workload of this kind."""
 
     module: str
     path: str
@@ -27,6 +29,8 @@ class Definition:
     workload: dict[str, object]
 
 
+_SEED, _COUNT = int(os.environ.get("SYMPH_SEED", "1")), int(os.environ.get("SYMPH_SOAK", "12"))
+_BUILT_IN = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1")
 _APPWRAPPERS = {"path": "config/crd/bases/workload.codeflare.dev_appwrappers.yaml"}
 DEFINITIONS = {
     "jobset": Definition(
@@ -82,12 +86,20 @@ def test_the_api_server_knows_every_field(
     accept(programs, namespace, *inside)
 
 
+def test_the_api_server_takes_the_objects_of_drawn_experiments(programs: Programs, namespace: str) -> None:
+    for chart in charts(_SEED, _COUNT, has_overlays=False):
+        made = chart.objects(chart.values, Release(name=f"r-{chart.name}", namespace=namespace, is_draft=True))
+        whole = opened(made)
+        accept(programs, namespace, *[item for item in whole if str(item["apiVersion"]) in _BUILT_IN])
+
+
 def objects(name: str, definition: Definition, retries: int) -> list[dict[str, object]]:
-    """The objects of an example under the kind of a definition, each group with so many retries."""
-    chart = example_chart(name)
-    groups = {group: {"backoffLimit": retries} for group in chart.values["groups"]}  # type: ignore[attr-defined]  # a map
-    values = merge(chart.values, {"workload": {"gang": "none", **definition.workload}, "groups": groups})
-    return assemble(values, Release(name=f"e-{name}", chart_name=chart.name))
+    """Return the objects of an example as that kind, each group that ends with `retries`."""
+    chart = built_of(example(name, definition.workload))
+    groups = {
+        group: {"retries": retries} for group, settings in chart.values["groups"].items() if "retries" in settings
+    }
+    return chart.objects(merge(chart.values, {"groups": groups}), Release(name=f"e-{name}"))
 
 
 def _group(item: dict[str, object]) -> str:

@@ -96,3 +96,10 @@ def test_a_variable_may_refer_to_an_address_of_ours_whatever_its_name() -> None:
 
 def test_a_name_is_one_that_a_shell_takes() -> None:
     assert service_variable("a-b", "BIND_HOST") == "SYMPH_A_B_BIND_HOST"
+
+
+def test_addresses_known_to_be_ipv6_have_brackets() -> None:
+    address = Address(host="fd00::1", hosts=("fd00::1", "h1"), port=7000)
+    assert address.text("ADDR") == "[fd00::1]:7000"
+    assert address.text("HOSTS") == "[fd00::1]:7000,h1:7000"
+    assert address.text("HOST") == "fd00::1"

@@ -6,14 +6,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from symphony_charts.chart.compile.experiment import compile_values
-from symphony_charts.chart.files.chart import Chart, make_chart
+from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.release import Release
 from symphony_charts.gitops.operations.publish import Publish
-from symphony_charts.package import template
-from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec import files as specfile
+from tests.chart import harness
 
-__all__ = ["NOW", "chart_of", "publish", "small_chart", "small_publish"]
+__all__ = ["NOW", "chart_of", "example_objects", "publish", "small_chart", "small_publish"]
 
 NOW = 1_700_000_000
 
@@ -21,16 +20,18 @@ NOW = 1_700_000_000
 @lru_cache(maxsize=32)
 def chart_of(name: str = "rl", replicas: int = 2, image: str = "busybox:1.37.0") -> Chart:
     """The chart of a server and its clients."""
-    data = {
-        "name": name,
-        "image": image,
-        "processes": {
-            "server": {"command": ["serve"], "binds": "data", "lifecycle": "service"},
-            "client": {"command": ["work"], "connects": "data", "replicas": replicas},
-        },
+    processes = {
+        "server": {"command": ["serve"], "binds": "data", "lifecycle": "service"},
+        "client": {"command": ["work"], "connects": "data", "replicas": replicas},
     }
-    experiment = from_data(data)
-    return make_chart(experiment.name, compile_values(experiment, allocate(experiment)), "0.1.0", template())
+    return harness.chart_of(harness.experiment_of(name=name, image=image, processes=processes))
+
+
+def example_objects(name: str, *workload: str) -> list[dict[str, Any]]:
+    """Return the objects of an example with settings of its workload such as ``kind=argo``."""
+    (path,) = (path for path in harness.EXAMPLES if path.parent.name == name)
+    chart = harness.built_of(specfile.read(path, [f"workload.{text}" for text in workload]).experiment)
+    return chart.objects(chart.values, Release(name="r"))
 
 
 def publish(chart: Chart, env: str | None = "dev", team: str = "team", **fields: Any) -> Publish:

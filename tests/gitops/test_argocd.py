@@ -5,38 +5,28 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
-from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.lint.security import refused_kinds
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops.argocd.objects import (
     ArgoSetup,
+    app_name,
     app_project,
-    application,
     application_set,
     parse_version,
-    refused_kinds,
 )
-from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.settings.project import Destination
-from tests.chart.harness import example_chart
+from tests.gitops.samples import example_objects
 
 SETUP = ArgoSetup(url="https://git.example.org/x.git")
-POINTER = Pointer(
-    name="rl",
-    team="ml",
-    env="dev",
-    version="1.0.0",
-    digest="sha256:0",
-    chart="charts/ml/rl/1.0.0",
-    values={"a": "{{ b }}"},
-)
 
 
-def app(**fields: Any) -> Any:
-    return application(msgspec.structs.replace(POINTER, **fields), SETUP)
+def app() -> Any:
+    """Return the template that Argo CD fills in for each pointer."""
+    spec: Any = application_set(SETUP)["spec"]
+    return spec["template"]
 
 
 def test_only_a_change_of_the_charts_own_folder_counts() -> None:
@@ -67,9 +57,7 @@ def test_the_branch_is_named_in_full() -> None:
 
 
 def test_values_are_data_and_end_in_a_newline() -> None:
-    values = app()["spec"]["source"]["helm"]["values"]
-    assert json.loads(values) == {"a": "{{ b }}"}
-    assert values.endswith("\n")
+    assert app()["spec"]["source"]["helm"]["values"] == "{{ .values | toJson }}\n"
 
 
 @pytest.mark.parametrize(
@@ -80,24 +68,22 @@ def test_values_are_data_and_end_in_a_newline() -> None:
     ],
 )
 def test_a_destination_has_a_server_or_a_name(place: Destination, target: dict[str, str]) -> None:
-    assert app(destination=place)["spec"]["destination"] == target
+    spec: Any = app_project(SETUP, "dev", [place])["spec"]
+    assert spec["destinations"] == [target]
 
 
-def test_the_application_set_makes_the_application_that_we_would_write() -> None:
-    template: Any = application_set(SETUP)["spec"]
-    text = json.dumps(template["template"])
+def test_an_application_is_named_by_the_place_of_its_pointer_and_not_by_what_that_says() -> None:
+    text = json.dumps(app())
     in_path = {"index .path.segments 1": "dev", "index .path.segments 2": "ml"}
     in_path['trimSuffix \\".symph-app.yaml\\" .path.filename'] = "rl"
-    for name, value in {**in_path, ".chart": POINTER.chart}.items():
+    for name, value in {**in_path, ".chart": "charts/ml/rl/1.0.0"}.items():
         assert f"{{{{ {name} }}}}" in text
         text = text.replace(f"{{{{ {name} }}}}", value)
-    assert all(f"{{{{ .{name} }}}}" not in text for name in ("env", "team", "name")), "never by what a pointer says"
-    made, written = json.loads(text), app()
-    assert made["metadata"]["name"] == written["metadata"]["name"]
-    assert made["metadata"]["annotations"] == written["metadata"]["annotations"]
-    assert made["spec"]["source"]["path"] == written["spec"]["source"]["path"]
-    assert made["spec"]["syncPolicy"] == written["spec"]["syncPolicy"]
-    assert made["spec"]["project"] == written["spec"]["project"] == "symph-dev"
+    assert all(f"{{{{ .{name} }}}}" not in text for name in ("env", "team", "name"))
+    made = json.loads(text)
+    assert made["metadata"]["name"] == app_name("dev", "ml", "rl")
+    assert made["spec"]["source"]["path"] == "charts/ml/rl/1.0.0"
+    assert made["spec"]["project"] == "symph-dev"
 
 
 def test_files_are_found_by_a_suffix_that_nothing_else_has() -> None:
@@ -124,19 +110,15 @@ def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_project_allows_all_that_a_chart_renders(kind: str) -> None:
     # A DIJob has no room for a service inside of a pod that ends.
-    chart = example_chart("rl" if kind == "dijob" else "surreal")
-    defaults: Any = chart.values["defaults"]
-    values = {**chart.values, "defaults": {**defaults, "schedulerName": "co"}}
+    example = "rl" if kind == "dijob" else "surreal"
     for gang in ["none"] if kind in ("dijob", "volcano") else ["none", "native", "coscheduling", "volcano"]:
-        workload = {"kind": kind, "gang": gang, "gangVersion": "v1alpha2", "argo": {"serviceAccount": "mine"}}
-        objects = assemble({**values, "workload": workload}, Release(name="r", chart_name=chart.name))
-        assert refused_kinds(objects) == [], (kind, gang)
+        sets = [f"kind={kind}", f"gang={gang}", "gang_version=v1alpha2", "scheduler_name=co"]
+        sets += ["argo.service_account=mine"] if kind == "argo" else []
+        assert refused_kinds(example_objects(example, *sets)) == [], (kind, gang)
 
 
 def test_nobody_gives_rights_by_way_of_git() -> None:
-    values = {**example_chart("surreal").values, "workload": {"kind": "argo"}}
-    objects = assemble(values, Release(name="r", chart_name="surreal"))
-    assert refused_kinds(objects) == ["Role", "RoleBinding", "ServiceAccount"]
+    assert refused_kinds(example_objects("surreal", "kind=argo")) == ["Role", "RoleBinding", "ServiceAccount"]
 
 
 @pytest.mark.parametrize(

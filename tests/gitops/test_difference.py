@@ -95,6 +95,15 @@ def test_what_argo_cd_does_with_a_change(
     assert effects(before, after) == [effect]
 
 
+def test_pods_of_a_service_are_replaced_with_the_run_that_they_belong_to() -> None:
+    services = [
+        item("StatefulSet", "s", spec={"template": {"metadata": {"labels": {"symph.dev/run": run}}, "spec": {}}})
+        for run in ("11111111", "22222222")
+    ]
+    (difference,) = compare(services[:1], services[1:])
+    assert (effect_of(difference)[0], difference.fields) == ("restarted", ())
+
+
 def test_the_worst_effect_is_the_outcome() -> None:
     frozen = compare([job("11111111"), item("Service", "s")], [job("11111111", image="b"), item("Service", "s")])
     assert outcome_of(frozen) == "fails"

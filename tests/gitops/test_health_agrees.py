@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.kinds.outcome import verdict_of
 from symphony_charts.kubernetes.container_phase import phase_of_workload
-from tests.chart.harness import example_chart
+from tests.gitops.samples import example_objects
 from tests.gitops.test_health import CASES, health
 
 # Our charts write these, and no project calls a state of theirs unknown.
@@ -26,10 +25,8 @@ _OURS = [(check, item) for check, item, status in CASES if check in _KINDS and s
 
 def workload(kind: str) -> dict[str, Any]:
     """What runs the groups that end, as a chart writes it."""
-    values = {**example_chart("integrate").values, "workload": {"kind": kind, "gang": "none"}}
-    objects = assemble(values, Release(name="r", chart_name="integrate"))
     names = {"Job", "JobSet", "AppWrapper", "DIJob"}
-    return next(item for item in objects if item["kind"] in names)
+    return next(item for item in example_objects("integrate", f"kind={kind}") if item["kind"] in names)
 
 
 @pytest.mark.parametrize(("check", "status"), _OURS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.errors import NotFound
+from symphony_charts.errors import Conflict
 from symphony_charts.gitops.store.author import Author
 from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, find_waiting
 from symphony_charts.gitops.store.store import PushResult, Store
@@ -69,17 +69,18 @@ def test_a_stale_branch_of_it_is_brought_up_to_date(bare: Path, tmp_path: Path) 
     assert [each.branch for each in find_waiting(str(bare), "main", tmp_path / "cache")] == ["review"]
 
 
-def test_a_branch_that_was_deleted_begins_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_a_publish_to_a_deleted_branch_is_refused_until_it_is_restored(others: tuple[str, ...], tmp_path: Path) -> None:
     bare = make_bare(tmp_path / "charts.git", {})
-    publish(store(str(bare), tmp_path), 1)
+    last = publish(store(str(bare), tmp_path), 1).commit
+    for branch in others:
+        git(bare, "branch", branch, "main")
     git(bare, "update-ref", "-d", "refs/heads/main")
+    for _ in range(2):
+        with pytest.raises(Conflict, match="the branch main has been deleted") as caught:
+            publish(store(str(bare), tmp_path), 2)
+        assert f"git push {bare} {last}:refs/heads/main" in caught.value.next
+    assert git(bare, "branch", "--format=%(refname:short)").split() == list(others)
+    git(bare, "update-ref", "refs/heads/main", str(last))
     publish(store(str(bare), tmp_path), 2)
-    assert history(bare) == ["publish team/rl 0.1.0 -> dev"]
-
-
-def test_a_branch_that_was_deleted_beside_others_is_missed(tmp_path: Path) -> None:
-    bare = make_bare(tmp_path / "charts.git", {})
-    publish(store(str(bare), tmp_path), 1)
-    git(bare, "branch", "-m", "main", "other")
-    with pytest.raises(NotFound, match="the repository has no branch main"):
-        publish(store(str(bare), tmp_path), 2)
+    assert len(history(bare)) == 2

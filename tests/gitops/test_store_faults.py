@@ -3,16 +3,17 @@ worked although its answer was lost, and the server may go on with what a client
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import shutil
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,6 +26,8 @@ from symphony_charts.system.git import remote
 from symphony_charts.system.git.cache import Cache
 from tests.gitops.samples import NOW, publish, small_chart, small_publish
 from tests.gitops.servers import HttpServer, commit, files_at, git, history, http_server, make_bare, set_hook
+from tests.gitops.storm import Storm, start
+from tests.waiting import eventually
 
 MakeStore = Callable[..., Store]
 WRITER = Author(name="Writer <writer@example.org>")
@@ -270,6 +273,17 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, store: MakeStore, bare: Pa
     assert len(history(bare)) == 3
 
 
+@pytest.mark.parametrize("noted", ["0" * 39 + "1", "HEAD", "not a commit"])
+def test_a_cache_that_notes_a_tip_that_does_not_exist_heals(
+    tmp_path: Path, store: MakeStore, bare: Path, noted: str
+) -> None:
+    apply(store(), small_publish("rl", 1))
+    note = next(path for path in (tmp_path / "cache").rglob("tip") if path.parent.name != "symph")
+    note.write_text(f"{noted}\n")
+    apply(store(), small_publish("rl", 2))
+    assert len(history(bare)) == 3
+
+
 def test_a_rewritten_branch_is_followed(store: MakeStore, bare: Path) -> None:
     mine = store()
     apply(mine, small_publish("rl", 1))
@@ -290,7 +304,7 @@ def test_what_was_taken_back_does_not_return(store: MakeStore, server: HttpServe
     assert history(bare) == ["first", "publish team/rl 0.1.0 -> dev", "publish team/other 0.1.0 -> dev"]
 
 
-def test_a_queue_on_a_rewound_branch_begins_anew(store: MakeStore, bare: Path) -> None:
+def test_many_writers_follow_a_rewound_branch(store: MakeStore, bare: Path) -> None:
     for number in (1, 2):
         apply(store(), small_publish("rl", number))
     git(bare, "update-ref", "refs/heads/main", "main~1")
@@ -457,18 +471,15 @@ def test_an_expectation_that_no_longer_holds_is_a_conflict(store: MakeStore) -> 
         apply(mine, Promote(team="team", name="rl", before="dev", after="prod", version="0.1.0"))
 
 
-def test_processes_of_one_machine_share_a_push(store: MakeStore, bare: Path, tmp_path: Path) -> None:
-    pushes = tmp_path / "pushes"
+def test_writers_of_one_machine_each_push_their_own_commit(store: MakeStore, bare: Path) -> None:
     apply(store(), small_publish("first", 0))
-    set_hook(bare, "pre-receive", f"echo push >> {pushes}; sleep 0.3")
     with ThreadPoolExecutor(12) as pool:
         receipts = list(pool.map(lambda number: apply(store(), small_publish(f"e{number}", number)), range(12)))
     assert sorted(history(bare)[2:]) == sorted(f"publish team/e{number} 0.1.0 -> dev" for number in range(12))
     assert {receipt.commit for receipt in receipts} == set(git(bare, "rev-list", "main", "--max-count=12").split())
-    assert len(pushes.read_text().splitlines()) <= 4, "one goes alone, the others queue up behind it"
 
 
-def test_one_who_is_refused_does_not_stop_those_it_queued_with(store: MakeStore, bare: Path) -> None:
+def test_a_refused_writer_does_not_stop_the_others(store: MakeStore, bare: Path) -> None:
     apply(store(), small_publish("first", 0))
     set_hook(
         bare,
@@ -488,22 +499,11 @@ def test_one_who_is_refused_does_not_stop_those_it_queued_with(store: MakeStore,
     assert sorted(history(bare)[2:]) == [f"publish team/{name} 0.1.0 -> dev" for name in "abcde"]
 
 
-def slowly(wait: Callable[..., Any], source: random.Random) -> Callable[..., Any]:
-    """`wait` after a pause, so that processes overtake each other on their way to it."""
-
-    def wait_later(cache: Cache, timeout_s: float) -> Any:
-        time.sleep(source.uniform(0, 0.5))
-        return wait(cache, timeout_s)
-
-    return wait_later
-
-
 @pytest.mark.parametrize("lost", [(0,), (1,), (0, 1, 2), (1, 2, 4)], ids=str)
-def test_rollbacks_that_share_a_lost_push_are_made_once(
-    store: MakeStore, server: HttpServer, bare: Path, monkeypatch: pytest.MonkeyPatch, lost: tuple[int, ...]
+def test_rollbacks_with_lost_answers_are_made_once(
+    store: MakeStore, server: HttpServer, bare: Path, lost: tuple[int, ...]
 ) -> None:
-    """A rollback that is asked for again goes one version further back; so the queue must know what became of it."""
-    monkeypatch.setattr(Cache, "pushing", slowly(Cache.pushing, random.Random(str(lost))))
+    """A rollback made twice goes back two versions, so a writer must find its own commit in the history."""
     names = [f"e{number}" for number in range(6)]
     url = f"{server.url}/charts.git"
     for number in range(3):
@@ -553,16 +553,34 @@ def test_who_only_reads_does_not_make_the_others_forget(store: MakeStore, bare: 
     assert sorted(history(bare)[4:]) == [f"rollback team/{name} 0.1.2 -> 0.1.1 in dev" for name in names]
 
 
-def test_what_was_given_up_while_it_waited_is_not_pushed_later(
-    store: MakeStore, bare: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_publish_that_is_interrupted_while_it_waits_is_never_pushed(
+    tmp_path: Path, store: MakeStore, bare: Path
 ) -> None:
-    def interrupt(_cache: Cache, _timeout_s: float) -> Any:
-        raise KeyboardInterrupt
+    apply(store("cache-0"), small_publish("first", 0))
+    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
+    set_hook(bare, "pre-receive", f"touch {begun}; for i in $(seq 200); do test -e {go_on} && break; sleep 0.1; done")
+    storm = Storm(writers=3, each=1, caches=1, kills_a_second=0, patience_s=0)
+    writers: list[subprocess.Popen[bytes]] = []
+    try:
+        writers.append(start(f"file://{bare}", tmp_path, 0, storm, {}))
+        eventually(begun.exists)
+        for number in (1, 2):
+            writers.append(start(f"file://{bare}", tmp_path, number, storm, {}))
+            eventually(lambda: holds_open(writers[-1].pid, tmp_path / "cache-0"))
+            time.sleep(0.5)
+        writers[1].send_signal(signal.SIGINT)
+        assert writers[1].wait(20) != 0
+        go_on.touch()
+        assert [writers[0].wait(20), writers[2].wait(20)] == [0, 0]
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait(10)
+    assert history(bare)[2:] == ["publish team/w0-0 0.1.0 -> dev", "publish team/w2-0 0.1.0 -> dev"]
 
-    apply(store(), small_publish("rl", 1))
-    with monkeypatch.context() as patched:
-        patched.setattr(Cache, "pushing", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            apply(store(), Retire(team="team", name="rl", env="dev"))
-    apply(store(), small_publish("other", 1))
-    assert history(bare)[1:] == ["publish team/rl 0.1.0 -> dev", "publish team/other 0.1.0 -> dev"]
+
+def holds_open(pid: int, folder: Path) -> bool:
+    """Return True if the process has a file below `folder` open."""
+    with contextlib.suppress(FileNotFoundError):  # a file may be closed while the list is read
+        return any(str(link.readlink()).startswith(str(folder)) for link in Path(f"/proc/{pid}/fd").iterdir())
+    return False

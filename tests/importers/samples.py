@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from symphony_charts.importers.common.input_file import read
@@ -9,7 +10,8 @@ from symphony_charts.importers.common.report import Imported, Log
 from symphony_charts.importers.compose.importer import ComposeContext, import_compose
 from symphony_charts.importers.dijob.importer import import_dijob
 from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
-from symphony_charts.importers.torchx.importer import import_appdef
+from symphony_charts.importers.torchx.importer import experiment_of
+from symphony_charts.importers.torchx.options import read_options
 from symphony_charts.spec.model import Process
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
@@ -31,6 +33,13 @@ def appdef(*roles: dict[str, object], name: str = "train", **fields: object) -> 
     found = read_appdef(app(*roles, name=name, **fields), log)
     assert not log.problems
     return found
+
+
+def import_appdef(data: object, cfg: Mapping[str, object] | None = None) -> Imported:
+    """Return the experiment of an AppDef as ``dataclasses.asdict`` gives it, under the run options `cfg`."""
+    log = Log()
+    found = read_appdef(data, log)
+    return experiment_of(found, read_options(cfg or {}, log, "cfg"), log)
 
 
 def import_role(**fields: object) -> Process:

@@ -7,8 +7,10 @@ import json
 import pytest
 
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import sub
 from symphony_charts.importers.common.input_file import read
 from symphony_charts.importers.compose.importer import ComposeContext, import_compose
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import ExecProbe, Experiment, Probe, Process
 from symphony_charts.spec.sources import (
     ClaimVolume,
@@ -66,6 +68,13 @@ def test_published_ports_are_exposed_and_others_bound() -> None:
     process = service('ports: ["8080:80", "127.0.0.1:9:9"]\n    expose: [7]')
     assert process.exposes == {"a-80": 80}
     assert process.binds == {"a-9": 9, "a-7": 7}
+
+
+def test_a_published_port_has_no_address_outside_of_a_cluster() -> None:
+    imported = compose("services:\n  redis: {image: r, ports: ['6379:6379']}")
+    services = [item for item in prepare_experiment(imported.experiment).objects if item["kind"] == "Service"]
+    assert {sub(item, "spec").get("type", "ClusterIP") for item in services} == {"ClusterIP"}
+    assert "port 6379 of redis has no address outside" in notes_of(imported)
 
 
 def test_a_port_that_is_exposed_and_dialled_is_bound_as_well() -> None:
@@ -129,6 +138,40 @@ def test_waiting_for_services_and_for_finished_work() -> None:
     lives = {name: process.lifecycle for name, process in processes.items()}
     assert lives["db"] == lives["redis"] == lives["board"] == "service"
     assert lives["migrate"] == lives["learner"] == lives["actor"] == "finite"
+
+
+@pytest.mark.parametrize(
+    ("body", "is_task"),
+    [
+        ("command: ./manage.py migrate", True),
+        ("command: ./manage.py migrate, restart: 'no'", True),
+        ("command: ./manage.py migrate, restart: 'on-failure:3'", True),
+        ("command: ./load --db postgres://u@db-server/x", True),
+        ("entrypoint: [sh, -c, alembic upgrade head]", True),
+        ("command: ./manage.py migrate, restart: always", False),
+        ("command: ./manage.py migrate, expose: [80]", False),
+        ("command: ./manage.py migrate, healthcheck: {test: 'true'}", False),
+        ("command: ./manage.py runserver", False),
+        ("command: redis-server --appendonly yes", False),
+        ("command: --save 60 1", False),
+        ("environment: {A: b}", False),
+    ],
+)
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_command_that_others_start_after_is_a_task_unless_it_serves(body: str, is_task: bool, ends: bool) -> None:
+    other = "\n  last: {image: i, depends_on: {a: {condition: service_completed_successfully}}}" if ends else ""
+    imported = compose(f"services:\n  a: {{image: i, {body}}}\n  web: {{image: i, depends_on: [a]}}{other}")
+    is_task = is_task or ends
+    processes = imported.experiment.processes
+    assert processes["a"].lifecycle == ("finite" if is_task else "service")
+    assert processes["web"].after == ([] if is_task else ["a"])
+    assert ("web does not wait for a" in notes_of(imported)) == is_task
+
+
+def test_a_task_that_others_dial_or_wait_to_be_healthy_serves() -> None:
+    start = "services:\n  a: {image: i, command: run}\n  web: {image: i, "
+    for rest in ("command: [x, 'a:80']", "environment: {A_HOST: a}", "depends_on: {a: {condition: service_healthy}}"):
+        assert compose(f"{start}{rest}}}").experiment.processes["a"].lifecycle == "service", rest
 
 
 def test_restarts_on_failure_are_retries() -> None:
@@ -384,32 +427,6 @@ def test_a_variable_that_holds_a_host_alone_is_replaced_only_where_its_name_says
     )
     env = compose(text).experiment.processes["a"].env
     assert env == {"REDIS_HOST": "$(SYMPH_REDIS_HOST)", "KIND": "redis"}
-
-
-@pytest.mark.parametrize(
-    ("body", "place"),
-    [
-        ("hostname: h", "hostname"),
-        ("container_name: c", "container_name"),
-        ("logging: {driver: none}", "logging"),
-        ("networks: [back]", "networks"),
-        ("attach: false", "attach"),
-        ("entrypoint: ''", "entrypoint"),
-        ("deploy: {labels: {a: b}}", "deploy.labels"),
-        ("deploy: {endpoint_mode: vip}", "deploy.endpoint_mode"),
-        ("deploy: {restart_policy: {condition: any, delay: 5s}}", "deploy.restart_policy.delay"),
-        ("cpus: 1\n    deploy: {resources: {limits: {cpus: 2}}}", "deploy.resources.limits.cpus"),
-        ("volumes: ['/x:/y:z']", "volumes[0]"),
-        ("tmpfs: ['/x:size=5']", "tmpfs[0]"),
-        ("volumes: [{type: bind, source: /a, target: /b, consistency: cached}]", "volumes[0].consistency"),
-        ("extra_hosts: ['h:host-gateway']", "extra_hosts"),
-        ("platform: linux/arm/v7", "platform"),
-        ("gpus: [{driver: amd}]", "gpus[0].driver"),
-    ],
-)
-def test_no_key_is_dropped_without_a_word(body: str, place: str) -> None:
-    report = compose(f"services:\n  a:\n    image: i\n    {body}").report
-    assert f"services.a.{place}" in [note.path for note in report.lost]
 
 
 def test_a_name_that_others_depend_on_and_nothing_rewrote_is_kept() -> None:

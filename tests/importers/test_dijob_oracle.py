@@ -107,6 +107,8 @@ def is_added(path: str, value: object, ours: object, is_chart: bool) -> bool:
         return False
     if any(f".{field}" in path for field in _HARDER):
         return value is None or (isinstance(value, dict) and isinstance(ours, dict) and value.items() <= ours.items())
+    if path.endswith(".dnsPolicy"):  # pods on the host network also find the services of the cluster
+        return value is None and ours == "ClusterFirstWithHostNet"
     return ".resources" in path and value is None
 
 
@@ -125,8 +127,8 @@ def _seen(container: Object, volumes: Mapping[str, Object]) -> Object:
     argv = [*container.get("command", ["<of the image>"]), *container.get("args", [])]
     result["argv"] = [_script(word) for word in argv]
     result["env"] = {name: value for name, value in container.get("env", {}).items() if not _is_ours(name)}
-    # Where services are stands in a ConfigMap of the chart.
-    sources = [item for item in container.get("envFrom", []) if "-addresses-" not in str(item)]
+    # A ConfigMap of the chart holds the addresses of services.
+    sources = [item for item in container.get("envFrom", []) if "-environment-" not in str(item)]
     result["envFrom"] = sources
     result["mounts"] = {item["mountPath"]: _mount(item, volumes) for item in container.get("volumeMounts", [])}
     # Ports are remarks, but for the one that operator v0 looks for.

@@ -5,13 +5,18 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.common.input_file import read
+from symphony_charts.formats.data import sub
+from symphony_charts.importers.common.input_file import from_data, read
 from symphony_charts.importers.common.report import Imported
 from symphony_charts.importers.symphony.importer import import_legacy
+from symphony_charts.kinds.children import opened
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Toleration
 from symphony_charts.spec.services import allocate
 from symphony_charts.spec.sources import HostPathVolume, Mount, NfsVolume, SecretFile
+from tests.importers.oracle.symphony import original_pods
 from tests.importers.samples import EXAMPLES, notes_of
+from tests.importers.test_dijob_oracle import differences, is_added, seen
 
 
 def dump(text: str) -> Imported:
@@ -94,6 +99,15 @@ processes:
     assert (processes["b"].image, processes["b"].env) == ("i", {"A": "1"})
 
 
+def test_what_symphony_exposed_stays_a_load_balancer() -> None:
+    text = """
+name: x
+processes:
+- {name: a, container_image: i, binded_services: {}, connected_services: {}, exposed_services: {board: 6006}}
+"""
+    assert dump(text).experiment.expose["board"].type == "LoadBalancer"
+
+
 def test_tags_of_python_objects_and_their_wrapping_are_passed_over() -> None:
     text = """
 name: x
@@ -156,3 +170,41 @@ processes:
 def test_what_is_wrong_is_refused(text: str, what: str) -> None:
     with pytest.raises(SpecError, match=what):
         dump(text)
+
+
+def test_a_dump_of_symphony_makes_symphonys_own_pods_but_for_restarts_and_what_is_added() -> None:
+    source = read((EXAMPLES / "symphony-kube.yaml").read_bytes(), "dump", python_tags=True)
+    experiment = import_legacy(source).experiment
+    names = {f"process_groups[{at}]": f"groups.{name}" for at, name in enumerate(experiment.groups)}
+    names |= {
+        f"process_groups[{at}].processes[{inner}]": f"groups.{name}.processes.{process}"
+        for at, (name, group) in enumerate(experiment.groups.items())
+        for inner, process in enumerate(group.processes)
+    }
+    names |= {f"processes[{at}]": f"processes.{name}" for at, name in enumerate(experiment.processes)}
+    templates = [sub(item, "spec", "template") for item in opened(prepare_experiment(experiment, force=True).objects)]
+    ours = {str(sub(one, "metadata", "labels").get("symph.dev/group")): sub(one, "spec") for one in templates if one}
+    found = [
+        path
+        for original in original_pods(source.documents[0].data, source.prefix(0), names)
+        for path, value, mine in differences(seen(dict(original.spec)), seen(ours[original.pod]), original.pod)
+        if not is_added(path, value, mine, is_chart=True)
+    ]
+    assert found == [
+        "nonagent.containers[0].mounts./etc/secrets",
+        "nonagent.containers[1].mounts./etc/secrets",
+        "nonagent.containers[1].readinessProbe",
+        "nonagent.containers[2].mounts./etc/secrets",
+        "nonagent.restartPolicy",
+        "nonagent.subdomain",
+        "nonagent.tolerations",
+        "agent-0.containers[0].mounts./etc/secrets",
+    ]
+
+
+def test_a_volume_that_only_the_pod_knows_is_lost() -> None:
+    pod = {"data": {"spec": {"restartPolicy": "Never", "volumes": [{"name": "odd", "emptyDir": {}}]}}}
+    container = {"data": {"name": "p", "image": "a:1", "args": ["x"]}, "mounted_volumes": []}
+    process = {"name": "p", "container_image": "a:1", "container_yml": container, "pod_yml": pod}
+    report = import_legacy(from_data({"name": "x", "processes": [process]}, "dump")).report
+    assert [note.path for note in report.lost] == ["processes[0].pod_yml.data.spec.volumes[0]"]

@@ -7,14 +7,13 @@ import time
 
 import pytest
 
-from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.importers.common.input_file import read
-from symphony_charts.importers.torchx.importer import import_appdef, import_torchx
+from symphony_charts.importers.torchx.importer import import_torchx
 from symphony_charts.spec.data import from_data, to_yaml
-from symphony_charts.spec.sources import ClaimVolume, DeviceVolume, EmptyDirVolume, EnvSource, HostPathVolume
-from tests.importers.samples import EXAMPLES, app, import_role, notes_of, role
+from symphony_charts.spec.sources import ClaimVolume, EnvSource
+from tests.importers.samples import EXAMPLES, app, import_appdef, import_role, notes_of, role
 
 RANK0 = ["-c", "torchrun --rdzv_endpoint $${${rank0_env}:=localhost}:29500 x.py"]
 
@@ -25,47 +24,15 @@ def test_the_example_gives_an_experiment_that_reads_back_as_it_was() -> None:
     assert from_data(load(to_yaml(imported.experiment))) == imported.experiment
 
 
-def test_the_run_options_beside_a_dry_run_are_used() -> None:
-    text = json.dumps({"scheduler": "kubernetes_mcad", "cfg": {"namespace": "ml", "quiet": True}, "app": app()})
-    assert import_torchx(read(text.encode(), "run.json")).experiment.namespace == "ml"
-
-
 def test_options_on_the_command_line_win_over_those_of_the_dry_run() -> None:
     text = json.dumps({"cfg": {"namespace": "ml"}, "app": app()})
     assert import_torchx(read(text.encode(), "run.json"), "namespace=other").experiment.namespace == "other"
-
-
-def test_every_replica_finds_the_host_of_rank_0_in_the_variable_that_torchx_names() -> None:
-    imported = import_appdef(app(role(entrypoint="bash", args=RANK0, port_map={"c10d": 29500}, num_replicas=3)))
-    process = imported.experiment.processes["trainer"]
-    assert process.preamble == [
-        'export TORCHX_RANK0_HOST="${SYMPH_C10D_HOSTS%%:*}"',
-        'if [ "$SYMPH_INDEX" = 0 ]; then export TORCHX_RANK0_HOST=localhost; fi',
-    ]
-    assert process.args is not None
-    assert "${TORCHX_RANK0_HOST:=localhost}" in process.args[1]
-    start = entry_point(process)
-    assert start.command is not None
-    assert start.command[-1] == "bash"
-
-
-def test_other_roles_ask_the_first_role_for_rank_0() -> None:
-    first, second = role(name="a", port_map={"c10d": 29500}), role(name="b", entrypoint="bash", args=RANK0)
-    process = import_appdef(app(first, second)).experiment.processes["b"]
-    assert process.preamble == ['export TORCHX_RANK0_HOST="${SYMPH_C10D_HOSTS%%:*}"']
-    assert process.connects == ["c10d"]
 
 
 def test_a_lone_replica_is_told_that_it_is_rank_0_without_a_shell_or_a_service() -> None:
     process = import_role(entrypoint="bash", args=RANK0, env={"TORCHX_RANK0_HOST": "elsewhere"})
     assert process.env["TORCHX_RANK0_HOST"] == "localhost"
     assert (process.preamble, process.binds) == ([], {})
-
-
-def test_rank_0_knows_itself_also_where_nobody_asks_for_its_host() -> None:
-    process = import_role(num_replicas=2)
-    assert process.preamble == ['if [ "$SYMPH_INDEX" = 0 ]; then export TORCHX_RANK0_HOST=localhost; fi']
-    assert process.binds == {}
 
 
 def test_a_first_role_without_ports_has_torchx_own_when_another_replica_asks_for_its_host() -> None:
@@ -104,13 +71,6 @@ def test_roles_of_one_name_after_cleaning_are_kept_apart() -> None:
     assert "stands there twice" in notes_of(imported)
 
 
-def test_resources_are_requested_and_limited_as_they_are_asked_for() -> None:
-    process = import_role(resource={"cpu": 1.5, "gpu": 2, "memMB": 100, "devices": {"vpc.amazonaws.com/efa": 4}})
-    assert process.requests == {"cpu": "1500m", "memory": "100M"}
-    assert process.limits == {"cpu": "1500m", "memory": "100M", "vpc.amazonaws.com/efa": "4"}
-    assert process.gpus == 2
-
-
 def test_torchx_reserve_for_the_node_is_taken_off_only_when_asked_and_never_more_than_half() -> None:
     resource = {"cpu": 0.05, "gpu": 0, "memMB": 100}
     cfg: dict[str, object] = {"reserved_millicpu": 100, "reserved_memmb": 1024}
@@ -122,21 +82,6 @@ def test_torchx_reserve_for_the_node_is_taken_off_only_when_asked_and_never_more
 def test_resources_that_are_not_said_are_not_said() -> None:
     process = import_role(resource={"cpu": -1, "gpu": -1, "memMB": -1})
     assert (process.requests, process.limits, process.gpus) == ({}, {}, 0)
-
-
-def test_mounts_and_the_shared_memory_that_torchx_always_adds() -> None:
-    mounts = ["type=bind,src=/a,dst=/b,readonly", "type=volume,src=claim,dst=/c", "type=device,src=/dev/fuse,perm=r"]
-    experiment = import_appdef(app(role(mounts=mounts))).experiment
-    by_place = {
-        mount.at: (experiment.volumes[mount.volume], mount.read_only)
-        for mount in experiment.processes["trainer"].mounts
-    }
-    assert by_place == {
-        "/dev/shm": (EmptyDirVolume(memory=True), False),
-        "/b": (HostPathVolume(path="/a"), True),
-        "/c": (ClaimVolume(claim="claim"), False),
-        "/dev/fuse": (DeviceVolume(path="/dev/fuse", perm="r"), True),
-    }
 
 
 def test_a_mount_on_dev_shm_takes_the_place_of_torchx_own() -> None:
@@ -164,11 +109,6 @@ def test_pod_overlays_become_overlays_and_say_what_differs() -> None:
     trainer = imported.experiment.processes["trainer"]
     assert (trainer.node_selector, trainer.pod_overlay) == ({"a": "b"}, {"spec": {"schedulingGates": []}})
     assert "cannot be removed" in notes_of(imported)
-
-
-def test_a_patched_image_stands_under_its_hash_in_the_repository() -> None:
-    imported = import_appdef(app(role(image="sha256:abc")), {"image_repo": "reg.io/x"})
-    assert imported.experiment.processes["trainer"].image == "reg.io/x:abc"
 
 
 def test_a_patched_image_without_repository_is_refused() -> None:
@@ -281,20 +221,6 @@ def test_a_fault_that_only_the_experiment_shows_is_reported_at_the_role() -> Non
     with pytest.raises(SpecError) as caught:
         import_appdef(app(role(name="a", port_map={"x": 99999})))
     assert caught.value.problems[0].path.startswith("roles[0]")
-
-
-@pytest.mark.parametrize(("roles", "replicas"), [(1, 1), (1, 1000), (20, 1), (20, 1000)])
-def test_an_application_of_any_size_is_converted(roles: int, replicas: int) -> None:
-    data = app(
-        *[role(name=f"r{n}", num_replicas=replicas, args=RANK0, port_map={f"p{n}": 1000 + n}) for n in range(roles)]
-    )
-    processes = import_appdef(data).experiment.processes
-    assert [process.replicas for process in processes.values()] == [replicas] * roles
-
-
-def test_the_size_of_the_result_does_not_depend_on_replicas() -> None:
-    small, large = (to_yaml(import_appdef(app(role(num_replicas=n))).experiment) for n in (2, 1000))
-    assert abs(len(large) - len(small)) <= 3
 
 
 @pytest.mark.parametrize(("roles", "replicas"), [(1, 1), (1, 1000), (20, 1), (20, 1000)])

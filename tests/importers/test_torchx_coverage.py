@@ -8,73 +8,42 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.importers.torchx.appdef import AppDef, Resource, Role
-from symphony_charts.importers.torchx.importer import import_appdef
 from symphony_charts.importers.torchx.option_table import OPTIONS
 from symphony_charts.importers.torchx.options import RunOptions
 from symphony_charts.spec.data import to_data
-from tests.importers.samples import app, notes_of, role
+from tests.importers.samples import app, import_appdef, notes_of, role
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "torchx.md"
 
-# what is said in TorchX -> where it stands in the experiment
+# what is said in TorchX -> where it stands in the experiment, or from the first dot on in its process
 CARRIED: list[tuple[str, dict[str, object], str, object]] = [
     ("AppDef.name", {"app": {"name": "N"}}, "name", "n"),
     ("AppDef.metadata", {"app": {"metadata": {"k": "v"}}}, "annotations", {"torchx.pytorch.org/metadata-k": "v"}),
-    ("Role.name", {"role": {"name": "trainer"}}, "processes.trainer.labels.torchx.pytorch.org/role-name", "trainer"),
-    ("Role.image", {"role": {"image": "i:2"}}, "processes.trainer.image", "i:2"),
-    ("Role.entrypoint", {"role": {"entrypoint": "bash"}}, "processes.trainer.command", ["bash"]),
-    ("Role.args", {"role": {"args": ["a b", "${replica_id}"]}}, "processes.trainer.args", ["a b", "$(SYMPH_INDEX)"]),
-    ("Role.env", {"role": {"env": {"A": "${replica_id}"}}}, "processes.trainer.env.A", "$(SYMPH_INDEX)"),
-    ("Role.num_replicas", {"role": {"num_replicas": 4}}, "processes.trainer.replicas", 4),
-    ("Role.min_replicas", {"role": {"num_replicas": 4, "min_replicas": 2}}, "processes.trainer.min_replicas", 2),
-    ("Role.max_retries", {"role": {"max_retries": 3}}, "processes.trainer.retries", 3),
-    ("Role.port_map", {"role": {"port_map": {"http": 80}}}, "processes.trainer.binds.http", 80),
-    (
-        "Role.metadata",
-        {"role": {"metadata": {"k": "v"}}},
-        "processes.trainer.annotations.torchx.pytorch.org/metadata-k",
-        "v",
-    ),
-    (
-        "Role.mounts",
-        {"role": {"mounts": ["type=bind,src=/a,dst=/b"]}},
-        "processes.trainer.mounts.1",
-        {"volume": "mount-0", "at": "/b"},
-    ),
-    (
-        "Resource.cpu",
-        {"role": {"resource": {"cpu": 2, "gpu": 0, "memMB": 0}}},
-        "processes.trainer.requests.cpu",
-        "2000m",
-    ),
-    ("Resource.gpu", {"role": {"resource": {"cpu": 0, "gpu": 2, "memMB": 0}}}, "processes.trainer.gpus", 2),
-    (
-        "Resource.memory_mb",
-        {"role": {"resource": {"cpu": 0, "gpu": 0, "memMB": 9}}},
-        "processes.trainer.limits.memory",
-        "9M",
-    ),
+    ("Role.name", {"role": {"name": "trainer"}}, ".labels.torchx.pytorch.org/role-name", "trainer"),
+    ("Role.image", {"role": {"image": "i:2"}}, ".image", "i:2"),
+    ("Role.entrypoint", {"role": {"entrypoint": "bash"}}, ".command", ["bash"]),
+    ("Role.args", {"role": {"args": ["a b", "${replica_id}"]}}, ".args", ["a b", "$(SYMPH_INDEX)"]),
+    ("Role.env", {"role": {"env": {"A": "${replica_id}"}}}, ".env.A", "$(SYMPH_INDEX)"),
+    ("Role.num_replicas", {"role": {"num_replicas": 4}}, ".replicas", 4),
+    ("Role.min_replicas", {"role": {"num_replicas": 4, "min_replicas": 2}}, ".min_replicas", 2),
+    ("Role.max_retries", {"role": {"max_retries": 3}}, ".retries", 3),
+    ("Role.port_map", {"role": {"port_map": {"http": 80}}}, ".binds.http", 80),
+    ("Role.metadata", {"role": {"metadata": {"k": "v"}}}, ".annotations.torchx.pytorch.org/metadata-k", "v"),
+    ("Role.mounts", {"role": {"mounts": ["type=bind,src=/a,dst=/b"]}}, ".mounts.1", {"volume": "mount-0", "at": "/b"}),
+    ("Resource.cpu", {"role": {"resource": {"cpu": 2, "gpu": 0, "memMB": 0}}}, ".requests.cpu", "2000m"),
+    ("Resource.gpu", {"role": {"resource": {"cpu": 0, "gpu": 2, "memMB": 0}}}, ".gpus", 2),
+    ("Resource.memory_mb", {"role": {"resource": {"cpu": 0, "gpu": 0, "memMB": 9}}}, ".limits.memory", "9M"),
     (
         "Resource.capabilities",
         {"role": {"resource": {"capabilities": {"node.kubernetes.io/instance-type": "p4"}}}},
-        "processes.trainer.capabilities",
+        ".capabilities",
         {"node.kubernetes.io/instance-type": "p4"},
     ),
-    ("Resource.devices", {"role": {"resource": {"devices": {"x.com/d": 1}}}}, "processes.trainer.limits.x.com/d", "1"),
+    ("Resource.devices", {"role": {"resource": {"devices": {"x.com/d": 1}}}}, ".limits.x.com/d", "1"),
     ("RunOptions.namespace", {"cfg": {"namespace": "ml"}}, "namespace", "ml"),
-    (
-        "RunOptions.image_repo",
-        {"cfg": {"image_repo": "r/x"}, "role": {"image": "sha256:1"}},
-        "processes.trainer.image",
-        "r/x:1",
-    ),
+    ("RunOptions.image_repo", {"cfg": {"image_repo": "r/x"}, "role": {"image": "sha256:1"}}, ".image", "r/x:1"),
     ("RunOptions.service_account", {"cfg": {"service_account": "sa"}}, "service_account", "sa"),
-    (
-        "RunOptions.priority",
-        {"cfg": {"priority": 0, "appwrapper_version": "v1beta1"}},
-        "workload.priority",
-        0,
-    ),
+    ("RunOptions.priority", {"cfg": {"priority": 0, "appwrapper_version": "v1beta1"}}, "workload.priority", 0),
     (
         "RunOptions.appwrapper_version",
         {"cfg": {"appwrapper_version": "v1beta1"}},
@@ -94,24 +63,19 @@ CARRIED: list[tuple[str, dict[str, object], str, object]] = [
     (
         "RunOptions.reserved_millicpu",
         {"cfg": {"reserved_millicpu": 100}, "role": {"resource": {"cpu": 2, "gpu": 0, "memMB": 0}}},
-        "processes.trainer.requests.cpu",
+        ".requests.cpu",
         "1900m",
     ),
     (
         "RunOptions.reserved_memmb",
         {"cfg": {"reserved_memmb": 24}, "role": {"resource": {"cpu": 0, "gpu": 0, "memMB": 100}}},
-        "processes.trainer.requests.memory",
+        ".requests.memory",
         "76M",
     ),
-    (
-        "RunOptions.efa_device_count",
-        {"cfg": {"efa_device_count": 3}},
-        "processes.trainer.limits.vpc.amazonaws.com/efa",
-        "3",
-    ),
+    ("RunOptions.efa_device_count", {"cfg": {"efa_device_count": 3}}, ".limits.vpc.amazonaws.com/efa", "3"),
     ("RunOptions.kind", {"cfg": {"kind": "jobset"}}, "workload.kind", "jobset"),
     ("RunOptions.gang", {"cfg": {"gang": "kueue"}}, "workload.gang", "kueue"),
-    ("RunOptions.reserve", {"cfg": {"reserve": "true"}}, "processes.trainer.reserve", True),
+    ("RunOptions.reserve", {"cfg": {"reserve": "true"}}, ".reserve", True),
 ]
 
 # what an experiment has no place for -> what the report says
@@ -143,7 +107,7 @@ def test_each_field_stands_in_the_experiment(
 ) -> None:
     data = app(role(**said.get("role", {})), **{"name": "train", **said.get("app", {})})  # type: ignore[arg-type] # the table's fields are the function's
     experiment = to_data(import_appdef(data, said.get("cfg")).experiment)
-    assert lookup(experiment, place) == expected
+    assert lookup(experiment, f"processes.trainer{place}" if place[0] == "." else place) == expected
 
 
 @pytest.mark.parametrize(("name", "said", "text"), NOTED, ids=[row[0] for row in NOTED])

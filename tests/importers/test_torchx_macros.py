@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from string import Template
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.importers.torchx.macros import MACROS, as_references, substitute, uses
 
-TEXTS = st.lists(st.sampled_from(["$", "$$", "{", "}", "${app_id}", "${replica_id}", "$app_id", "x", "(A)", " "])).map(
-    "".join
-)
+PARTS = ["$", "$$", "{", "}", "${app_id}", "${replica_id}", "$app_id", "${img_root}", "${rank0_env}", "x", "(A)", " "]
+TEXTS = st.lists(st.sampled_from(PARTS)).map("".join)
 
 
 def expand(text: str, environment: dict[str, str]) -> str:
@@ -38,21 +36,6 @@ def test_references_give_the_pod_what_filling_in_would_have_given_it(text: str) 
     environment = {"TORCHX_RELEASE": "cifar", "TORCHX_RUN": "1", "SYMPH_INDEX": "3"}
     filled = substitute(text, {**MACROS, "app_id": "cifar-1", "replica_id": "3"})
     assert expand(as_references(text), environment) == expand(filled, environment)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("--id ${app_id}", "--id $(TORCHX_RELEASE)-$(TORCHX_RUN)"),
-        ("$replica_id", "$(SYMPH_INDEX)"),
-        ("${img_root}/x", "/x"),
-        ("$${${rank0_env}:=localhost}", "${TORCHX_RANK0_HOST:=localhost}"),
-        ("${unknown} $5 $", "${unknown} $5 $"),
-        ("$$${replica_id}", "$$$(SYMPH_INDEX)"),
-    ],
-)
-def test_macros_become_references(text: str, expected: str) -> None:
-    assert as_references(text) == expected
 
 
 def test_an_escaped_macro_is_no_use_of_it() -> None:

@@ -1,4 +1,4 @@
-"""The Jobs of all groups that end stand in one AppWrapper, which is queued, started and started again as a whole."""
+"""The Jobs of all groups that end are in one AppWrapper, which is queued, started and restarted as a whole."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.lint import lint
+from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.errors import SpecError
 from tests.chart.harness import Objects, chart_of, experiment_of, native_objects
 
-_PROCESSES: dict[str, object] = {
+_PROCESSES: dict[str, dict[str, object]] = {
     "learner": {"command": ["x"], "binds": "ps", "requests": {"cpu": "2", "memory": "1Gi"}, "gpus": 1},
     "actor": {"command": ["x"], "replicas": 3, "connects": "ps", "binds": "api"},
     "board": {"command": ["x"], "lifecycle": "service"},
 }
-_PREFIX = "workload.codeflare.dev.appwrapper/"
-_MCAD = "workload.appwrapper.version=v1beta1"
+_MCAD = {"version": "v1beta1"}
 
 
 def objects(*sets: str, workload: dict[str, object] | None = None, **said: object) -> Objects:
@@ -44,100 +43,45 @@ def test_the_jobs_inside_are_called_as_those_of_kind_jobs() -> None:
     assert inside == {"r1-exp-learner", "r1-exp-actor"}
 
 
-def test_services_and_what_its_controller_may_not_create_stay_outside() -> None:
-    kinds = {kind for kind, _ in objects()}
-    assert {"AppWrapper", "ConfigMap", "Service", "StatefulSet"} <= kinds
-    assert "Job" not in kinds
-
-
 def test_the_queue_is_the_wrappers_and_of_no_job() -> None:
     made = app_wrapper(workload={"gang": "kueue", "queue": "q"})
     assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "q"
     assert not [job for job in jobs(made).values() if "kueue.x-k8s.io/queue-name" in job["metadata"]["labels"]]
 
 
-def test_pod_sets_are_those_that_the_webhook_infers_of_a_job() -> None:
-    sets = [part["podSets"] for part in app_wrapper()["spec"]["components"]]
-    assert sets == [[{"path": "template.spec.template", "replicas": count}] for count in (3, 1)]
-
-
-def test_a_new_version_of_the_chart_changes_nothing_inside() -> None:
-    inside = [job["metadata"]["labels"] for job in jobs(app_wrapper()).values()]
-    assert not [labels for labels in inside if "helm.sh/chart" in labels]
-
-
-def test_a_pods_retries_are_those_of_the_whole() -> None:
-    made = app_wrapper("groups.actor.backoffLimit=4", "groups.learner.backoffLimit=2")
-    assert made["metadata"]["annotations"][f"{_PREFIX}retryLimit"] == "4"
-    assert {job["spec"]["backoffLimit"] for job in jobs(made).values()} == {0}
-    assert "backoffLimitPerIndex" not in jobs(made)["actor"]["spec"]
-
-
-def test_restarts_in_place_stay_the_jobs() -> None:
-    made = app_wrapper("groups.actor.backoffLimit=4", "groups.actor.restartPolicy=OnFailure")
-    assert made["metadata"]["annotations"][f"{_PREFIX}retryLimit"] == "0"
-    assert jobs(made)["actor"]["spec"]["backoffLimit"] == 13
-
-
-def test_the_users_annotations_stand_over_ours() -> None:
-    made = app_wrapper(workload={"appwrapper": {"annotations": {f"{_PREFIX}warmupGracePeriodDuration": "5m"}}})
-    assert made["metadata"]["annotations"][f"{_PREFIX}warmupGracePeriodDuration"] == "5m"
+def test_the_users_annotations_replace_ours() -> None:
+    key = "workload.codeflare.dev.appwrapper/warmupGracePeriodDuration"
+    made = app_wrapper(workload={"appwrapper": {"annotations": {key: "5m"}}})
+    assert made["metadata"]["annotations"][key] == "5m"
 
 
 def test_more_pod_sets_than_the_webhook_takes_are_refused() -> None:
     nine = {f"p{number}": {"command": ["x"]} for number in range(9)}
     with pytest.raises(SpecError, match="at most 8"):
         app_wrapper(processes=nine)
-    assert app_wrapper(processes=nine, workload={"appwrapper": {"version": "v1beta1"}})
-
-
-def test_another_end_is_a_new_run() -> None:
-    assert app_wrapper()["metadata"]["name"] != app_wrapper("doneWhen={learner/learner}")["metadata"]["name"]
+    assert app_wrapper(processes=nine, workload={"appwrapper": _MCAD})
 
 
 def test_mcad_adds_up_what_each_container_asks_for() -> None:
-    items = app_wrapper(_MCAD)["spec"]["resources"]["GenericItems"]
+    items = app_wrapper(workload={"appwrapper": _MCAD})["spec"]["resources"]["GenericItems"]
     (learner,) = items[1]["custompodresources"]
-    assert learner["replicas"] == 1
     assert learner["requests"]["cpu"] == "2"
     assert learner["limits"] == {"memory": "1Gi", "nvidia.com/gpu": "1"}
-    assert items[0]["custompodresources"][0]["replicas"] == 3
 
 
-def test_mcad_takes_the_priority_of_the_job() -> None:
-    assert app_wrapper(_MCAD, workload={"priority": -3})["spec"]["priority"] == -3
-    assert "priority" not in app_wrapper(_MCAD)["spec"]
-
-
-def test_mcad_queues_again_only_where_a_gang_is_asked_for() -> None:
-    assert "schedulingSpec" not in app_wrapper(_MCAD, "groups.actor.backoffLimit=2")["spec"]
-    assert app_wrapper(_MCAD, "groups.actor.minReplicas=2")["spec"]["schedulingSpec"] == {"minAvailable": 3}
-
-
-def test_under_mcad_retries_stay_the_jobs() -> None:
-    made = jobs(app_wrapper(_MCAD, "groups.actor.backoffLimit=2"))["actor"]
-    assert (made["spec"]["backoffLimitPerIndex"], made["spec"]["maxFailedIndexes"]) == (2, 0)
-
-
-def test_mcad_gives_a_run_up_that_has_failed() -> None:
-    items = app_wrapper(_MCAD)["spec"]["resources"]["GenericItems"]
-    assert {item["completionstatus"] for item in items} == {"Complete,Failed"}
+def test_mcad_queues_a_run_again_only_if_a_gang_is_asked_for() -> None:
+    assert "schedulingSpec" not in app_wrapper(workload={"appwrapper": _MCAD})["spec"]
+    fewer = {**_PROCESSES, "actor": {**_PROCESSES["actor"], "min_replicas": 2}}
+    made = app_wrapper(processes=fewer, workload={"appwrapper": _MCAD})
+    assert made["spec"]["schedulingSpec"] == {"minAvailable": 3}
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_no_field_of_an_appwrapper_or_of_a_job_inside_is_unknown(version: str) -> None:
-    workload = {"kind": "appwrapper", "retries": 2, "priority": 1, "appwrapper": {"version": version}}
-    chart = chart_of(experiment_of(processes=_PROCESSES, workload=workload))
-    assert not [one for one in lint(chart) if one.rule.startswith("schema")]
+    made = app_wrapper(workload={"retries": 2, "priority": 1, "appwrapper": {"version": version}})
+    assert not list(check_schemas([made, *jobs(made).values()]))
 
 
-def test_the_jobs_inside_are_linted_like_any_other() -> None:
-    chart = chart_of(experiment_of(processes=_PROCESSES, workload={"kind": "appwrapper"}))
-    overlay: dict[str, object] = {"groups": {"actor": {"overlay": {"spec": {"hostNetwork": True, "nonsense": 1}}}}}
-    rules = {finding.rule for finding in lint(chart, overrides=overlay)}
-    assert {"schema", "pod-security"} <= rules - {finding.rule for finding in lint(chart)}
-
-
-def test_nothing_is_wrapped_where_nothing_ends() -> None:
+def test_nothing_is_wrapped_if_nothing_ends() -> None:
     only = {"board": {"command": ["x"], "lifecycle": "service"}}
     assert not [key for key in objects(processes=only) if key[0] == "AppWrapper"]

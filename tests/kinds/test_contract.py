@@ -10,9 +10,8 @@ from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.kinds.children import opened
 from symphony_charts.kinds.outcome import parts_of, verdict_of
 from symphony_charts.kinds.registry import KINDS, kind_called, kind_for, kind_of
-from symphony_charts.kinds.table import rows
 from symphony_charts.placement.fit.demand import demands_of
-from tests.chart.harness import chart_of, experiment_of, native_objects, template
+from tests.chart.harness import chart_of, experiment_of, native_objects
 from tests.gitops.test_health import CHECKS, health
 
 _REPLICAS = {"learner": 1, "actor": 3}
@@ -28,11 +27,6 @@ def objects_of(name: str) -> list[dict[str, Any]]:
 def runs_of(name: str) -> list[dict[str, Any]]:
     """Those of them that the kind's controller runs."""
     return [item for item in objects_of(name) if (item["apiVersion"], item["kind"]) in KINDS[name].gvks]
-
-
-def test_every_kind_has_a_row_and_a_template() -> None:
-    assert list(KINDS) == list(rows())
-    assert all(f"templates/{name}.yaml" in template().fixed for name in KINDS)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.lint import lint
-from symphony_charts.errors import SpecError
 from symphony_charts.gitops.diff.comparison import Side, compare_sides
 from symphony_charts.kinds.children import opened
-from symphony_charts.local.parity.compare import compare
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import chart_of, experiment_of, native_objects
+from tests.linting import lint
+from tests.local.parity.compare import compare
 
 RUN = {"command": ["x"]}
 PROCESSES: dict[str, Any] = {
@@ -79,15 +78,10 @@ def test_names_of_pods_are_labels_however_long_those_of_the_experiment_are() -> 
     assert len(f"di-{long['metadata']['name']}") <= 63
 
 
-def test_a_task_is_called_as_the_process_however_long_since_variables_are_called_after_it() -> None:
-    name = "collector-of-episodes-of-a-random-policy"
-    (task,) = job(made({name: RUN}))["spec"]["tasks"]
+def test_a_task_is_called_as_the_process_since_variables_are_called_after_it() -> None:
+    name = "collector-of-random-episodes-x"
+    (task,) = job(made({name: RUN}, name=_LONG))["spec"]["tasks"]
     assert task["name"] == name
-
-
-def test_a_task_whose_pods_no_name_can_hold_is_refused() -> None:
-    with pytest.raises(SpecError, match="give it at most 25 beside"):
-        job(made({"collector-of-episodes-of-a-random-policy": RUN}, name=_LONG))
 
 
 @pytest.mark.parametrize("operator", ["v1.1", "v1.1.0"])
@@ -110,11 +104,11 @@ def test_under_operator_v1_0_other_replicas_restart_all_and_are_a_new_run() -> N
         "services.ps.port=7777",
         "runKey=2",
         "groups.collector.replicas=0",
-        "workload.dijob.cleanPodPolicy=All",
     ],
 )
 def test_any_other_change_is_a_new_run(change: str) -> None:
     assert name_of(change) != name_of()
+    assert job(made(clean_pod_policy="All"))["metadata"]["name"] != name_of()
 
 
 def test_more_replicas_are_announced_as_a_change_in_place() -> None:

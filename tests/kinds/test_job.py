@@ -1,4 +1,4 @@
-"""Jobs and StatefulSets say what the API server lets change, and retry each replica by itself."""
+"""A Job retries each replica by itself, as often as the experiment says."""
 
 from __future__ import annotations
 
@@ -7,87 +7,41 @@ from typing import Any
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.kinds.group import Group
-from symphony_charts.kinds.job import job_fields
-from symphony_charts.kinds.service import stateful_set
-from symphony_charts.kinds.table import rows
-from tests.chart.harness import chart_of, experiment_of
+from tests.chart.harness import chart_of, experiment_of, native_objects
+
+ONE = {"completionMode": "Indexed", "completions": 1, "parallelism": 1}
+FOUR = {"completionMode": "Indexed", "completions": 4, "parallelism": 4}
+THREE_EACH = {"backoffLimitPerIndex": 3, "maxFailedIndexes": 0}
 
 
-def group(replicas: int = 1, **facts: Any) -> Group:
-    """A finite group."""
-    return Group(
-        name="g",
-        values={},
-        replicas=replicas,
-        is_finite=True,
-        keep=False,
-        base="r-g",
-        unit="r",
-        member="g",
-        workload_pattern="r-g-{run}",
-        pod_pattern="r-g-{run}-{index}",
-        **facts,
-    )
+def job_of(containers: int = 1, **group: Any) -> dict[str, Any]:
+    """The spec of the Job of a group of processes, without its template."""
+    processes = {f"p{number}": {"command": ["x"]} for number in range(containers)}
+    objects = native_objects(chart_of(experiment_of(groups={"g": {"processes": processes, **group}})))
+    (spec,) = [item["spec"] for (kind, _), item in objects.items() if kind == "Job"]
+    return {key: value for key, value in spec.items() if key != "template"}  # type: ignore[attr-defined]  # parsed JSON
 
 
-def fields_of(one: Group, containers: int = 1, deadline: int | None = None) -> dict[str, Any]:
-    """The fields of its Job but that for evictions, whose pods have so many containers."""
-    made = job_fields(one, {"spec": {"containers": [{}] * containers}}, deadline=deadline)
-    return {key: value for key, value in made.items() if key != "podFailurePolicy"}
+@pytest.mark.parametrize(
+    ("containers", "group", "fields"),
+    [
+        (1, {}, {**ONE, "backoffLimitPerIndex": 0, "maxFailedIndexes": 0}),
+        (1, {"replicas": 4, "retries": 3, "deadline": 60}, {**FOUR, **THREE_EACH, "activeDeadlineSeconds": 60}),
+        # Kubernetes counts all restarts in place together, and ends the Job while the last one runs.
+        (2, {"replicas": 4, "retries": 3, "restart": "on-failure"}, {**FOUR, "backoffLimit": 4}),
+    ],
+)
+def test_a_job_retries_as_often_as_the_spec_says(
+    containers: int, group: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    made = job_of(containers, **group)
+    made.pop("podFailurePolicy", None)
+    assert made == fields
 
 
-def test_a_pod_without_retries_is_tried_once() -> None:
-    assert fields_of(group()) == {"backoffLimit": 0}
-
-
-def test_a_lone_pod_is_an_index_too_where_it_is_retried_so_that_it_learns_how_often() -> None:
-    fields = {"completionMode": "Indexed", "completions": 1, "parallelism": 1}
-    assert fields_of(group(retries=3)) == {**fields, "backoffLimitPerIndex": 3, "maxFailedIndexes": 0}
-
-
-def test_replicas_are_indexes_that_are_retried_one_by_one() -> None:
-    assert fields_of(group(4, retries=3), deadline=60) == {
-        "completionMode": "Indexed",
-        "completions": 4,
-        "parallelism": 4,
-        "backoffLimitPerIndex": 3,
-        "maxFailedIndexes": 0,
-        "activeDeadlineSeconds": 60,
-    }
-
-
-def test_replicas_without_retries_end_the_job_with_the_first_failure() -> None:
-    fields = fields_of(group(4))
-    assert (fields["backoffLimit"], "backoffLimitPerIndex" in fields) == (0, False)
-
-
-def test_restarts_in_place_are_counted_together_and_ended_at_the_one_too_many() -> None:
-    assert fields_of(group(retries=3, restart="OnFailure")) == {"backoffLimit": 4}
-    assert fields_of(group(4, retries=3, restart="OnFailure"), containers=2)["backoffLimit"] == 25
-
-
-def test_a_number_of_restarts_is_one_that_kubernetes_takes() -> None:
-    assert fields_of(group(4, retries=2**31 - 1, restart="OnFailure"))["backoffLimit"] == 2**31 - 1
-
-
-@pytest.mark.parametrize(("restart", "is_said"), [("Never", True), ("OnFailure", False)])
-def test_evictions_are_no_failures_where_kubernetes_lets_a_job_say_so(restart: str, is_said: bool) -> None:
-    made = job_fields(group(retries=1, restart=restart), {"spec": {"containers": [{}]}}, deadline=None)
-    assert ("DisruptionTarget" in str(made.get("podFailurePolicy"))) == is_said
-
-
-def test_what_can_change_in_place_is_not_called_immutable() -> None:
-    fixed = rows()["jobs"].fixed
-    assert fixed
-    assert fixed.isdisjoint({"parallelism", "backoffLimit", "activeDeadlineSeconds"})
-    assert "podFailurePolicy" in fixed
-
-
-def test_a_stateful_set_starts_all_pods_at_once_behind_its_service() -> None:
-    spec = stateful_set(group(2), {"name": "r-g"}, {}, {"a": "b"})["spec"]
-    assert isinstance(spec, dict)
-    assert (spec["serviceName"], spec["podManagementPolicy"], spec["replicas"]) == ("r-g-pods", "Parallel", 2)
+@pytest.mark.parametrize(("restart", "is_set"), [("never", True), ("on-failure", False)])
+def test_evictions_are_no_failures_unless_pods_are_restarted_in_place(restart: str, is_set: bool) -> None:
+    assert ("DisruptionTarget" in str(job_of(retries=1, restart=restart).get("podFailurePolicy"))) == is_set
 
 
 def test_a_job_set_begins_again_a_number_of_times() -> None:

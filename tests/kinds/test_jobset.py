@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from symphony_charts.chart.lint import lint
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import chart_of, experiment_of, native_objects
+from tests.linting import lint
 
 _NAME = "an-experiment-with-a-rather-long-name"
 _LONG = "a-process-whose-name-is-long-too"
-_PROCESSES = {
+_PROCESSES: dict[str, dict[str, object]] = {
     "learner": {"command": ["x"], "binds": "ps", "connects": "api"},
     _LONG: {"command": ["x"], "replicas": 3, "connects": "ps", "binds": "api"},
     "board": {"command": ["x"], "lifecycle": "service"},
@@ -23,10 +23,6 @@ def job_set(*sets: str, **said: object) -> dict[str, Any]:
     objects = native_objects(chart_of(experiment_of(name=_NAME, **data)), sets)
     (found,) = [item for (kind, _), item in objects.items() if kind == "JobSet"]
     return found
-
-
-def test_services_are_no_part_of_the_set() -> None:
-    assert len(job_set()["spec"]["replicatedJobs"]) == 2
 
 
 def test_the_set_ends_with_the_groups_that_say_so() -> None:
@@ -55,24 +51,9 @@ def test_addresses_of_replicas_are_those_of_the_sets_children() -> None:
 
 
 def test_what_may_change_in_a_job_but_not_in_a_set_is_a_new_run() -> None:
-    assert name_of() != name_of("groups.learner.activeDeadlineSeconds=60")
-    assert name_of() != name_of("groups.learner.backoffLimit=3")
-
-
-def test_another_end_is_a_new_run() -> None:
-    assert name_of() != name_of("doneWhen={learner/learner}")
-
-
-def test_the_pods_of_a_set_are_linted_like_those_of_jobs() -> None:
-    chart = chart_of(experiment_of(processes={"p": {"command": ["x"]}}, workload={"kind": "jobset"}))
-    overlay: dict[str, object] = {"groups": {"p": {"overlay": {"spec": {"hostNetwork": True}}}}}
-    rules = {finding.rule for finding in lint(chart, overrides=overlay)}
-    assert rules - {finding.rule for finding in lint(chart)}
-
-
-def name_of(*sets: str) -> str:
-    """The name of the set, run and all."""
-    return str(job_set(*sets)["metadata"]["name"])
+    late = {**_PROCESSES, "learner": {**_PROCESSES["learner"], "deadline": 60}}
+    made = [job_set(), job_set("groups.learner.retries=3"), job_set(processes=late), job_set(done_when=["learner"])]
+    assert len({item["metadata"]["name"] for item in made}) == len(made)
 
 
 def pod(member: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,12 @@
-"""What nothing stops is said alike by package, lint and the notes of a release, kind by kind."""
+"""What runs on after an experiment is done, and what a failure ends, kind by kind."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from symphony_charts.chart.render.model import build_model
-from symphony_charts.chart.render.names import Release
+from symphony_charts.chart.values.merge import merge
 from symphony_charts.kinds.leftovers import failure_difference, runs_on
-from tests.chart.harness import chart_of, experiment_of, run_helm, write_chart
+from tests.chart.harness import built_of, experiment_of
 
 _PROCESSES = {
     "learner": {"command": ["x"]},
@@ -30,19 +27,27 @@ _KINDS = [
 
 @pytest.mark.parametrize(("kind", "done", "left"), _KINDS)
 def test_what_runs_on_follows_from_the_kind(kind: str, done: list[str], left: list[str]) -> None:
-    experiment = experiment_of(processes=_PROCESSES, workload={"kind": kind}, done_when=done)
-    model = build_model(chart_of(experiment).values, Release(name="r", chart_name="r"))
-    found = runs_on(model.values, model.groups, model.kind_name)
-    assert sorted(group for group, _ in found) == sorted(left)
+    chart = built_of(experiment_of(processes=_PROCESSES, workload={"kind": kind}, done_when=done))
+    assert sorted(group for group, _ in runs_on(chart, chart.values)) == sorted(left)
 
 
-@pytest.mark.parametrize(("kind", "done", "left"), _KINDS)
-def test_the_notes_of_a_release_say_it_too(kind: str, done: list[str], left: list[str], tmp_path: Path) -> None:
-    experiment = experiment_of(processes=_PROCESSES, workload={"kind": kind}, done_when=done)
-    folder = write_chart(chart_of(experiment), tmp_path)
-    said = run_helm("4.3", "install", "r1", folder, "--dry-run=client").stdout
-    assert ("Nothing stops the rest" in said) == (bool(done) and left != ["board"])
-    assert "run on until the release is uninstalled: board" in said
+def test_a_group_without_replicas_does_not_run_on() -> None:
+    chart = built_of(experiment_of(processes=_PROCESSES))
+    values = merge(chart.values, {"groups": {"board": {"replicas": 0}}})
+    assert runs_on(chart, values) == []
+
+
+def test_operator_v0_removes_the_pods_of_its_job_unless_it_cleans_nothing() -> None:
+    processes = {"coordinator": {"command": ["x"]}, "collector": _PROCESSES["board"], "board": _PROCESSES["board"]}
+    for policy, left in (("All", ["board"]), ("None", ["board", "collector"])):
+        workload = {"kind": "dijob", "dijob": {"operator": "v0", "clean_pod_policy": policy}}
+        chart = built_of(experiment_of(processes=processes, workload=workload))
+        assert [group for group, _ in runs_on(chart, chart.values)] == left
+
+
+def test_a_service_in_a_pod_that_ends_does_not_run_on() -> None:
+    chart = built_of(experiment_of(groups={"pair": {"processes": _PROCESSES}}))
+    assert runs_on(chart, chart.values) == []
 
 
 @pytest.mark.parametrize(
@@ -60,9 +65,9 @@ def test_the_notes_of_a_release_say_it_too(kind: str, done: list[str], left: lis
 def test_what_one_failure_ends_is_the_same_or_said(kind: str, on_exit: str, differs: str) -> None:
     processes = {name: process for name, process in _PROCESSES.items() if name != "board"}
     experiment = experiment_of(processes=processes, workload={"kind": kind}, local={"on_exit": on_exit})
-    said = failure_difference(experiment, kind)
+    said = failure_difference(experiment)
     assert (differs in said, bool(said)) == (True, bool(differs))
 
 
 def test_where_there_is_one_pod_nothing_differs() -> None:
-    assert failure_difference(experiment_of(processes={"a": {"command": ["x"]}}), "jobs") == ""
+    assert failure_difference(experiment_of(processes={"a": {"command": ["x"]}})) == ""

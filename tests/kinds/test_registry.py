@@ -24,7 +24,7 @@ def test_the_readme_says_what_runs_the_processes(kind: str) -> None:
     readme = chart_of(experiment_of(processes=_PROCESSES, workload={"kind": kind})).files["README.md"].decode()
     (row,) = [line for line in readme.splitlines() if line.startswith("| `actor`")]
     assert ("| Job |" in row) == (kind == "jobs")
-    assert ("in the cluster." in readme) == (kind != "jobs")
+    assert ("The cluster needs " in readme) == (kind != "jobs")
 
 
 @pytest.mark.parametrize(("before", "after"), [*itertools.combinations(KINDS, 2)])

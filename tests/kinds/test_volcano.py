@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.lint import lint
+from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.errors import SpecError
 from tests.chart.harness import chart_of, experiment_of, native_objects
 
 _NAME = "an-experiment-with-a-rather-long-name"
 _LONG = "a-process-whose-name-is-long-too"
-_PROCESSES: dict[str, object] = {
+_PROCESSES: dict[str, dict[str, object]] = {
     "learner": {"command": ["x"], "binds": "ps", "connects": "api"},
     _LONG: {"command": ["x"], "replicas": 3, "connects": "ps", "binds": "api"},
     "board": {"command": ["x"], "lifecycle": "service"},
@@ -38,16 +38,9 @@ def policies(item: dict[str, Any], group: str) -> dict[str, str]:
     return {event: one["action"] for one in said for event in one.get("events", [one.get("event")])}
 
 
-def test_a_task_runs_each_group_that_ends_and_no_service() -> None:
-    assert set(tasks(job())) == {"learner", _LONG}
-
-
-def test_all_pods_start_together() -> None:
+def test_the_job_starts_with_the_minimum_of_each_group() -> None:
     assert job()["spec"]["minAvailable"] == 4
-
-
-def test_fewer_may_start_where_fewer_are_enough() -> None:
-    made = job(f"groups.{_LONG}.minReplicas=1")
+    made = job(processes={**_PROCESSES, _LONG: {**_PROCESSES[_LONG], "min_replicas": 1}})
     assert made["spec"]["minAvailable"] == 2
     assert tasks(made)[_LONG]["minAvailable"] == 1
 
@@ -101,46 +94,14 @@ def test_volcano_cannot_wait_for_two_groups_to_be_done() -> None:
     assert "TaskCompleted" not in {event for group in tasks(made) for event in policies(made, group)}
 
 
-def test_the_first_failure_ends_the_job() -> None:
-    assert policies(job(), "learner") == {"PodFailed": "TerminateJob"}
-
-
-def test_failures_are_made_good_as_often_as_was_said() -> None:
-    made = job(f"groups.{_LONG}.backoffLimit=2")
-    assert policies(made, _LONG) == {"PodFailed": "RestartPod"}
-    assert policies(made, "learner") == {"PodFailed": "TerminateJob"}
-    # The controller ends a job at the failure with this number, and does not make that one good.
-    assert made["spec"]["maxRetry"] == 3
-
-
-def test_the_webhook_has_no_number_of_its_own_to_fill_in() -> None:
-    assert job()["spec"]["maxRetry"] == 1
-
-
-def test_restarts_in_place_are_counted_by_the_task() -> None:
-    made = job(f"groups.{_LONG}.backoffLimit=2", f"groups.{_LONG}.restartPolicy=OnFailure")
-    assert policies(made, _LONG) == {"PodFailed": "TerminateJob", "TaskFailed": "TerminateJob"}
-    assert tasks(made)[_LONG]["maxRetry"] == 7
-    assert made["spec"]["maxRetry"] == 1
-
-
-def test_a_deadline_is_each_pods() -> None:
-    assert pod(tasks(job("groups.learner.activeDeadlineSeconds=60"))["learner"])["activeDeadlineSeconds"] == 60
-
-
-def test_a_priority_class_of_all_pods_is_the_jobs() -> None:
-    assert job("defaults.priorityClassName=high")["spec"]["priorityClassName"] == "high"
-    assert "priorityClassName" not in job("groups.learner.priorityClassName=high")["spec"]
-
-
 def test_what_the_webhook_lets_nobody_change_is_a_new_run() -> None:
-    names = {
-        job()["metadata"]["name"],
-        job("workload.queue=q")["metadata"]["name"],
-        job("workload.volcano.plugins.ssh={}")["metadata"]["name"],
-        job("groups.learner.backoffLimit=1")["metadata"]["name"],
-    }
-    assert len(names) == 4
+    made = [
+        job(),
+        job("workload.queue=q"),
+        job("groups.learner.retries=1"),
+        job(workload={"volcano": {"plugins": {"ssh": []}}}),
+    ]
+    assert len({item["metadata"]["name"] for item in made}) == len(made)
 
 
 def test_another_gang_is_refused() -> None:
@@ -149,16 +110,8 @@ def test_another_gang_is_refused() -> None:
 
 
 def test_no_field_of_the_job_is_unknown() -> None:
-    workload = {"kind": "volcano", "queue": "q", "retries": 2, "volcano": {"plugins": {"ssh": []}}}
-    chart = chart_of(experiment_of(processes=_PROCESSES, workload=workload, done_when=["learner"]))
-    assert not [one for one in lint(chart) if one.rule.startswith("schema")]
-
-
-def test_the_pods_of_tasks_are_linted_like_those_of_jobs() -> None:
-    chart = chart_of(experiment_of(processes=_PROCESSES, workload={"kind": "volcano"}))
-    overlay: dict[str, object] = {"groups": {"learner": {"overlay": {"spec": {"hostNetwork": True}}}}}
-    rules = {finding.rule for finding in lint(chart, overrides=overlay)}
-    assert "pod-security" in rules - {finding.rule for finding in lint(chart)}
+    workload = {"queue": "q", "retries": 2, "volcano": {"plugins": {"ssh": []}}}
+    assert not list(check_schemas([job(workload=workload, done_when=["learner"])]))
 
 
 def pod(task: dict[str, Any]) -> dict[str, Any]:

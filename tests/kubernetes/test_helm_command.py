@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed, ToolMissing
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, _clock
-from symphony_charts.kubernetes.releases.helm_command import HelmCommand, Target, _repaired
+from symphony_charts.kubernetes.releases.helm_command import HelmCommand, Target
 from tests.tools import HELM_VERSIONS, helm
 
 # Writes down how it was called, then answers as told.
@@ -68,19 +65,6 @@ def test_helms_own_variables_cannot_name_another_cluster(place: Path, monkeypatc
     HelmReleases().history("x", "ns")
     env = (place / "env").read_text()
     assert ("elsewhere" in env, "hush" in env) == (False, False)
-
-
-def test_values_end_in_a_newline_and_hold_no_escaped_surrogates() -> None:
-    fed = _repaired(json.dumps({"a": "\U0001f600"}).encode())
-    assert fed == '{"a": "\U0001f600"}\n'.encode()
-    assert _repaired(None) is None
-
-
-@given(st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.lists(st.text())))
-def test_values_say_the_same_after_the_repair(values: dict[str, object]) -> None:
-    fed = _repaired(json.dumps(values).encode("utf-8", "surrogatepass"))
-    assert fed is not None
-    assert json.loads(fed) == values
 
 
 @pytest.mark.parametrize(

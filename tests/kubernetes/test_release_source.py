@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.kubernetes.releases.source import chart_of
+from symphony_charts.kubernetes.releases.source import chart_of, prepared_chart
+from symphony_charts.prepare import prepare
+from symphony_charts.spec import files as specfile
 
 SPEC = {
     "name": "rl",
@@ -41,9 +44,22 @@ def test_the_secret_is_the_one_that_the_releases_pods_look_for(spec: Path) -> No
     with chart_of(str(spec)) as source:
         secret = source.secret("rl-b", "ml")
         assert secret is not None
-        assert secret["metadata"]["name"] in ("rl-b-secrets", "rl-b-rl-secrets")
+        assert secret["metadata"]["name"] == "rl-b-secrets"
+        assert secret["metadata"]["labels"]["app.kubernetes.io/instance"] == "rl-b"
         assert base64.b64decode(secret["data"]["key.txt"]) == b"hush"
         assert "hush" not in "".join(path.read_text() for path in source.chart.rglob("*") if path.is_file())
+
+
+def test_a_long_release_name_is_cut_as_in_its_pods(spec: Path) -> None:
+    release = "a-release-" + "long-" * 8 + "name"
+    with chart_of(str(spec)) as source:
+        secret = source.secret(release, "ml")
+        assert source.built is not None
+        objects = source.built.objects(source.built.values, Release(name=release, namespace="ml"))
+    (job,) = (item for item in objects if item["kind"] == "Job")
+    (volume,) = job["spec"]["template"]["spec"]["volumes"]
+    assert secret is not None
+    assert secret["metadata"]["name"] == volume["secret"]["secretName"]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +67,6 @@ def test_the_secret_is_the_one_that_the_releases_pods_look_for(spec: Path) -> No
     [
         ({"fullnameOverride": "mine"}, "mine-secrets"),
         ({"secrets": {"name": "theirs"}}, None),
-        ({"secrets": {"encryptedData": {"key.txt": "sealed"}}}, None),
         ({"secrets": {}}, "rl-secrets"),
     ],
 )
@@ -61,6 +76,15 @@ def test_values_say_which_secret_it_is_and_whether_anybody_pushes_it(
     with chart_of(str(spec)) as source:
         secret = source.secret("rl", "ml", values)
     assert (secret["metadata"]["name"] if secret else None) == name
+
+
+@pytest.mark.parametrize("with_overrides", [False, True])
+def test_overrides_count_for_the_secret_only_if_the_chart_has_them(spec: Path, with_overrides: bool) -> None:
+    prepared = prepare(specfile.read(spec), overrides={"fullnameOverride": "mine"})
+    with prepared_chart(prepared, spec.parent, with_overrides=with_overrides) as source:
+        secret = source.secret("rl", "ml")
+    assert secret is not None
+    assert secret["metadata"]["name"] == ("mine-secrets" if with_overrides else "rl-secrets")
 
 
 def test_what_an_external_store_makes_is_not_pushed(spec: Path) -> None:
@@ -73,7 +97,7 @@ def test_what_an_external_store_makes_is_not_pushed(spec: Path) -> None:
 def test_what_is_to_be_sealed_is_never_pushed_in_the_clear(data: dict[str, str] | None, spec: Path) -> None:
     spec.write_text(json.dumps({**SPEC, "secret_source": {"source": "sealed"}}))
     values = {"secrets": {"encryptedData": data}} if data is not None else {}
-    with chart_of(str(spec)) as source, pytest.raises(SpecError, match=r"nothing sealed for key\.txt"):
+    with chart_of(str(spec)) as source, pytest.raises(SpecError, match=r"nothing is sealed for key\.txt"):
         source.secret("rl", "ml", values)
 
 

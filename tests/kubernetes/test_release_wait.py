@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.kubernetes.releases.wait import progress_of
+from symphony_charts.kubernetes.releases.wait import progress_of, run_in, services_of_run
+from symphony_charts.prepare import prepare_experiment
+from symphony_charts.spec.data import from_data
 
 Object = dict[str, Any]
 
@@ -121,6 +123,42 @@ def test_a_failure_names_reason_container_exit_status_and_last_words() -> None:
     ended = pod({"terminated": {"exitCode": 3, "reason": "Error", "message": "a\nlast words\n"}})
     said = progress_of(live, live, [ended]).why
     assert said == "BackoffLimitExceeded: Job has reached the limit; c exited with 3 (Error): last words"
+
+
+def test_a_sidecar_that_ended_with_its_pod_is_no_failure() -> None:
+    live = workload("Job", held("Failed", "BackoffLimitExceeded", "too often"))
+    ended = pod({"terminated": {"exitCode": 3}}, phase="Failed")
+    ended["spec"] = {"initContainers": [{"name": "step"}, {"name": "side", "restartPolicy": "Always"}]}
+    ended["status"]["initContainerStatuses"] = [
+        {"name": "step", "state": {"terminated": {"exitCode": 0}}},
+        {"name": "side", "state": {"terminated": {"exitCode": 143}}},
+    ]
+    found = progress_of(live, live, [ended])
+    assert (found.status, found.why) == (3, "BackoffLimitExceeded: too often; c exited with 3 (Error)")
+
+
+def test_a_sidecar_that_fails_while_its_pod_runs_is_named() -> None:
+    live = workload("Job", {}, parallelism=1)
+    starting = pod({"waiting": {"reason": "PodInitializing"}}, phase="Pending")
+    starting["spec"] = {"initContainers": [{"name": "side", "restartPolicy": "Always"}]}
+    broken = {"waiting": {"reason": "CrashLoopBackOff"}}
+    starting["status"]["initContainerStatuses"] = [
+        {"name": "side", "state": broken, "lastState": {"terminated": {"exitCode": 7}}}
+    ]
+    assert "side exited with 7" in progress_of(live, live, [starting]).why
+
+
+def test_a_release_names_its_run_and_the_services_that_the_run_restarts() -> None:
+    processes = {
+        "main": {"command": ["m"], "connects": ["new", "kept"]},
+        "new": {"command": ["s"], "binds": "new", "lifecycle": "service"},
+        "kept": {"command": ["s"], "binds": "kept", "lifecycle": "service", "keep": True},
+        "apart": {"command": ["s"], "binds": "apart", "lifecycle": "service"},
+    }
+    objects = prepare_experiment(from_data({"name": "rl", "image": "a:1", "processes": processes})).objects
+    (job,) = (item for item in objects if item["kind"] == "Job")
+    assert job["metadata"]["labels"]["symph.dev/run"] == run_in(objects)  # type: ignore[index]  # an object
+    assert services_of_run(objects) == ("new",)
 
 
 def test_a_wait_names_the_schedulers_reason_or_the_containers() -> None:

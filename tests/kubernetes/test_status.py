@@ -156,12 +156,6 @@ def test_a_secret_that_its_controller_cannot_open_says_why(name: str, held: str,
     assert only(seen).reason == said
 
 
-def test_a_job_that_nobody_queued_waits_to_be_resumed() -> None:
-    item = job()
-    item["spec"]["suspend"] = True
-    assert only(status([item], [])).state == "pending: suspended until somebody resumes it"
-
-
 def test_a_finished_job_whose_pods_are_gone_has_succeeded() -> None:
     done = {"type": "Complete", "status": "True"}
     assert status([job(conditions=[done])], []).phase == "succeeded"
@@ -219,12 +213,17 @@ def test_what_a_set_says_counts_more_than_its_job_that_is_being_deleted() -> Non
     assert only(status([gone, whole], [])).state == "stopped: its JobSet has succeeded"
 
 
-def stateful_set(generation: int = 2, **spec: Any) -> dict[str, Any]:
-    """That of the agents, whose controller has seen generation 2 and replaces pods by those of revision `new`."""
+def stateful_set(generation: int = 2, run: str = "r1", **spec: Any) -> dict[str, Any]:
+    """That of the agents, whose controller has seen generation 2 and replaces pods by those of revision `new`.
+
+    As in our charts, only its pods have the label of a run.
+    """
     item = job()
     seen = {"observedGeneration": 2, "updateRevision": "new"}
-    metadata = {**item["metadata"], "generation": generation}
-    return {"kind": "StatefulSet", "metadata": metadata, "spec": {**item["spec"], **spec}, "status": seen}
+    labels = {key: text for key, text in LABELS.items() if key != "symph.dev/run"}
+    metadata = {**item["metadata"], "generation": generation, "labels": labels}
+    template = of_run(run, item["spec"]["template"])
+    return {"kind": "StatefulSet", "metadata": metadata, "spec": {"template": template, **spec}, "status": seen}
 
 
 @pytest.mark.parametrize(
@@ -235,7 +234,7 @@ def stateful_set(generation: int = 2, **spec: Any) -> dict[str, Any]:
         (stateful_set(generation=3), "new", False),
         (stateful_set(updateStrategy={"type": "OnDelete"}), "old", True),
         (stateful_set(updateStrategy={"rollingUpdate": {"partition": 1}}), "old", True),
-        (of_run("r2", stateful_set()), "new", False),
+        (stateful_set(run="r2"), "new", False),
     ],
 )
 def test_a_service_is_ready_once_its_newest_pod_is(workload: Any, revision: str, is_ready: bool) -> None:
@@ -244,6 +243,17 @@ def test_a_service_is_ready_once_its_newest_pod_is(workload: Any, revision: str,
     found = only(status([workload], [one]))
     assert (found.phase, found.ready) == ("running", is_ready)
     assert is_ready or found.reason == "not ready: its controller has yet to replace it by a newer one"
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_sidecar_is_stopped_with_its_pod_whatever_its_exit_status(phase: str) -> None:
+    killed = {**ENDED, "exitCode": 143}
+    one = pod(phase=phase, **container({"terminated": ENDED if phase == "Failed" else DONE}))
+    one["spec"]["initContainers"] = [{"name": "side", "restartPolicy": "Always"}]
+    one["status"]["initContainerStatuses"] = [{"name": "side", "state": {"terminated": killed}}]
+    found = {each.process: each for each in status([job()], [one]).instances}
+    assert (found["side"].phase, found["side"].is_service) == ("stopped", True)
+    assert found["agent"].name == "agent"
 
 
 def test_an_evicted_pod_says_so() -> None:

@@ -12,11 +12,7 @@ from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.waiting import eventually
 
-__all__ = ["INTERRUPTIBLE", "log_of", "python", "start", "supervisor_pid", "until", "wrapper_pids"]
-
-# What goes before a command that is to be interrupted: a shell starts what it runs in the background with SIGINT
-# ignored, and the tests may be part of that.
-INTERRUPTIBLE = ("env", "--default-signal=INT")
+__all__ = ["log_of", "python", "start", "supervisor_pid", "until", "wrapper_pids"]
 
 
 def start(folder: Path, name: str = "exp", **data: object) -> Run:

@@ -39,6 +39,21 @@ def test_an_optional_value_that_only_a_cluster_has_is_left_out() -> None:
     assert "KEY" not in environment_of(env={"KEY": {"config": "c", "key": "k", "optional": True}})
 
 
+def test_processes_reach_the_services_of_their_own_pod_inside_of_it_as_in_a_cluster() -> None:
+    processes = {
+        "cache": {"command": ["c"], "binds": "cache", "lifecycle": "service"},
+        "main": {"command": ["m"], "connects": "cache"},
+    }
+    experiment = from_data({"name": "x", "groups": {"g": {"replicas": 2, "processes": processes}}})
+    made = plan_here(experiment, allocate(experiment), Path("/"), "r1").processes
+    listening = {one.env["SYMPH_INDEX"]: one.env for one in made if "SYMPH_CACHE_BIND_HOST" in one.env}
+    dialling = {one.env["SYMPH_INDEX"]: one.env for one in made if "SYMPH_CACHE_BIND_HOST" not in one.env}
+    assert len(listening) == len(dialling) == 2
+    for index, env in dialling.items():
+        for part in ("HOST", "PORT", "ADDR"):
+            assert env[f"SYMPH_CACHE_{part}"] == listening[index][f"SYMPH_CACHE_{part}"]
+
+
 def test_a_value_sees_the_variables_before_it_as_in_a_pod() -> None:
     env = environment_of(env={"A": "$(SYMPH_GROUP)", "B": "$(A)-$(Z)", "Z": "z"})
     assert (env["A"], env["B"]) == ("a", "a-z")

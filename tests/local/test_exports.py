@@ -17,8 +17,6 @@ from symphony_charts.cli.main import main
 from symphony_charts.errors import SpecError
 from symphony_charts.local.export.plain_files import Export
 from symphony_charts.local.export.process_compose import to_process_compose
-from symphony_charts.local.export.procfile import to_procfile
-from symphony_charts.local.export.shell import to_shell
 from symphony_charts.local.export.tmuxp import to_tmuxp
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.records import LocalPlan
@@ -59,56 +57,19 @@ def plain(private_places: Path) -> Path:
     return private_places
 
 
-def test_a_script_starts_everything_in_order_and_says_how_it_went(plain: Path) -> None:
-    data = {
-        "prepare": {"make": {"cmds": ["echo made > made"]}},
-        "processes": {
-            "a": looking(plain, *NASTY, env={"V": "it's $HOME", "EMPTY": ""}),
-            "b": python("input", after="a"),
-        },
-    }
-    script = write(to_shell(plan_of(plain, **data), str(plain / "out")), plain)
-    subprocess.run(["/bin/sh", str(script)], check=True, timeout=60, env={"LEAK": "1", "PATH": "/bin:/usr/bin"})
-    words, env = json.loads((plain / "seen").read_text())
-    assert words == _expanded(plain, data)
-    assert (env["V"], env["EMPTY"]) == ("it's $HOME", "")
-    assert "LEAK" not in env
-    assert (plain / "made").read_text() == "made\n"
-
-
-def _expanded(folder: Path, data: dict[str, Any]) -> list[str]:
-    return list(plan_of(folder, **data).processes[1].argv[4:])
-
-
-def test_a_script_ends_the_rest_and_has_the_status_of_what_failed(plain: Path) -> None:
-    data = {"processes": {"a": python("raise SystemExit(7)"), "b": python("import time; time.sleep(300)")}}
-    script = write(to_shell(plan_of(plain, **data), str(plain / "out")), plain)
-    assert subprocess.run(["/bin/sh", str(script)], timeout=30, check=False).returncode == 7
-    pid = int((plain / "out" / "p" / "1" / "pid").read_text())
-    assert not Path(f"/proc/{pid}").exists()
-
-
-def test_a_script_works_in_a_folder_with_any_name(plain: Path) -> None:
-    folder = plain / 'it\'s $(touch x) "a" #{b}'
-    folder.mkdir()
-    script = write(to_shell(plan_of(folder, processes={"a": looking(folder, "w")}), str(folder / "out")), folder)
-    subprocess.run(["/bin/sh", str(script)], check=True, timeout=30)
-    assert json.loads((folder / "seen").read_text())[0] == ["w"]
-
-
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS, min_size=1, max_size=4), st.dictionaries(st.sampled_from(["A", "B", "on"]), WORDS))
 def test_hostile_words_survive_the_start_scripts(plain: Path, words: list[str], env: dict[str, str]) -> None:
     data = {"processes": {"a": looking(plain, *words, env=env)}}
     plan = plan_of(plain, **data)
-    write(to_procfile(plan, str(plain / "out")), plain)
+    write(to_tmuxp(plan, str(plain / "out")), plain)
     subprocess.run(["/usr/bin/env", "-i", "/bin/sh", str(plain / "out/p/0/run")], check=False, timeout=30)
     seen_words, seen_env = json.loads((plain / "seen").read_text())
     assert seen_words == list(plan.processes[0].argv[4:])
     assert {name: seen_env[name] for name in env} == {name: plan.processes[0].env[name] for name in env}
 
 
-@pytest.mark.parametrize("make", [to_tmuxp, to_procfile, to_process_compose])
+@pytest.mark.parametrize("make", [to_tmuxp, to_process_compose])
 def test_a_folder_that_a_runner_would_interpret_is_refused(make: Any, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="interpret"):
         make(plan_of(tmp_path, processes={"a": {"command": ["c"]}}), "/tmp/a $HOME")
@@ -116,27 +77,14 @@ def test_a_folder_that_a_runner_would_interpret_is_refused(make: Any, tmp_path: 
 
 def test_no_value_of_a_user_stands_in_the_file_of_a_runner(tmp_path: Path) -> None:
     data = {"processes": {"a": {"command": ["user-command", "$HOME"], "env": {"V": "user-value"}}}}
-    for make in (to_tmuxp, to_procfile, to_process_compose, to_shell):
+    for make in (to_tmuxp, to_process_compose):
         assert "user-" not in make(plan_of(tmp_path, **data), "/tmp/out").text
 
 
-def test_honcho_runs_the_procfile_until_the_last_one_has_succeeded(plain: Path) -> None:
-    data = {
-        "processes": {"quick": python("print('quick')"), "slow": looking(plain, *NASTY)},
-        "groups": {"g": {"processes": {"p": python("import time; time.sleep(.3); print('late')")}}},
-    }
-    export = to_procfile(plan_of(plain, **data), str(plain / "out"))
-    procfile = write(export, plain)
-    argv = [sys.executable, "-m", "honcho", "-f", str(procfile), "start"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    assert "late" in done.stdout, done.stderr
-    assert [line.partition(":")[0] for line in export.text.splitlines()] == ["g_p", "quick", "slow"]
-    assert json.loads((plain / "seen").read_text())[0] == list(plan_of(plain, **data).processes[2].argv[4:])
-
-
-def test_tmuxp_loads_and_starts_the_windows(plain: Path, need_tool: Any) -> None:
+def test_tmuxp_starts_the_windows_in_order(plain: Path, need_tool: Any) -> None:
     need_tool("tmux")
     data = {
+        "prepare": {"make": {"cmds": ["sleep .3; echo made > made"]}},
         "processes": {"a": looking(plain, *NASTY, env={"V": "$HOME #{pid}"})},
         "groups": {"g": {"processes": {name: python("input()") for name in ("x", "y", "z")}}},
     }
@@ -159,11 +107,13 @@ def test_tmuxp_loads_and_starts_the_windows(plain: Path, need_tool: Any) -> None
         assert done.returncode == 0, done.stdout + done.stderr
         asked = [*own, "list-panes", "-a", "-F", "#{window_name}"]
         panes = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
-        assert sorted(panes) == ["a", "g", "g", "g"]
+        assert sorted(panes) == ["a", "a", "g", "g", "g", "g"]
         until(lambda: (plain / "seen").exists() and (plain / "seen").stat().st_size > 0)
         until(lambda: (plain / "seen").read_text().endswith("]"))
+        assert (plain / "made").read_text().startswith("made\n")
         words, env = json.loads((plain / "seen").read_text())
-        assert words == list(plan_of(plain, **data).processes[-1].argv[4:])
+        [planned] = [one for one in plan_of(plain, **data).processes if one.process == "a"]
+        assert words == list(planned.argv[4:])
         assert env["V"] == "$HOME #{pid}"
         assert "TMUX" not in env
     finally:
@@ -225,7 +175,7 @@ def test_volumes_of_other_runners_are_folders_that_commands_name(tmp_path: Path)
         f"name: v\nvolumes: {{code: {{type: git, repository: {repository}}}}}\n"
         "processes: {a: {command: [ls, /code/x], mounts: [{volume: code, at: /code}]}}\n"
     )
-    assert main(["local", "render", str(spec), "--as", "shell", "--to", str(tmp_path / "out")]) == 0
+    assert main(["local", "render", str(spec), "--as", "tmuxp", "--to", str(tmp_path / "out")]) == 0
     folder = tmp_path / "out" / "volumes" / "a" / "code"
     assert f"'{folder}/x'" in (tmp_path / "out" / "p" / "0" / "start").read_text()
     assert (folder / ".git").is_dir()

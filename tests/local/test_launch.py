@@ -23,7 +23,7 @@ from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.startup import StartupChannel, attend_start
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
-from tests.local.runs import INTERRUPTIBLE, python, start, supervisor_pid, until
+from tests.local.runs import python, start, supervisor_pid, until
 
 MANY = 120
 
@@ -166,7 +166,7 @@ def test_a_start_that_is_cut_short_leaves_nothing_that_down_does_not_end(
 ) -> None:
     spec = {"name": "exp", "processes": {f"p{index}": {"command": ["/bin/sleep", "60"]} for index in range(MANY)}}
     (tmp_path / "exp.yaml").write_text(json.dumps(spec))
-    argv = [*INTERRUPTIBLE, sys.executable, "-m", "symphony_charts", "up", str(tmp_path / "exp.yaml")]
+    argv = [sys.executable, "-m", "symphony_charts", "up", str(tmp_path / "exp.yaml")]
     starting = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     # By then the first processes run, and tmux starts the others.
     until(lambda: bool(list((private_places / "state").glob("local/exp/*/p/5/pid"))))

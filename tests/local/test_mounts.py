@@ -11,8 +11,8 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.plan.mount_sets import is_for_mount
 from symphony_charts.local.plan.records import Bind
 from symphony_charts.local.reload import FileWatch, Watched
-from symphony_charts.system import processes
 from tests.local.runs import log_of, start, until
+from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -119,7 +119,7 @@ def test_stopping_finds_everything_of_a_run_whose_state_is_behind_a_link(
     until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip() != "")
     pid = int((tmp_path / "pid").read_text())
     local_run.down(run)
-    assert not processes.is_alive(pid)
+    assert not is_alive(pid)
 
 
 def test_mount_points_that_go_are_no_change_to_watch(tmp_path: Path) -> None:

@@ -184,17 +184,26 @@ def _mounts() -> Iterator[str]:
             continue
 
 
+_COMPARE = """
+import sys
+from symphony_charts.spec import files
+from tests.local.parity.compare import compare
+spec = files.read(sys.argv[1])
+print([one.text for one in compare(spec.experiment, spec.pins, spec.path.parent, probes=True).differences])
+"""
+
+
 @pytest.mark.parametrize("refusing", [False, True])
 def test_what_processes_see_agrees_with_their_pods(person: Person, refusing: bool) -> None:
     _allow(person, refusing)
     process = {"command": ["prog", "--data=/mnt/x"], "env": {"D": "/mnt/y"}, "mounts": [{"volume": "v", "at": "/mnt"}]}
     spec = {"name": "plain", "image": "i", "volumes": SPEC["volumes"], "configs": SPEC["configs"]}
     path = write(person, {**spec, "processes": {"a": process, "b": {"command": ["c"]}}})
-    done = person.symph("local", "diff", path, "--probe", refusing=refusing)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    done = person.run(person.python, "-c", _COMPARE, path, refusing=refusing)
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
 
 
 def test_where_experiments_have_no_files_their_folders_are_the_pods_all_the_same(person: Person) -> None:
     path = write(person, {"name": "plain", "image": "i", "processes": {"a": {"command": ["c"]}}})
-    done = person.symph("local", "diff", path, "--probe", refusing=True)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    done = person.run(person.python, "-c", _COMPARE, path, refusing=True)
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

@@ -10,20 +10,22 @@ import pytest
 
 from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.parity.compare import compare
 from symphony_charts.local.plan.records import PlannedProcess
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
+from tests.local.parity.compare import compare
 from tests.local.runs import log_of, python, start
 
 PRINT = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['MODE'], os.getcwd()]))"
 
 
-def plan_of(folder: Path, process: dict[str, Any], **more: object) -> tuple[PlannedProcess, list[str]]:
-    """The plan of an experiment with one process `p`, and its notes about overlays."""
+def plan_of(
+    folder: Path, process: dict[str, Any], *, is_same: bool = True, **more: object
+) -> tuple[PlannedProcess, list[str]]:
+    """The plan of an experiment with one process `p`, and its notes about overlays; its pod sees the same or not."""
     experiment = from_data({"name": "e", "image": "u:1", "processes": {"p": {"command": ["run"], **process}}, **more})
     plan = plan_here(experiment, allocate(experiment), folder, "r")
-    assert compare(experiment, {}, folder, probes=False).differences == ()
+    assert bool(compare(experiment, {}, folder, probes=False).differences) is not is_same
     return plan.processes[-1], [note for note in plan.notes if "overlay" in note]
 
 
@@ -77,5 +79,5 @@ def test_an_overlay_of_a_step_is_said_not_to_count(tmp_path: Path) -> None:
 
 def test_what_a_process_does_not_see_of_its_overlay_is_told(tmp_path: Path) -> None:
     overlay = {"lifecycle": {"preStop": {"exec": {"command": ["x"]}}}, "envFrom": [{"secretRef": {"name": "s"}}]}
-    _, notes = plan_of(tmp_path, {"container_overlay": overlay})
+    _, notes = plan_of(tmp_path, {"container_overlay": overlay}, is_same=False)
     assert notes == ['process "p" does not see `envFrom`, `lifecycle` of its overlay here']

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.local.parity.compare import compare
 from symphony_charts.spec.data import from_data
 from tests.local.generated import NASTY, generated
+from tests.local.parity.compare import compare
 
 
 @pytest.mark.parametrize("seed", range(0, 40, 4))
@@ -122,7 +122,7 @@ def test_roles_that_a_coordinator_asks_for_are_compared_as_often_as_they_run_her
     workload = {"kind": "dijob", "dijob": {"operator": "v0"}}
     experiment = from_data({"name": "exp", "image": "i:1", "processes": processes, "workload": workload})
     result = compare(experiment, {}, tmp_path, probes=False)
-    assert (result.processes, result.differences) == (5, ())
+    assert (result.processes, result.differences) == (6, ())
 
 
 def test_what_local_changes_is_no_difference(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from symphony_charts.errors import Conflict, SymphError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.addresses import places_now
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.parity.compare import compare
 from symphony_charts.local.plan.addresses import candidate_ranges
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.status import run_status
@@ -29,6 +28,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
 from symphony_charts.system.sockets import has_address, holder_of, is_free
 from tests.chart.strategies import experiments
+from tests.local.parity.compare import compare
 from tests.local.runs import log_of, python, start, until
 
 # Listens where it is told to and says so to everybody who asks.

@@ -19,8 +19,8 @@ from symphony_charts.local.restart_changed import changes_of, rewrite
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
-from symphony_charts.system import processes
 from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
+from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -256,7 +256,7 @@ def test_a_hung_tmux_server_does_not_hang_down(tmp_path: Path) -> None:
     began = time.monotonic()
     local_run.down(run, timeout_s=30)
     assert time.monotonic() - began < 20
-    assert not processes.is_alive(server)
+    assert not is_alive(server)
     assert run.state()["survivors"] == []
 
 

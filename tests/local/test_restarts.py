@@ -15,8 +15,8 @@ import pytest
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, process_items
-from symphony_charts.system import processes
 from tests.local.runs import log_of, python, start, supervisor_pid, until
+from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -125,13 +125,13 @@ def test_n_retries_are_n_further_tries_that_know_their_number(tmp_path: Path, re
     run = start(tmp_path, processes={"a": {**python(TRY.format(4)), "retries": 2, "restart": restart}})
     quicker(run, base_s=0.1)
     assert local_run.wait(run) == 4
-    assert log_of(run, "a").split() == ["1", "2", "3"]
+    assert log_of(run, "a").split() == ["0", "1", "2"]
 
 
 def test_without_retries_there_is_a_first_try_alone(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python(TRY.format(0)), "retries": 0, "restart": "on-failure"}})
     assert local_run.wait(run) == 0
-    assert log_of(run, "a") == "1\n"
+    assert log_of(run, "a") == "0\n"
 
 
 def test_a_process_started_again_by_hand_begins_to_count_afresh(tmp_path: Path) -> None:
@@ -139,15 +139,17 @@ def test_a_process_started_again_by_hand_begins_to_count_afresh(tmp_path: Path) 
     once = "if not os.path.exists('n'): open('n', 'w').close(); raise SystemExit(1)"
     run = start(tmp_path, processes={"a": {**python(f"{again}\n{once}\ntime.sleep(60)"), "retries": 3}})
     quicker(run, base_s=0.1)
-    until(lambda: log_of(run, "a").split() == ["1", "2"])
+    until(lambda: log_of(run, "a").split() == ["0", "1"])
     local_run.restart(run, [0])
-    until(lambda: log_of(run, "a").split() == ["1", "2", "1"])
+    until(lambda: log_of(run, "a").split() == ["0", "1", "0"])
 
 
-def test_a_service_is_not_told_of_tries(tmp_path: Path) -> None:
+def test_a_service_knows_of_tries_only_in_a_pod_that_ends(tmp_path: Path) -> None:
     service = {**python(TRY.format(0)), "lifecycle": "service"}
-    run = start(tmp_path, processes={"s": service, "b": FOREVER})
+    groups = {"g": {"processes": {"sidecar": service, "ends": FOREVER}}}
+    run = start(tmp_path, processes={"s": service, "b": FOREVER}, groups=groups)
     until(lambda: log_of(run, "s").startswith("None\n"))
+    until(lambda: log_of(run, "sidecar").startswith("0\n0\n"))
 
 
 def test_a_service_is_started_again_also_after_a_success(tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def test_a_supervisor_that_takes_over_goes_on_with_the_end(tmp_path: Path) -> No
     os.kill(supervisor, signal.SIGTERM)
     until(lambda: run.state()["phase"] == "stopping")
     os.kill(supervisor, signal.SIGKILL)
-    until(lambda: not processes.is_alive(supervisor))
+    until(lambda: not is_alive(supervisor))
     local_run.wait(run)
     assert run.state()["reason"] == "stopped"
     assert phases(run) == ["done"]
@@ -258,7 +260,7 @@ def test_tmux_killed_while_nobody_watched_is_the_cause_as_well(tmp_path: Path) -
     supervisor, server = supervisor_pid(run), tmux_client.server_pid(run.socket)
     for pid in (supervisor, server):
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not processes.is_alive(pid))  # noqa: B023 - it is waited for at once
+        until(lambda: not is_alive(pid))  # noqa: B023 - it is waited for at once
     assert local_run.wait(run) == 1
     assert run.state()["cause"] == "tmux was killed"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from symphony_charts.cli.main import main
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, find_run
 from symphony_charts.system import processes
-from tests.local.runs import log_of, python, start, supervisor_pid, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
+from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -37,6 +40,7 @@ time.sleep(60)
 """
 
 READ_FILES = """
+import json
 import os
 for folder, name in (("SYMPH_CONFIG_DIR", "a.txt"), ("SYMPH_SECRETS_DIR", "token")):
     print(open(os.environ[folder] + "/" + name).read(), flush=True)
@@ -94,6 +98,20 @@ def test_a_killed_process_fails_the_run_by_name(tmp_path: Path) -> None:
     assert run.state()["failed"]["name"] == "w"
 
 
+def test_an_exit_status_that_was_never_noted_is_unknown_and_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = start(tmp_path, processes={"w": {**python("input()"), "restart": "never"}})
+    os.kill(wrapper_pids(run)[0], signal.SIGKILL)
+    assert local_run.wait(run) == 1
+    assert main(["ps", "exp", "-o", "json"]) == 0
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    assert (item["phase"], item["status"]) == ("failed", None)
+    assert item["state"].startswith("failed with unknown exit status")
+    assert main(["describe", "exp"]) == 0
+    assert "exit status unknown" in capsys.readouterr().out
+
+
 def test_nothing_is_left_of_a_run_that_has_ended(tmp_path: Path, private_places: Path) -> None:
     run = start(tmp_path, processes={"a": python("print(1)")}, configs={"c": {"text": "x"}})
     local_run.wait(run)
@@ -120,7 +138,7 @@ def test_a_killed_supervisor_is_replaced_and_stops_the_same_tree(tmp_path: Path)
     until(lambda: "ready" in log_of(run, "a"))
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
-    assert processes.is_alive(pid_of(run, 0))
+    assert is_alive(pid_of(run, 0))
     local_run.down(run)
     assert survivors_of(run) == []
 

@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> Run:
     keys = ("name", "group", "pod", "process", "index")
     folder = tmp_path / "exp" / "1"
     folder.mkdir(parents=True)
-    processes = [{"slot": slot, **dict(zip(keys, row, strict=True))} for slot, row in enumerate(rows)]
+    processes = [{"slot": slot, "log_bytes": 1, **dict(zip(keys, row, strict=True))} for slot, row in enumerate(rows)]
     write_json(folder / "plan.json", {"processes": processes, "base_address": "127.0.0.1", "ports": {}, "moved": {}})
     return Run(folder)
 

@@ -26,10 +26,10 @@ from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.runs import Run, live_runs, write_json
 from symphony_charts.local.status import run_status
 from symphony_charts.local.supervisor import ending
-from symphony_charts.system import processes
 from symphony_charts.system.process_identity import identify, read_stat
 from tests.damage import ODD, places, spoil
 from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
+from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -76,7 +76,7 @@ def test_a_damaged_state_spoils_one_run_which_down_still_ends(text: str, is_supe
     assert "symph down spoilt" in note
     assert cause_of(spoilt) == "damaged"
     local_run.down(spoilt)
-    assert not processes.is_alive(wrapper)
+    assert not is_alive(wrapper)
     assert live_runs() == [other]
     assert run_status(spoilt).ended is not None
     again = start(tmp_path, "spoilt", processes={"a": SAY})
@@ -135,7 +135,7 @@ def test_a_run_that_ends_between_two_looks_ended_as_its_supervisor_wrote(
 
     def gone(run: Run) -> None:
         (tmp_path / "go").touch()
-        until(lambda: not processes.is_alive(supervisor))
+        until(lambda: not is_alive(supervisor))
 
     supervisor = supervisor_pid(run)
     monkeypatch.setattr(Run, "supervisor", property(gone))
@@ -182,7 +182,7 @@ def test_down_ends_what_was_stopped_by_hand_at_once(victim: str, tmp_path: Path)
     os.kill(pid, signal.SIGSTOP)
     until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
     local_run.down(run, timeout_s=30)
-    assert not processes.is_alive(pid)
+    assert not is_alive(pid)
     assert run.state()["survivors"] == []
 
 
@@ -234,10 +234,10 @@ def test_down_kills_a_supervisor_that_hears_nothing_and_ends_the_run(
         (run.folder / "supervisor.json").write_text(json.dumps(record.to_data()))
         assert supervisor_pid(run) == hangs.pid
         local_run.down(run)
-        assert not processes.is_alive(hangs.pid)
+        assert not is_alive(hangs.pid)
     assert f"killed its supervisor (pid {hangs.pid}), which heard nothing" in capfd.readouterr().err
     assert (run.state()["phase"], run.state()["survivors"]) == ("stopped", [])
-    assert not processes.is_alive(wrapper)
+    assert not is_alive(wrapper)
 
 
 def test_what_outlives_tmux_and_supervisor_of_a_damaged_run_is_seen_and_ended(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_what_outlives_tmux_and_supervisor_of_a_damaged_run_is_seen_and_ended(tm
     until(lambda: not run.is_supervised)
     assert [each.folder for each in live_runs()] == [run.folder]
     local_run.down(run)
-    assert (processes.is_alive(program.pid), live_runs()) == (False, [])
+    assert (is_alive(program.pid), live_runs()) == (False, [])
 
 
 def test_down_says_what_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

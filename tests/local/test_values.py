@@ -1,4 +1,4 @@
-"""Chart values on this machine: tmux runs what the pod would, or the value is refused."""
+"""Values of the chart on this machine: a process here sees what its container would, or the value is refused."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.chart.compile.experiment import compile_values
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.build.chart import build
+from symphony_charts.chart.release import merge_values
+from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.errors import SpecError
 from symphony_charts.local.values import under_values
-from symphony_charts.spec.data import from_data
+from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.lockfile import Lock
 from symphony_charts.spec.services import allocate
@@ -22,29 +23,40 @@ from symphony_charts.spec.services import allocate
 DATA: dict[str, Any] = {
     "name": "e",
     "image": "a:1",
-    "configs": {"c.txt": {"text": "one"}},
+    "prepare": {"fetch": {"command": ["get"]}},
     "processes": {
-        "server": {"cmds": ["exec serve"], "binds": {"s": None}, "lifecycle": "service", "env": {"A": "1"}},
-        "client": {"command": ["ask"], "args": ["x"], "connects": ["s"], "cwd": "/w"},
+        "server": {
+            "cmds": ["exec serve"],
+            "binds": {"s": None, "fixed": 9000},
+            "lifecycle": "service",
+            "env": {"A": "1"},
+        },
+        "client": {"command": ["ask"], "args": ["x"], "connects": ["s"], "replicas": 4, "min_replicas": 4},
     },
-    "groups": {"g": {"processes": {"a": {"command": ["a"]}, "b": {"command": ["b"]}}}},
+    "groups": {"g": {"processes": {"a": {"command": ["a"]}, "b": {"command": ["b"], "preamble": ["set -u"]}}}},
 }
 SETS = (
     "groups.client.replicas=3",
+    "groups.client.retries=2",
     "groups.client.containers.client.env.LR=0.1",
+    "groups.client.containers.client.args={a,2}",
     "groups.server.containers.server.env.A=null",
-    "groups.client.containers.client.args={a,b}",
-    "groups.client.containers.client.workingDir=/elsewhere",
     "groups.server.containers.server.command={serve,--fast}",
+    "groups.server.containers.server.args={again}",
     "groups.g.containers.b.env.B=two",
+    "groups.g.containers.b.args={c}",
     "groups.g.replicas=2",
-    "groups.client.backoffLimit=2",
-    "groups.client.restartPolicy=OnFailure",
     "services.s.port=7123",
-    "configs.c\\.txt.text=two",
-    "groups.client.nodeSelector.disk=ssd",
-    "workload.gang=none",
+    "services.fixed.port=7124",
+)
+# A cluster reads these, and no process of this machine.
+FOREIGN = (
+    "image.tag=v2",
     "runKey=again",
+    "groups.client.nodeSelector.disk=ssd",
+    "groups.g.containers.a.resources.limits.cpu=2",
+    "groups.g.containers.a.image=b:2",
+    "podLabels.a=b",
 )
 
 
@@ -57,52 +69,79 @@ def values(*sets: str) -> dict[str, Any]:
     return user_values(Overrides(sets=sets))
 
 
+def seen(chart_values: Any) -> Any:
+    """Return the part of a chart's values that processes see: counts, commands, arguments, variables and ports."""
+    return {
+        "services": chart_values["services"],
+        "groups": {
+            name: {
+                **{key: group.get(key) for key in ("replicas", "retries")},
+                **{
+                    process: {
+                        "command": container["command"],
+                        "args": [str(word) for word in container["args"]],
+                        "env": {key: str(value) for key, value in container["env"].items()},
+                    }
+                    for process, container in group["containers"].items()
+                },
+            }
+            for name, group in chart_values["groups"].items()
+        },
+    }
+
+
 @given(st.lists(st.sampled_from(SETS), unique=True))
 @settings(max_examples=100)
-def test_the_experiment_under_values_compiles_to_them(sets: list[str]) -> None:
+def test_processes_here_see_the_values_that_their_containers_see(sets: list[str]) -> None:
     spec, given_values = spec_of(), values(*sets)
-    made_spec = under_values(spec, given_values)
-    wanted = merge(compile_values(spec.experiment, allocate(spec.experiment)), given_values)
-    made = compile_values(made_spec.experiment, allocate(made_spec.experiment, made_spec.pins))
-    for key in ("services", "configs", "doneWhen"):
-        assert made[key] == wanted[key]
-    for group in wanted["groups"].values():  # type: ignore[attr-defined]  # a map of groups
-        for container in group["containers"].values():
-            if not container.get("env"):
-                container.pop("env", None)  # Where there are no defaults, no variables are an empty map.
-    for name, group in made["groups"].items():  # type: ignore[attr-defined]  # a map of groups
-        same = {key: value for key, value in wanted["groups"][name].items() if key != "nodeSelector"}  # type: ignore[index]  # likewise
-        assert {key: value for key, value in group.items() if key != "nodeSelector"} == same
+    made = under_values(spec, given_values)
+    chart = build(spec.experiment, allocate(spec.experiment))
+    own = build(made.experiment, allocate(made.experiment, made.pins))
+    assert seen(own.values) == seen(merge_values(ValuesSchema(chart), given_values))
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_a_value_for_clusters_changes_nothing_here(text: str) -> None:
+    made = under_values(spec_of(), values(text))
+    assert to_data(made.experiment) == to_data(spec_of().experiment)
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["groups.client.replica=3", "groups.new.replicas=1", "groups.client.containers.x.image=b", "doneWhen=client"],
-)
-def test_a_value_that_the_chart_refuses_is_refused_here(text: str) -> None:
-    with pytest.raises(SpecError):
-        under_values(spec_of(), values(text))
-
-
-@pytest.mark.parametrize(
-    "text",
+    ("text", "step"),
     [
-        "groups.client.containers.client.mounts.data.mountPath=/d",
-        "defaults.env.X=1",
-        "configs.new.text=x",
-        "groups.client.containers.client.env.X.secret=s",
+        ("groups.client.replica=3", "did you mean groups.client.replicas"),
+        ("groups.client.containers.client.workingDir=/w", "--spec-set processes.client.cwd"),
+        ("doneWhen=client", "known here"),
+        ("groups.client.replicas=many", "whole number"),
     ],
 )
-def test_a_value_that_nothing_here_can_follow_is_refused_and_not_lost(text: str) -> None:
-    with pytest.raises(SpecError, match="cannot be set for processes of this machine"):
+def test_a_value_that_the_chart_refuses_is_refused_with_the_next_step(text: str, step: str) -> None:
+    with pytest.raises(SpecError) as error:
+        under_values(spec_of(), values(text))
+    assert error.value.at.startswith("--set or --values, ")
+    assert step in error.value.problems[0].next
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("groups.client.containers.client.env.X.secretKeyRef.name=s", "comes from the cluster"),
+        ("groups.g.initContainers.fetch.args={x}", "cannot be set for one group on this machine"),
+    ],
+)
+def test_a_value_that_a_process_here_cannot_have_is_refused(text: str, what: str) -> None:
+    with pytest.raises(SpecError, match=what):
         under_values(spec_of(), values(text))
 
 
-def test_a_number_is_the_text_of_a_variable() -> None:
-    experiment = under_values(spec_of(), values("groups.client.containers.client.env.N=2")).experiment
-    assert experiment.processes["client"].env["N"] == "2"
+def test_a_parameter_of_a_workflow_is_a_variable_here() -> None:
+    workload = {"kind": "argo", "argo": {"parameters": ["LR"]}}
+    processes = {"a": {"command": ["a"], "env": {"LR": "1"}}}
+    spec = spec_of(workload=workload, processes=processes, groups={})
+    assert under_values(spec, values("workload.parameters.LR=2")).experiment.processes["a"].env == {"LR": "2"}
 
 
-def test_an_image_is_not_needed_on_one_machine() -> None:
-    experiment = under_values(spec_of(image=None), values("groups.client.replicas=2")).experiment
+def test_a_chart_of_this_machine_alone_needs_no_image_and_no_absolute_folder() -> None:
+    processes = {"client": {"command": ["ask"], "cwd": "here"}}
+    experiment = under_values(spec_of(image=None, processes=processes), values("groups.client.replicas=2")).experiment
     assert experiment.processes["client"].replicas == 2

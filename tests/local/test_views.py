@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.compile.experiment import compile_values
-from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.build.chart import Release, build
 from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.parity.pod_view import view_of_manifests
-from symphony_charts.local.parity.process_view import ProcessView, differences, file_mark, view_of_plan
 from symphony_charts.local.runs import Run
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
+from tests.local.parity.pod_view import view_of_manifests
+from tests.local.parity.process_view import ProcessView, differences, file_mark, view_of_plan
 from tests.local.runs import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,8 +34,8 @@ def planned(experiment: Experiment, folder: Path) -> dict[str, ProcessView]:
 
 
 def in_pods(experiment: Experiment) -> dict[str, ProcessView]:
-    values = compile_values(experiment, allocate(experiment))
-    return view_of_manifests(assemble(values, Release(name="demo", chart_name=experiment.name)))
+    chart = build(experiment, allocate(experiment))
+    return view_of_manifests(chart.objects(chart.values, Release(name="demo")))
 
 
 def observed(run: Run, planned_view: ProcessView, slot: int) -> ProcessView | None:

@@ -76,6 +76,15 @@ def test_the_identity_of_another_run_is_none(folder: Path) -> None:
     assert whereabouts(other).verdict == "lost"
 
 
+@pytest.mark.parametrize(("is_held", "verdict"), [(True, "unknown"), (None, "unknown"), (False, "lost")])
+def test_a_run_without_an_identity_is_lost_only_if_nothing_holds_its_life(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_held: bool | None, verdict: str
+) -> None:
+    (folder / "identity.json").write_text("")
+    monkeypatch.setattr("symphony_charts.local.run_identity.is_life_held", lambda _: is_held)
+    assert whereabouts(folder).verdict == verdict
+
+
 def test_the_kernel_says_on_which_file_system_a_path_is(tmp_path: Path) -> None:
     assert file_systems.file_system_of(Path("/proc")).type == "proc"
     assert file_systems.file_system_of(tmp_path).is_local

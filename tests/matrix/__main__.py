@@ -20,7 +20,7 @@ from tests.matrix.journey import Journey
 from tests.tools import HELM_VERSIONS, TOOLS
 
 _ROOT = Path(__file__).resolve().parents[2]
-_EXTRAS = ("seal", "hcl", "argo", "top", "optuna", "torchx")
+_EXTRAS = ("seal", "argo", "top", "optuna", "re2", "torchx")
 
 
 def legs(*, every_extra: bool) -> list[Leg]:

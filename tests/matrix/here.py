@@ -9,17 +9,6 @@ from tests.matrix.journey import Journey
 __all__ = ["chart_steps", "extra_steps", "git_steps", "local_steps", "tool_steps"]
 
 _INSTALLED_FROM = f"git+https://example.org/symphony-charts.git@{'a' * 40}"
-_TERRAFORM = """
-resource "google_container_node_pool" "std8" {
-  name       = "std8"
-  cluster    = "rl"
-  location   = "us-central1-a"
-  node_count = 2
-  node_config {
-    machine_type = "e2-standard-8"
-  }
-}
-"""
 
 
 def tool_steps(user: Journey, version: str) -> None:
@@ -42,7 +31,7 @@ def tool_steps(user: Journey, version: str) -> None:
 def chart_steps(user: Journey) -> None:
     """From the spec to the archive, and the verdict on node pools."""
     for spec in ("rl/experiment.yaml", "rl-py/experiment.py"):
-        user.symph("lint", spec, says="0 error")
+        user.symph("validate", spec, says="0 error")
         user.symph("render", spec, says="kind: Job")
         user.symph("plan", spec, "--pools", "rl/pools.yaml", says="PROVEN")
         user.symph("package", spec, says="0.1.0")
@@ -104,9 +93,7 @@ def git_steps(user: Journey) -> None:
 
 def extra_steps(user: Journey, extras: frozenset[str]) -> None:
     """What each extra adds, and what is said where it is missing."""
-    terraform = user.write("cluster.tf", _TERRAFORM)
-    has = extras | ({"seal", "hcl", "argo", "top", "optuna"} if "all" in extras else set())
-    _needs(user, "hcl" in has, ("plan", "rl/experiment.yaml", "--pools", terraform), "std8")
+    has = extras | ({"seal", "argo", "top"} if "all" in extras else set())
     flows = "from symphony_charts.clusters.hera_flows import hera_flows; print(list(hera_flows('rl/experiment.yaml')))"
     user.run(
         str(user.programs / "python"),
@@ -145,7 +132,16 @@ def extra_steps(user: Journey, extras: frozenset[str]) -> None:
     )
     user.write("key.txt", "hush")
     process = {"a": {"cmds": ["true"]}}
-    spec = user.write("sealed.json", {"name": "s", "image": "busybox:1", "secrets": ["key.txt"], "processes": process})
+    spec = user.write(
+        "sealed.json",
+        {
+            "name": "s",
+            "image": "busybox:1",
+            "secrets": ["key.txt"],
+            "secret_source": {"source": "sealed"},
+            "processes": process,
+        },
+    )
     _needs(user, "seal" in has, ("secrets", "seal", spec, "-n", "ml", "--cert", "c.pem"), "sealed")
 
 

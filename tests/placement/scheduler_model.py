@@ -8,8 +8,6 @@ from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.pools.pool import HostPort, Pool, Pools, Taint
 from symphony_charts.spec.model import Toleration
 
-Amounts = dict[str, int]
-
 
 @dataclass(frozen=True)
 class PodKind:

@@ -32,7 +32,6 @@ def pool(name: str, of: str) -> Pool:
     ("file", "names"),
     [
         ("cloudwise.tf.json", ["np-2cpu-7680mem-np", "np-8cpu-30720mem-np", "np-8cpu-53248mem-1k80-np"]),
-        ("modern.tf", ["cpu-small", "cpu-large", "l4"]),
         ("modern.tf.json", ["a100", "arm"]),
         ("plan.json", ["std8", "v100"]),
         ("state.json", ["std8", "v100"]),
@@ -72,23 +71,18 @@ def test_gpu_pools_of_cloudwise_keep_the_taint_they_were_written_with() -> None:
     assert taints == ["exclusive_workload=exclusive:NoExecute", "nvidia.com/gpu=present:NoSchedule"]
 
 
-def test_hcl_follows_locals_variables_and_for_each() -> None:
-    small = pool("cpu-small", "modern.tf")
-    assert (small.machine_type, small.max_nodes, small.zones) == ("n2-standard-8", 20, ("us-central1-a",))
-    assert small.labels["cloud.google.com/gke-spot"] == "true"
-
-
 def test_given_variables_override_defaults() -> None:
-    read = read_pools((SAMPLES / "modern.tf").read_text(), "modern.tf", variables={"zone": "europe-west4-b"})
+    text = (SAMPLES / "modern.tf.json").read_text()
+    read = read_pools(text, "modern.tf.json", variables={"zone": "europe-west4-b"})
     assert read.pools[0].region == "europe-west4"
 
 
 def test_an_expression_that_terraform_alone_knows_asks_for_the_plan() -> None:
-    config = "  node_config {\n    machine_type = data.x.y\n  }\n"
-    text = f'resource "google_container_node_pool" "p" {{\n  name = "p"\n{config}}}\n'
+    body = {"name": "p", "node_config": {"machine_type": "${data.x.y}"}}
+    text = json.dumps({"resource": {"google_container_node_pool": {"p": body}}}, indent=1)
     with pytest.raises(SpecError, match="cannot evaluate") as failure:
-        read_pools(text, "p.tf")
-    assert failure.value.at == "p.tf:4, resource.google_container_node_pool.p.node_config.machine_type"
+        read_pools(text, "p.tf.json")
+    assert failure.value.at == "p.tf.json:7, resource.google_container_node_pool.p.node_config.machine_type"
     assert "terraform show -json" in failure.value.next
 
 
@@ -134,10 +128,11 @@ def test_new_nodes_lose_what_the_daemonsets_take() -> None:
     [
         {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "a"}, "spec": {}},
         {"apiVersion": "karpenter.sh/v1alpha5", "kind": "Provisioner", "metadata": {"name": "a"}, "spec": {}},
+        {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "k"}, "spec": {}},
         {"apiVersion": "eksctl.io/v1alpha5", "kind": "ClusterConfig", "nodeGroups": [{"name": "ng"}]},
         [{"name": "nodepool1", "count": 3, "vmSize": "Standard_D4s_v3"}],
     ],
-    ids=["EC2NodeClass", "Provisioner", "eksctl", "az aks nodepool list"],
+    ids=["EC2NodeClass", "Provisioner", "NodePool", "eksctl", "az aks nodepool list"],
 )
 def test_pools_of_other_clusters_are_refused_with_the_way_in(content: object) -> None:
     with pytest.raises(SpecError) as caught:
@@ -222,7 +217,6 @@ _TYPE = '"machine_type": "n1-standard-2",\n                    "oauth_scopes"'
             "unknown machine",
         ),
         ("cloudwise.tf.json", '"NO_EXECUTE"', '"NEVER"', "node_config.taint[0].effect", "unknown taint effect"),
-        ("modern.tf", '"g2-standard-24"', '"g2-standard-25"', "modern.tf:54", "unknown machine type"),
         ("modern.tf.json", '"count": 4', '"count": "four"', "guest_accelerator[0].count", "a whole number"),
         ("plan.json", '"disk_size_gb": 100', '"disk_size_gb": 3', "disk_size_gb", "below 10"),
         ("state.json", '"n1-highmem-8"', "7", "values.node_config.machine_type", "unknown machine type"),
@@ -276,10 +270,12 @@ def test_broken_json_is_refused_as_such() -> None:
         read_pools('{"resource": ', "x.tf.json")
 
 
-def test_broken_hcl_is_refused_with_its_line() -> None:
-    with pytest.raises(SpecError) as failure:
-        read_pools('resource "a" "b" {\n  x = = 1\n}\n', "x.tf")
-    assert failure.value.at == "x.tf:2"
+@pytest.mark.parametrize(("text", "name"), [('resource "a" "b" {}\n', "x.tf"), ("deployment_groups: []\n", "b.yaml")])
+def test_hcl_and_blueprints_are_refused_with_the_command_to_run(text: str, name: str) -> None:
+    with pytest.raises(SpecError, match="is not read") as failure:
+        read_pools(text, name)
+    assert failure.value.at == name
+    assert "terraform show -json > cluster.json" in failure.value.next
 
 
 JSON = st.recursive(

@@ -107,31 +107,36 @@ def test_what_is_no_topology_is_refused() -> None:
         slice_hosts("4by4", 4)
 
 
-def test_an_n1_standard_8_has_its_list_price() -> None:
-    prices = default_prices()
-    assert prices.price("n1-standard-8", "us-central1") == pytest.approx(0.379998, abs=1e-5)
-    assert prices.price("n1-standard-8", "us-central1", spot=True) == pytest.approx(0.13402, abs=1e-5)
+PRICES: list[tuple[str, str, float | None, float | None]] = [
+    ("n1-standard-8", "us-central1", 0.379998, 0.13402),
+    ("g2-standard-8", "us-central1", 0.853624, None),
+    ("a3-highgpu-8g", "asia-east1", 102.36, None),
+    ("n2-custom-6-20480", "us-central1", 6 * 0.033174 + 20 * 0.004446, None),
+    ("n2-custom-2-20480-ext", "us-central1", 2 * 0.033174 + 16 * 0.004446 + 4 * 0.00955, None),
+    ("custom-4-8192", "us-central1", 4 * 0.033174 + 8 * 0.003686, None),
+    ("c3-standard-8-lssd", "us-central1", 0.485408, None),
+    ("m4-megamem-224", "us-central1", 17.6947, None),
+    ("ct5lp-hightpu-4t", "us-central1", 4.8, 0.97972),
+    ("ct6e-standard-8t", "asia-southeast1", 23.76, 3.226),
+    ("ct5p-hightpu-4t", "europe-west4", 17.01, 5.39396),
+    ("ct4p-hightpu-4t", "us-central2", 12.88, 3.686),
+    ("ct3-hightpu-4t", "us-east1", 8.0, None),
+    ("ct6e-standard-1t", "asia-east1", None, None),
+    ("a4-highgpu-8g", "us-central1", None, None),
+    ("tpu7x-standard-4t", "us-central1", None, None),
+    ("n1-standard-8", "mars-north1", None, None),
+    ("nonsense", "us-central1", None, None),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "price"), [("e2-standard-4", 0.134023), ("g2-standard-8", 0.853624), ("a2-highgpu-1g", 3.673385)]
-)
-def test_prices_are_those_of_the_list(name: str, price: float) -> None:
-    assert default_prices().price(name, "us-central1") == pytest.approx(price, abs=1e-5)
+@pytest.mark.parametrize(("name", "region", "price", "spot"), PRICES)
+def test_prices_are_those_of_the_lists(name: str, region: str, price: float | None, spot: float | None) -> None:
+    assert default_prices().price(name, region) == (price and pytest.approx(price, rel=1e-4))
+    assert spot is None or default_prices().price(name, region, spot=True) == pytest.approx(spot)
 
 
-@pytest.mark.parametrize(
-    ("name", "region", "gpus"),
-    [
-        ("n1-standard-8", "us-central1", 1),
-        ("a4-highgpu-8g", "us-central1", 0),
-        ("tpu7x-standard-4t", "us-central1", 0),
-        ("n1-standard-8", "mars-north1", 0),
-        ("nonsense", "us-central1", 0),
-    ],
-)
-def test_what_is_not_in_the_table_has_no_price(name: str, region: str, gpus: int) -> None:
-    assert default_prices().price(name, region, attached_gpus=gpus) is None
+def test_a_gpu_of_no_type_has_no_price() -> None:
+    assert default_prices().price("n1-standard-8", "us-central1", attached_gpus=1) is None
 
 
 def test_the_catalogue_is_what_its_rules_give() -> None:

@@ -63,13 +63,6 @@ def test_a_request_above_the_node_is_a_no_with_the_difference_and_the_next_machi
     assert lost.next == "n1-highcpu-16 in place of n1-standard-8 in std8 makes it PROVEN; or ask for 7.51 CPU"
 
 
-def test_shares_of_a_machine_fill_it_and_not_one_more() -> None:
-    shares = {"assign_to": {"assign_to": "machine", "node_pool_name": "std8", "process_per_machine": 6}, "replicas": 12}
-    plan = check(experiment({"agent": shares}), sample())
-    assert [(use.pool.name, use.nodes) for use in plan.uses] == [("std8", 2)]
-    assert plan.verdict == "PROVEN"
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["n1-standard-8", "n2-highcpu-96", "e2-standard-4", "n1-highmem-16"]), st.integers(1, 20))
 def test_as_many_shares_fit_a_machine_as_were_asked_for(machine: str, parts: int) -> None:
@@ -138,6 +131,95 @@ def test_a_selector_that_nobody_answers_is_named() -> None:
     assert (lost.why, lost.next) == ("no pool has the label room=13", "nodes have 12")
 
 
+UNKNOWN_LABELS = ["beta.kubernetes.io/instance-type", "cloud.google.com/gke-boot-disk", "node.k8s.io/of-an-add-on"]
+"""Labels that GKE or Kubernetes may put on nodes, and the model of a node does not compute."""
+POOL_FILES: list[dict[str, Any]] = [
+    {"pools": [{"name": "p", "machine_type": "n2-standard-8", "nodes": 2}]},
+    {"pools": [{"name": "p", "allocatable": {"cpu": "8", "memory": "16Gi"}, "nodes": 2}]},
+    {"resource": {"google_container_node_pool": {"p": {
+        "name": "p", "location": "us-central1-a", "node_count": 2, "node_config": {"machine_type": "n2-standard-8"}}}}},
+]  # fmt: skip
+
+
+def required(key: str, operator: str, *values: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": key, "operator": operator, **({"values": values} if values else {})}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    return {"pod_overlay": {"spec": {"affinity": affinity}}}
+
+
+@pytest.mark.parametrize("label", UNKNOWN_LABELS)
+@pytest.mark.parametrize("pools", POOL_FILES)
+def test_a_label_of_gke_that_no_model_knows_is_unknown(pools: dict[str, Any], label: str) -> None:
+    on = pools_of_data(pools, "p.tf.json" if "resource" in pools else "p.yaml")
+    for asked in (
+        {"node_selector": {label: "x"}},
+        required(label, "In", "x"),
+        required(label, "Exists"),
+        required(label, "NotIn", "x"),
+        required(label, "DoesNotExist"),
+    ):
+        found = group(check(experiment({"p": asking(**asked)}), on), "p")
+        assert (found.verdict, label in found.why) == ("UNKNOWN", True), found.why
+
+
+@pytest.mark.parametrize("pools", POOL_FILES)
+def test_a_label_that_the_model_knows_to_be_missing_is_a_no(pools: dict[str, Any]) -> None:
+    on = pools_of_data(pools, "p.tf.json" if "resource" in pools else "p.yaml")
+    everything = {"machine_type": "n1-standard-8", "max_nodes": 1, "zones": ["us-east1-b"], "reservation": "r"}
+    everything |= {"gpu": {"type": "nvidia-tesla-v100", "count": 1, "sharing": "time-sharing", "clients": 2}}
+    rich = pools_of_data({"pools": [{"name": "rich", "provisioning": "spot", "placement": "near", **everything}]})
+    known = {**rich.pools[0].labels, "room": "12", "node-role.kubernetes.io/control-plane": ""}
+    for key, value in known.items():
+        if key in on.pools[0].labels or key.startswith("topology.kubernetes.io/"):
+            continue
+        asked = asking(node_selector={key: value})
+        assert group(check(experiment({"p": asked}), on), "p").verdict == "NO", key
+        other = asking(**required(key, "DoesNotExist"))
+        assert group(check(experiment({"p": other}), on), "p").verdict == "PROVEN", key
+
+
+def test_a_zone_is_unknown_only_where_the_pool_has_none() -> None:
+    asked = experiment({"p": asking(node_selector={"topology.kubernetes.io/zone": "us-east1-b"})})
+    entry = {"name": "p", "machine_type": "n2-standard-8", "nodes": 2}
+    assert check(asked, pools_of_data({"pools": [entry]})).verdict == "UNKNOWN"
+    assert check(asked, pools_of_data({"pools": [{**entry, "zones": ["us-east1-c"]}]})).verdict == "NO"
+    assert check(asked, pools_of_data({"pools": [{**entry, "zones": ["us-east1-c", "us-east1-d"]}]})).verdict == "NO"
+
+
+def test_a_label_that_live_nodes_do_not_have_is_a_no() -> None:
+    for label in UNKNOWN_LABELS:
+        asked = experiment({"p": asking(node_selector={label: "x"})})
+        assert check(asked, sample("kubectl-nodes.json")).verdict == "NO"
+
+
+def test_an_unknown_label_on_nodes_that_are_too_small_is_a_no_for_their_size() -> None:
+    asked = asking("40", node_selector={UNKNOWN_LABELS[0]: "x"})
+    lost = group(check(experiment({"p": asked}), nodes()), "p")
+    assert (lost.verdict, "needs 40 CPU" in lost.why) == ("NO", True), lost.why
+
+
+def test_nodes_with_the_label_are_enough_beside_others_that_may_have_it() -> None:
+    label = UNKNOWN_LABELS[0]
+    pools = [
+        {"name": "a", "allocatable": {"cpu": "4", "memory": "8Gi"}, "nodes": 1, "labels": {label: "x"}},
+        {"name": "b", "allocatable": {"cpu": "4", "memory": "8Gi"}, "nodes": 1, "labels": {"room": "b"}},
+    ]
+    on = pools_of_data({"pools": pools})
+    choosy = asking(replicas=4, node_selector={label: "x"})
+    assert check(experiment({"p": choosy}), on).verdict == "PROVEN"
+    assert check(experiment({"p": {**choosy, "replicas": 5}}), on).verdict == "UNKNOWN"
+    crowded = experiment({"p": choosy, "q": asking(replicas=4, node_selector={"room": "b"})})
+    assert group(check(crowded, on), "q").verdict == "PACKABLE"
+
+
+def test_an_explanation_does_not_say_that_a_label_is_missing_where_it_is_unknown() -> None:
+    asked = experiment({"a": asking(node_selector={UNKNOWN_LABELS[0]: "x"})})
+    found = explain(check(asked, nodes()), "a")
+    assert found is not None
+    pools: Any = found["pools"]
+    assert pools[0]["obstacles"] == [f"its label {UNKNOWN_LABELS[0]} is unknown"]
+
+
 def test_a_taint_keeps_pods_away_until_it_is_tolerated() -> None:
     tainted = nodes(taints=[{"key": "team", "value": "rl", "effect": "NoSchedule"}])
     lost = group(check(experiment({"p": asking()}), tainted), "p")
@@ -148,20 +230,6 @@ def test_a_taint_keeps_pods_away_until_it_is_tolerated() -> None:
 
 def test_a_taint_that_is_only_preferred_keeps_nobody_away() -> None:
     assert check(experiment({"p": asking()}), nodes(taints=[{"key": "k", "effect": "PreferNoSchedule"}])).fits
-
-
-def test_node_affinity_of_an_overlay_counts() -> None:
-    term = {"matchExpressions": [{"key": "room", "operator": "In", "values": ["12"]}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    overlay = {"spec": {"affinity": {"nodeAffinity": required}}}
-    plan = check(experiment({"p": asking(pod_overlay=overlay)}), sample())
-    assert [use.pool.name for use in plan.uses] == ["lab"]
-
-
-def test_equal_host_ports_need_a_node_each() -> None:
-    overlay = {"ports": [{"containerPort": 80, "hostPort": 80}]}
-    plan = check(experiment({"p": asking("100m", container_overlay=overlay, replicas=3)}), nodes())
-    assert group(plan, "p").verdict == "NO"
 
 
 def test_an_exclusive_share_keeps_the_others_off_its_node() -> None:
@@ -231,6 +299,27 @@ def test_exclusive_placement_is_jobsets_annotation_or_anti_affinity() -> None:
     assert key in str(of_jobs.processes["p"].pod_overlay)
 
 
+@pytest.mark.parametrize("key", ["cloud.google.com/gke-nodepool", "kubernetes.io/hostname"])
+def test_a_jobset_whose_jobs_need_a_domain_each_is_unknown(key: str) -> None:
+    two = experiment(
+        {"a": asking("1", replicas=5), "b": asking()}, placement={"exclusive": key}, workload={"kind": "jobset"}
+    )
+    plan = check(two, nodes(count=9))
+    assert {one.name: (one.verdict, key in one.why) for one in plan.groups} == {
+        "a": ("UNKNOWN", True),
+        "b": ("UNKNOWN", True),
+    }
+    too_large = experiment({"a": asking("9")}, placement={"exclusive": key}, workload={"kind": "jobset"})
+    assert check(too_large, nodes()).verdict == "NO"
+
+
+def test_a_service_beside_an_exclusive_jobset_is_still_proven() -> None:
+    placement, workload = {"exclusive": "kubernetes.io/hostname"}, {"kind": "jobset"}
+    both = experiment({"a": asking(), "s": asking(lifecycle="service")}, placement=placement, workload=workload)
+    plan = check(both, nodes())
+    assert {one.name: one.verdict for one in plan.groups} == {"a": "UNKNOWN", "s": "PROVEN"}
+
+
 def test_pods_with_gpus_tolerate_the_taint_of_gpu_nodes() -> None:
     settled, _ = apply(experiment({"p": {"gpus": 1}}), None)
     assert [one.key for one in settled.processes["p"].tolerations] == ["nvidia.com/gpu"]
@@ -292,12 +381,6 @@ def test_a_named_pool_without_a_cluster_file_is_selected_by_gkes_label() -> None
     settled, _ = apply(experiment({"p": {"assign_to": asked}}), None)
     assert settled.processes["p"].node_selector == {"cloud.google.com/gke-nodepool": "x"}
     assert (settled.processes["p"].requests, settled.processes["p"].gpus) == ({"cpu": "2.5", "memory": "4096Mi"}, 1)
-
-
-def test_the_same_input_gives_the_same_bytes() -> None:
-    exp = experiment({f"p{i}": asking(f"{i}00m", replicas=i) for i in range(1, 20)})
-    plans = [msgspec.json.encode(plan_data(check(exp, sample()))) for _ in range(2)]
-    assert plans[0] == plans[1]
 
 
 def test_the_order_of_processes_changes_no_plan() -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+import yaml
 
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.fit.demand import Demand, Shape
@@ -27,56 +28,49 @@ from symphony_charts.spec.model import Toleration
 CASES = int(os.environ.get("SYMPH_SOAK", "60"))
 SEED = int(os.environ.get("SYMPH_SEED", "1"))
 
-TAINT = {"key": "team", "value": "rl", "effect": "NO_SCHEDULE"}
-NODE_POOL: dict[str, Any] = {
-    "name": "p",
-    "cluster": "c",
-    "location": "us-central1-a",
-    "node_locations": ["us-central1-a"],
-    "version": "1.33.1-gke.100",
-    "max_pods_per_node": 64,
-    "autoscaling": [{"min_node_count": 0, "max_node_count": 4, "location_policy": "ANY"}],
-    "placement_policy": [{"type": "COMPACT"}],
-    "queued_provisioning": [{"enabled": False}],
-    "management": [{"auto_repair": True}],
-    "node_config": [
-        {
-            "machine_type": "n1-standard-8",
-            "disk_size_gb": 100,
-            "labels": {"team": "rl"},
-            "taint": [TAINT],
-            "gcfs_config": [{"enabled": True}],
-            "guest_accelerator": [
-                {
-                    "type": "nvidia-tesla-t4",
-                    "count": 1,
-                    "gpu_sharing_config": [{"gpu_sharing_strategy": "MPS", "max_shared_clients_per_gpu": 2}],
-                    "gpu_driver_installation_config": [{"gpu_driver_version": "LATEST"}],
-                }
-            ],
-            "kubelet_config": [{"cpu_manager_policy": "static"}],
-            "linux_node_config": [{"sysctls": {"a": "1"}, "hugepages_config": [{"hugepage_size_2m": 4}]}],
-            "reservation_affinity": [{"consume_reservation_type": "ANY_RESERVATION"}],
-            "ephemeral_storage_local_ssd_config": [{"local_ssd_count": 1}],
-            "confidential_nodes": [{"enabled": False}],
-            "advanced_machine_features": [{"threads_per_core": 2}],
-            "shielded_instance_config": [{"enable_secure_boot": True}],
-        }
-    ],
-}
-CLUSTER: dict[str, Any] = {
-    "name": "c",
-    "location": "us-central1-a",
-    "remove_default_node_pool": True,
-    "initial_node_count": 1,
-    "datapath_provider": "ADVANCED_DATAPATH",
-    "network_policy": [{"enabled": False, "provider": "CALICO"}],
-    "confidential_nodes": [{"enabled": False}],
-    "node_pool_defaults": [{"node_config_defaults": [{"gcfs_config": [{"enabled": True}]}]}],
-    "cluster_autoscaling": [{"enabled": False}],
-    "addons_config": [{"dns_cache_config": [{"enabled": True}], "gcs_fuse_csi_driver_config": [{"enabled": True}]}],
-    "release_channel": [{"channel": "REGULAR"}],
-}
+NODE_POOL = yaml.safe_load("""
+name: p
+cluster: c
+location: us-central1-a
+node_locations: [us-central1-a]
+version: 1.33.1-gke.100
+max_pods_per_node: 64
+autoscaling: [{min_node_count: 0, max_node_count: 4, location_policy: ANY}]
+placement_policy: [{type: COMPACT}]
+queued_provisioning: [{enabled: false}]
+management: [{auto_repair: true}]
+node_config:
+  - machine_type: n1-standard-8
+    disk_size_gb: 100
+    labels: {team: rl}
+    taint: [{key: team, value: rl, effect: NO_SCHEDULE}]
+    gcfs_config: [{enabled: true}]
+    guest_accelerator:
+      - type: nvidia-tesla-t4
+        count: 1
+        gpu_sharing_config: [{gpu_sharing_strategy: MPS, max_shared_clients_per_gpu: 2}]
+        gpu_driver_installation_config: [{gpu_driver_version: LATEST}]
+    kubelet_config: [{cpu_manager_policy: static}]
+    linux_node_config: [{sysctls: {a: '1'}, hugepages_config: [{hugepage_size_2m: 4}]}]
+    reservation_affinity: [{consume_reservation_type: ANY_RESERVATION}]
+    ephemeral_storage_local_ssd_config: [{local_ssd_count: 1}]
+    confidential_nodes: [{enabled: false}]
+    advanced_machine_features: [{threads_per_core: 2}]
+    shielded_instance_config: [{enable_secure_boot: true}]
+""")
+CLUSTER = yaml.safe_load("""
+name: c
+location: us-central1-a
+remove_default_node_pool: true
+initial_node_count: 1
+datapath_provider: ADVANCED_DATAPATH
+network_policy: [{enabled: false, provider: CALICO}]
+confidential_nodes: [{enabled: false}]
+node_pool_defaults: [{node_config_defaults: [{gcfs_config: [{enabled: true}]}]}]
+cluster_autoscaling: [{enabled: false}]
+addons_config: [{dns_cache_config: [{enabled: true}], gcs_fuse_csi_driver_config: [{enabled: true}]}]
+release_channel: [{channel: REGULAR}]
+""")
 
 
 def resources(kind: str) -> list[dict[str, Any]]:
@@ -85,143 +79,88 @@ def resources(kind: str) -> list[dict[str, Any]]:
     return [{"address": f"{name}.r", "mode": "managed", "type": name, "name": "r", kind: body} for body, name in made]
 
 
-GCLOUD_POOL: dict[str, Any] = {
-    "name": "p",
-    "status": "RUNNING",
-    "version": "1.33.1-gke.100",
-    "initialNodeCount": 2,
-    "locations": ["us-central1-a"],
-    "autoscaling": {"enabled": True, "maxNodeCount": 4, "locationPolicy": "ANY"},
-    "maxPodsConstraint": {"maxPodsPerNode": "64"},
-    "placementPolicy": {"type": "COMPACT"},
-    "management": {"autoRepair": True},
-    "config": {
-        "machineType": "n1-standard-8",
-        "diskSizeGb": 100,
-        "labels": {"team": "rl"},
-        "taints": [TAINT],
-        "accelerators": [
-            {
-                "acceleratorType": "nvidia-tesla-t4",
-                "acceleratorCount": "1",
-                "gpuSharingConfig": {"gpuSharingStrategy": "MPS", "maxSharedClientsPerGpu": "2"},
-            }
-        ],
-        "kubeletConfig": {"cpuManagerPolicy": "static", "reservedResourcesConfig": {}},
-        "linuxNodeConfig": {"sysctls": {"a": "1"}, "hugepages": {"hugepageSize2m": 4}},
-        "reservationAffinity": {"consumeReservationType": "ANY_RESERVATION"},
-        "ephemeralStorageLocalSsdConfig": {"localSsdCount": 1},
-        "loggingConfig": {"variantConfig": {"variant": "DEFAULT"}},
-        "shieldedInstanceConfig": {"enableSecureBoot": True},
-    },
-}
-NODE: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n", "labels": {"cloud.google.com/gke-nodepool": "p"}},
-    "spec": {"providerID": "gce://x", "taints": [{"key": "team", "effect": "NoSchedule"}]},
-    "status": {
-        "allocatable": {"cpu": "3920m", "memory": "13Gi", "pods": "110"},
-        "conditions": [{"type": "Ready", "status": "True"}],
-    },
-}
-CLASS: dict[str, Any] = {
-    "apiVersion": "cloud.google.com/v1",
-    "kind": "ComputeClass",
-    "metadata": {"name": "c"},
-    "spec": {
-        "priorities": [
-            {
-                "machineType": "n2-standard-8",
-                "storage": {"bootDiskSize": 100, "secondaryBootDisks": [{"diskImageName": "i", "project": "p"}]},
-                "location": {"zones": ["us-central1-a"]},
-                "reservations": {"affinity": "AnyBestEffort"},
-                "nodeSystemConfig": {"linuxNodeConfig": {"sysctls": {"a": 1}}, "kubeletConfig": {"podPidsLimit": 9}},
-                "taints": [{"key": "team", "value": "rl", "effect": "NoSchedule"}],
-            },
-            {"machineFamily": "g2", "gpu": {"type": "nvidia-l4", "count": 1}, "spot": True},
-        ],
-        "nodePoolAutoCreation": {"enabled": True},
-        "nodePoolConfig": {"imageStreaming": {"enabled": True}, "nodeLabels": {"a": "b"}},
-        "priorityDefaults": {"location": {"zones": ["us-central1-a"]}},
-        "activeMigration": {"optimizeRulePriority": True},
-    },
-}
-MODULE: dict[str, Any] = {
-    "source": "terraform-google-modules/kubernetes-engine/google",
-    "name": "c",
-    "region": "us-central1",
-    "zones": ["us-central1-a"],
-    "project_id": "p",
-    "node_pools": [{"name": "p", "machine_type": "n2-standard-8", "max_count": 3, "auto_repair": True}],
-    "node_pools_labels": {"all": {"a": "b"}, "p": {"c": "d"}},
-    "node_pools_taints": {"all": [], "p": [TAINT]},
-    "cluster_autoscaling": {"enabled": False},
-}
-BLUEPRINT: dict[str, Any] = {
-    "blueprint_name": "b",
-    "vars": {"zone": "us-central1-a"},
-    "deployment_groups": [
-        {
-            "group": "g",
-            "modules": [
-                {
-                    "id": "p",
-                    "source": "modules/compute/gke-node-pool",
-                    "settings": {
-                        "machine_type": "n2-standard-8",
-                        "zones": ["$(vars.zone)"],
-                        "static_node_count": 2,
-                        "taints": [TAINT],
-                        "reservation_affinity": {"consume_reservation_type": "ANY_RESERVATION"},
-                    },
-                }
-            ],
-        }
-    ],
-}
-MACHINES: list[dict[str, Any]] = [
-    {"name": "n9-standard-8", "guestCpus": 8, "memoryMb": 32768, "zone": "us-central1-a", "isSharedCpu": False},
-    {
-        "name": "n9-gpu-1g",
-        "guestCpus": 16,
-        "memoryMb": 131072,
-        "accelerators": [{"guestAcceleratorType": "nvidia-l4", "guestAcceleratorCount": 1}],
-    },
-]
-CONFIG: dict[str, Any] = {
-    "apiVersion": "machineconfigs.cloud.google.com/v1",
-    "kind": "MachineConfig",
-    "metadata": {"name": "n9"},
-    "spec": {
-        "machineFamily": {
-            "name": "n9",
-            "machineTypes": [
-                {
-                    "name": "n9-gpu-1g",
-                    "resources": {
-                        "cpus": 16,
-                        "memory": 131072,
-                        "accelerator": {"name": "nvidia-l4", "fixedCount": 1},
-                        "LocalSSDConfig": {"fixedCount": 2},
-                    },
-                }
-            ],
-        }
-    },
-}
-OWN: dict[str, Any] = {
-    "pools": [
-        {
-            "name": "p",
-            "machine_type": "n1-standard-8",
-            "gpu": {"type": "t4", "count": 1},
-            "taints": [{"key": "team", "effect": "NoSchedule"}],
-            "max_nodes": 3,
-        },
-        {"name": "lab", "allocatable": {"cpu": "31", "memory": "60Gi"}, "system": {"cpu": "300m"}, "nodes": 3},
-    ]
-}
+GCLOUD_POOL = yaml.safe_load("""
+name: p
+status: RUNNING
+version: 1.33.1-gke.100
+initialNodeCount: 2
+locations: [us-central1-a]
+autoscaling: {enabled: true, maxNodeCount: 4, locationPolicy: ANY}
+maxPodsConstraint: {maxPodsPerNode: '64'}
+placementPolicy: {type: COMPACT}
+management: {autoRepair: true}
+config:
+  machineType: n1-standard-8
+  diskSizeGb: 100
+  labels: {team: rl}
+  taints: [{key: team, value: rl, effect: NO_SCHEDULE}]
+  accelerators:
+    - acceleratorType: nvidia-tesla-t4
+      acceleratorCount: '1'
+      gpuSharingConfig: {gpuSharingStrategy: MPS, maxSharedClientsPerGpu: '2'}
+  kubeletConfig: {cpuManagerPolicy: static, reservedResourcesConfig: {}}
+  linuxNodeConfig: {sysctls: {a: '1'}, hugepages: {hugepageSize2m: 4}}
+  reservationAffinity: {consumeReservationType: ANY_RESERVATION}
+  ephemeralStorageLocalSsdConfig: {localSsdCount: 1}
+  loggingConfig: {variantConfig: {variant: DEFAULT}}
+  shieldedInstanceConfig: {enableSecureBoot: true}
+""")
+NODE = yaml.safe_load("""
+apiVersion: v1
+kind: Node
+metadata: {name: n, labels: {cloud.google.com/gke-nodepool: p}}
+spec: {providerID: 'gce://x', taints: [{key: team, effect: NoSchedule}]}
+status: {allocatable: {cpu: 3920m, memory: 13Gi, pods: '110'}, conditions: [{type: Ready, status: 'True'}]}
+""")
+CLASS = yaml.safe_load("""
+apiVersion: cloud.google.com/v1
+kind: ComputeClass
+metadata: {name: c}
+spec:
+  priorities:
+    - machineType: n2-standard-8
+      storage: {bootDiskSize: 100, secondaryBootDisks: [{diskImageName: i, project: p}]}
+      location: {zones: [us-central1-a]}
+      reservations: {affinity: AnyBestEffort}
+      nodeSystemConfig: {linuxNodeConfig: {sysctls: {a: 1}}, kubeletConfig: {podPidsLimit: 9}}
+      taints: [{key: team, value: rl, effect: NoSchedule}]
+    - {machineFamily: g2, gpu: {type: nvidia-l4, count: 1}, spot: true}
+  nodePoolAutoCreation: {enabled: true}
+  nodePoolConfig: {imageStreaming: {enabled: true}, nodeLabels: {a: b}}
+  priorityDefaults: {location: {zones: [us-central1-a]}}
+  activeMigration: {optimizeRulePriority: true}
+""")
+MACHINES = yaml.safe_load("""
+- {name: n9-standard-8, guestCpus: 8, memoryMb: 32768, zone: us-central1-a, isSharedCpu: false}
+- name: n9-gpu-1g
+  guestCpus: 16
+  memoryMb: 131072
+  accelerators: [{guestAcceleratorType: nvidia-l4, guestAcceleratorCount: 1}]
+""")
+CONFIG = yaml.safe_load("""
+apiVersion: machineconfigs.cloud.google.com/v1
+kind: MachineConfig
+metadata: {name: n9}
+spec:
+  machineFamily:
+    name: n9
+    machineTypes:
+      - name: n9-gpu-1g
+        resources:
+          cpus: 16
+          memory: 131072
+          accelerator: {name: nvidia-l4, fixedCount: 1}
+          LocalSSDConfig: {fixedCount: 2}
+""")
+OWN = yaml.safe_load("""
+pools:
+  - name: p
+    machine_type: n1-standard-8
+    gpu: {type: t4, count: 1}
+    taints: [{key: team, effect: NoSchedule}]
+    max_nodes: 3
+  - {name: lab, allocatable: {cpu: '31', memory: 60Gi}, system: {cpu: 300m}, nodes: 3}
+""")
 
 
 @dataclass(frozen=True)
@@ -235,7 +174,7 @@ class Format:
 
 # Objects whose keys are the user's own names, and those that are known to change nothing for pods, whatever they hold.
 NAMES = (
-    r"/(labels|nodeLabels|sysctls|vars|allocatable|system"
+    r"/(labels|nodeLabels|sysctls|allocatable|system"
     r"|management|release_channel|shielded_instance_config|shieldedInstanceConfig|activeMigration)(/\d+)?$"
 )
 OF_TERRAFORM = r"|^$|^/resource(/[a-z_]+)?$"
@@ -250,9 +189,6 @@ FORMATS = [
             }
         },
         OF_TERRAFORM,
-    ),
-    Format(
-        "module.tf.json", {"module": {"gke": MODULE}}, r"|^$|^/module$|/node_pools_labels(/\w+)?$|/node_pools_taints$"
     ),
     Format(
         "plan.json",
@@ -290,7 +226,6 @@ FORMATS = [
     ),
     Format("nodes.json", {"apiVersion": "v1", "kind": "List", "items": [NODE]}, OF_KUBERNETES),
     Format("class.json", CLASS, OF_KUBERNETES),
-    Format("blueprint.yaml", BLUEPRINT, r"|^$|/deployment_groups/\d+$"),
     Format("machines.json", MACHINES),
     Format("config.json", CONFIG, r"|/metadata$"),
     Format("own.yaml", OWN),

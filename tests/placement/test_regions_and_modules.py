@@ -14,7 +14,7 @@ from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.plan import plan_demands
 from symphony_charts.placement.pools.files import read_pool_files
-from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools
 
 MIB = 1 << 20
@@ -26,188 +26,117 @@ def verdict(pools: Pools, count: int, shape: Shape = WHOLE) -> Group:
     return plan_demands([Demand(shape, [("g", count)])], replace(pools, workloads=())).groups[0]
 
 
-def hcl(text: str) -> Pools:
-    return read_pools(text, "main.tf")
-
-
-def refusal(text: str, name: str = "main.tf") -> SpecError:
+def refusal(text: str, name: str = "main.tf.json") -> SpecError:
     with pytest.raises(SpecError) as failure:
         read_pools(text, name)
     return failure.value
 
 
-POOL = """
-resource "google_container_node_pool" "p" {{
-  name     = "p"
-  cluster  = google_container_cluster.c.name
-  location = {location}
-  {count}
-  node_config {{
-    machine_type = "n2-standard-8"
-  }}
-}}
-"""
-CLUSTER = 'resource "google_container_cluster" "c" {\n  name = "c"\n  location = "us-central1"\n  %s\n}\n'
-SCALING = "autoscaling {\n max_node_count = 2\n }"
+def configuration(
+    pool: dict[str, Any], cluster: dict[str, Any] | None = None, variables: dict[str, Any] | None = None
+) -> Pools:
+    """Pools of Terraform configuration with one pool and maybe its cluster."""
+    return read_pools(text_of(pool, cluster), "main.tf.json", variables=variables)
+
+
+def text_of(pool: dict[str, Any] | None, cluster: dict[str, Any] | None = None, **more: Any) -> str:
+    resources: dict[str, Any] = {}
+    if pool is not None:
+        body = {"name": "p", "cluster": "${google_container_cluster.c.name}", "location": "us-central1"}
+        config = {"node_config": {"machine_type": "n2-standard-8"}}
+        resources["google_container_node_pool"] = {"p": {**body, **config, **pool}}
+    if cluster is not None:
+        resources["google_container_cluster"] = {"c": {"name": "c", "location": "us-central1", **cluster}}
+    return json.dumps({"resource": resources, **more})
+
+
+SCALING = {"autoscaling": {"max_node_count": 2}}
 
 
 def test_a_region_without_zones_is_never_a_no() -> None:
-    regional = hcl(POOL.format(location='"us-central1"', count="node_count = 1"))
+    regional = configuration({"node_count": 1})
     assert verdict(regional, 1).verdict == "PROVEN"
     more = verdict(regional, 2)
     assert (more.verdict, "the zones of region us-central1 are not said" in more.why) == ("UNKNOWN", True)
 
 
 def test_zones_of_the_cluster_multiply_its_pools() -> None:
-    zones = 'node_locations = ["us-central1-a", "us-central1-b", "us-central1-c"]'
-    pools = hcl(CLUSTER % zones + POOL.format(location='"us-central1"', count=SCALING))
+    zones = {"node_locations": ["us-central1-a", "us-central1-b", "us-central1-c"]}
+    pools = configuration(SCALING, zones)
     assert pools.pools[0].max_nodes == 6
     assert verdict(pools, 6).verdict == "PROVEN"
 
 
 def test_a_location_that_refers_to_the_cluster_is_followed() -> None:
-    zonal = (CLUSTER % "").replace('"us-central1"', '"us-central1-a"')
-    pool = hcl(zonal + POOL.format(location="google_container_cluster.c.location", count="node_count = 3")).pools[0]
+    referring = {"location": "${google_container_cluster.c.location}", "node_count": 3}
+    pool = configuration(referring, {"location": "us-central1-a"}).pools[0]
     assert (pool.zones, pool.max_nodes, pool.doubts) == (("us-central1-a",), 3, ())
 
 
 def test_a_zonal_cluster_has_its_own_zone_and_the_additional_ones() -> None:
-    zonal = (CLUSTER % 'node_locations = ["us-central1-b"]').replace('"us-central1"', '"us-central1-a"')
-    pool = hcl(zonal + POOL.format(location='"us-central1-a"', count="node_count = 1")).pools[0]
+    zonal = {"location": "us-central1-a", "node_locations": ["us-central1-b"]}
+    pool = configuration({"location": "us-central1-a", "node_count": 1}, zonal).pools[0]
     assert (pool.zones, pool.max_nodes) == (("us-central1-a", "us-central1-b"), 2)
 
 
 def test_totals_need_no_zones() -> None:
-    total = "autoscaling {\n total_max_node_count = 5\n }"
-    assert verdict(hcl(POOL.format(location='"us-central1"', count=total)), 6).verdict == "NO"
+    assert verdict(configuration({"autoscaling": {"total_max_node_count": 5}}), 6).verdict == "NO"
 
 
 def test_zones_in_a_variable_that_nobody_sets_are_unknown() -> None:
-    text = 'variable "zones" {\n type = list(string)\n}\n' + POOL.format(
-        location="null", count="node_locations = var.zones\n node_count = 1"
-    )
-    assert verdict(hcl(text), 9).verdict == "UNKNOWN"
-    given = read_pools(text, "main.tf", variables={"zones": '["us-east1-b", "us-east1-c"]'})
+    pool = {"location": None, "node_locations": "${var.zones}", "node_count": 1}
+    assert verdict(configuration(pool), 9).verdict == "UNKNOWN"
+    given = configuration(pool, variables={"zones": '["us-east1-b", "us-east1-c"]'})
     assert given.pools[0].max_nodes == 2
 
 
 def test_a_pool_that_says_no_number_of_nodes_is_no_no() -> None:
-    assert verdict(hcl(POOL.format(location='"us-central1-a"', count="")), 1).verdict == "UNKNOWN"
+    assert verdict(configuration({"location": "us-central1-a"}), 1).verdict == "UNKNOWN"
 
 
 def test_node_auto_provisioning_turns_a_no_into_unknown() -> None:
-    scaling = "cluster_autoscaling {\n enabled = true\n }"
-    pools = hcl(CLUSTER % scaling + POOL.format(location='"us-central1-a"', count="node_count = 1"))
+    scaling = {"cluster_autoscaling": {"enabled": True}}
+    pools = configuration({"location": "us-central1-a", "node_count": 1}, scaling)
     group = verdict(pools, 2)
     assert (group.verdict, "node auto-provisioning" in group.why) == ("UNKNOWN", True)
 
 
-def test_a_dynamic_block_is_written_out() -> None:
-    dynamic = """
-locals {
-  taints = [{ key = "team", value = "rl" }]
-}
-resource "google_container_node_pool" "p" {
-  name = "p"
-  location = "us-central1-a"
-  node_count = 1
-  node_config {
-    machine_type = "n2-standard-8"
-    dynamic "taint" {
-      for_each = local.taints
-      content {
-        key    = taint.value.key
-        value  = taint.value.value
-        effect = "NO_SCHEDULE"
-      }
-    }
-  }
-}
-"""
-    assert [str(taint) for taint in hcl(dynamic).pools[0].taints] == ["team=rl:NoSchedule"]
-    assert "cannot evaluate" in str(refusal(dynamic.replace("local.taints", "var.taints")))
+def test_for_each_makes_a_pool_of_each_key() -> None:
+    each = {"for_each": {"a": 1, "b": 2}, "name": "${each.key}", "node_count": "${each.value}"}
+    assert [(pool.name, pool.max_nodes) for pool in configuration(each).pools] == [("a", 1), ("b", 2)]
 
 
-ENGINE = "terraform-google-modules/kubernetes-engine/google"
-MODULE = """
-module "gke" {
-  source     = "terraform-google-modules/kubernetes-engine/google%s"
-  name       = "c"
-  region     = "us-central1"
-  zones      = ["us-central1-a", "us-central1-b"]
-  network_policy = true
-  node_pools = [
-    { name = "std", machine_type = "n2-standard-8", max_count = 3, enable_gcfs = true },
-    { name = "gpu", machine_type = "n1-standard-8", accelerator_type = "nvidia-tesla-t4", accelerator_count = 1,
-      autoscaling = false, node_count = 2, node_locations = "us-central1-b", sandbox_enabled = true },
-  ]
-  node_pools_labels = { all = { team = "rl" }, std = { kind = "plain" } }
-  node_pools_taints = { all = [], gpu = [{ key = "only", value = "gpu", effect = "NO_SCHEDULE" }] }
-  node_pools_hugepage_size_1g = { std = "2" }
-}
-"""
-SUBMODULES = (
-    "",
-    "//modules/private-cluster",
-    "//modules/beta-public-cluster-update-variant",
-    "//modules/safer-cluster",
-)
-
-
-@pytest.mark.parametrize("submodule", SUBMODULES)
-def test_node_pools_of_the_standard_module_are_read(submodule: str) -> None:
-    std, gpu = hcl(MODULE % (f"//modules/{submodule}" if submodule else "")).pools
-    assert (std.name, std.max_nodes, gpu.max_nodes, gpu.zones) == ("std", 6, 2, ("us-central1-b",))
-    assert (std.labels["team"], std.labels["kind"], "kind" in gpu.labels) == ("rl", "plain", False)
-    assert (std.system["cpu"], std.allocatable["hugepages-1Gi"]) == (900, 2 << 30)
-    assert {str(taint) for taint in gpu.taints} >= {"only=gpu:NoSchedule", "sandbox.gke.io/runtime=gvisor:NoSchedule"}
-    assert (gpu.gpu_type, gpu.attached_gpus) == ("nvidia-tesla-t4", 1)
-
-
-def test_a_resource_beside_the_module_hides_no_pool() -> None:
-    beside = 'resource "google_tags_tag_key" "k" {\n  short_name = "k"\n}\n'
-    assert hcl(beside + MODULE % "").names == ["gpu", "std"]
-
-
-def test_an_argument_of_the_module_that_nobody_knows_is_a_doubt() -> None:
-    pools = hcl((MODULE % "").replace("enable_gcfs = true", "freeze = true"))
-    assert verdict(pools, 1).verdict == "UNKNOWN"
-
-
-def test_the_module_for_one_pool_takes_the_resources_own_words() -> None:
-    text = """
-module "np" {
-  source   = "terraform-google-modules/kubernetes-engine/google//modules/gke-node-pool"
-  location = "us-central1-a"
-  cluster  = "c"
-  node_count = 2
-  node_config = { machine_type = "n2-standard-8" }
-}
-"""
-    assert [(pool.name, pool.max_nodes) for pool in hcl(text).pools] == [("np", 2)]
-
-
-def test_other_modules_with_node_pools_are_refused_with_the_command_for_a_plan() -> None:
-    text = 'module "gke" {\n  source = "./own"\n  node_pools = [{ name = "a" }]\n}\n'
-    assert "terraform show -json" in refusal(text).next
+def test_a_dynamic_block_is_refused_with_the_command_to_run() -> None:
+    dynamic = {"taint": {"for_each": ["a"], "content": {"key": "${taint.value}", "effect": "NO_SCHEDULE"}}}
+    found = refusal(text_of({"node_config": {"machine_type": "n2-standard-8", "dynamic": dynamic}}))
+    assert ("dynamic" in found.what, "terraform show -json" in found.next) == (True, True)
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    "module",
     [
-        (f'module "a" {{\n source = "{ENGINE}//modules/gke-autopilot-cluster"\n}}\n', "Autopilot"),
-        ('module "net" {\n source = "terraform-google-modules/network/google"\n}\n', "modules may make some"),
-        (CLUSTER % "", "a cluster, but no node pools"),
-        ('resource "aws_eks_node_group" "n" {\n instance_types = ["m5.large"]\n}\n', "aws_eks_node_group"),
-        ('resource "helm_release" "n" {\n name = "n"\n}\n', "describes no node pools"),
+        {"source": "./own", "node_pools": [{"name": "a"}]},
+        {"source": "terraform-google-modules/kubernetes-engine/google//modules/private-cluster"},
+    ],
+)
+def test_a_module_that_makes_node_pools_is_refused_with_the_command_to_run(module: dict[str, Any]) -> None:
+    for pool in (None, {"node_count": 1}):
+        found = refusal(text_of(pool, module={"gke": module}))
+        assert (found.at, "terraform show -json" in found.next) == ("main.tf.json:1, module.gke", True)
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ({"module": {"net": {"source": "terraform-google-modules/network/google"}}}, "modules may make some"),
+        ({"resource": {"google_container_cluster": {"c": {"name": "c"}}}}, "a cluster, but no node pools"),
+        ({"resource": {"google_container_cluster": {"c": {"name": "c", "enable_autopilot": True}}}}, "Autopilot"),
+        ({"resource": {"aws_eks_node_group": {"n": {"instance_types": ["m5.large"]}}}}, "aws_eks_node_group"),
+        ({"resource": {"helm_release": {"n": {"name": "n"}}}}, "describes no node pools"),
     ],
 )  # fmt: skip
-def test_a_file_without_pools_says_where_they_may_be(text: str, what: str) -> None:
-    assert what in str(refusal(text))
-
-
-def test_hcl_that_the_library_cannot_parse_is_said_as_such() -> None:
-    assert "python-hcl2 cannot parse" in str(refusal('resource "a" "b" {\n  x = = 1\n}\n'))
+def test_a_file_without_pools_says_where_they_may_be(data: dict[str, Any], what: str) -> None:
+    assert what in str(refusal(json.dumps(data)))
 
 
 CLASS = """\
@@ -249,11 +178,6 @@ def test_a_fault_of_a_later_document_has_its_own_line() -> None:
     assert "c.yaml:15" in str(refusal(text, "c.yaml"))
 
 
-def test_a_node_pool_of_karpenter_is_refused_with_what_to_give() -> None:
-    text = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: k}\nspec: {}\n"
-    assert "kubectl get nodes" in refusal(text, "k.yaml").next
-
-
 @pytest.mark.parametrize("kind", ["aws_eks_node_group", "azurerm_kubernetes_cluster_node_pool"])
 def test_plans_and_states_of_other_clouds_are_refused_and_no_lack_of_pools(kind: str) -> None:
     resource = {"address": f"{kind}.g", "mode": "managed", "type": kind, "name": "g", "values": {"name": "g"}}
@@ -265,37 +189,6 @@ def test_plans_and_states_of_other_clouds_are_refused_and_no_lack_of_pools(kind:
         {"version": 4, "terraform_version": "1.9", "resources": [state]},
     ):
         assert "kubectl get nodes" in refusal(json.dumps(data), "s.json").next
-
-
-BLUEPRINT: dict[str, Any] = {
-    "blueprint_name": "b",
-    "vars": {"zone": "us-central1-a", "most": 4, "unset": None},
-    "deployment_groups": [
-        {
-            "group": "primary",
-            "modules": [
-                {"id": "net", "source": "modules/network/vpc"},
-                {
-                    "id": "l4",
-                    "source": "modules/compute/gke-node-pool",
-                    "settings": {
-                        "machine_type": "g2-standard-24",
-                        "zones": ["$(vars.zone)"],
-                        "autoscaling_total_max_nodes": "$(vars.most)",
-                        "enable_gcfs": True,
-                    },
-                },
-            ],
-        }
-    ],
-}
-
-
-def test_a_blueprint_of_the_cluster_toolkit_is_read_where_it_is_literal() -> None:
-    pool: Pool = pools_of_data(BLUEPRINT, "b.yaml").pools[0]
-    assert (pool.name, pool.machine_type, pool.max_nodes, pool.zones) == ("l4", "g2-standard-24", 4, ("us-central1-a",))
-    text = json.dumps(BLUEPRINT).replace("$(vars.most)", "$(vars.unset)")
-    assert "cannot evaluate ${vars.unset}" in str(refusal(text, "b.yaml"))
 
 
 @pytest.mark.parametrize(

@@ -47,23 +47,6 @@ def verdict(made: Prepared) -> str:
     return plan.verdict
 
 
-def test_siblings_that_ask_for_nothing_leave_the_pod_on_its_machine() -> None:
-    made = prepared({"assign_to": "machine", "node_pool_name": "std8"}, *[{}] * 5)
-    assert verdict(made) == "PROVEN"
-
-
-def test_a_shared_machine_takes_all_of_its_pods() -> None:
-    share = {"assign_to": "machine", "node_pool_name": "std8", "process_per_machine": 5}
-    made = prepared(share, {}, replicas=5)
-    assert made.plan is not None
-    assert [(use.pool.name, use.nodes) for use in made.plan.uses] == [("std8", 1)]
-
-
-def test_containers_of_an_overlay_come_out_of_the_share() -> None:
-    made = prepared({"assign_to": "machine", "node_pool_name": "std8"}, pod_overlay=SIDECAR)
-    assert verdict(made) == "PROVEN"
-
-
 def test_siblings_that_ask_for_all_of_a_share_are_refused() -> None:
     with pytest.raises(SpecError, match="asks for all of the pod's share of cpu"):
         prepared({"assign_to": "machine", "node_pool_name": "std8"}, {"requests": {"cpu": "8"}})

@@ -113,6 +113,13 @@ def test_the_owners_own_objects_are_counted_as_they_are(tmp_path: Path) -> None:
     assert plan(replace(on, workloads=()), 2500, 3).groups[0].verdict == "PROVEN"
 
 
+def test_a_system_pod_without_rules_leaves_all_unknown(tmp_path: Path) -> None:
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    (tmp_path / "own.json").write_text(json.dumps({"items": [web | {"spec": pod("1", runtimeClassName="gvisor")}]}))
+    answer = plan(with_system(pools(), str(tmp_path / "own.json")), 100, 1).groups[0]
+    assert (answer.verdict, "kube-system/web may take any node" in answer.why) == ("UNKNOWN", True)
+
+
 def of_cluster(**addons: Any) -> Pools:
     """A pool of two nodes in a cluster with these add-ons, by the names of Terraform."""
     node_pool = {"name": "p", "cluster": "c", "node_count": 2, "node_config": {"machine_type": "n2-standard-8"}}

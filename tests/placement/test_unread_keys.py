@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +61,11 @@ def test_a_key_outside_of_the_node_leaves_it_packable() -> None:
 
 
 def test_an_unread_key_is_named_with_its_line() -> None:
-    text = 'resource "google_container_node_pool" "p" {\n  name = "p"\n  location = "us-central1-a"\n  node_count = 1\n'
-    text += '  node_config {\n    machine_type = "n2-standard-8"\n    frozen = true\n  }\n}\n'
-    doubt = read_pools(text, "p.tf").pools[0].doubts[0]
-    assert "p.tf:7, resource.google_container_node_pool.p.node_config.frozen" in doubt.text
+    config = {"machine_type": "n2-standard-8", "frozen": True}
+    body = {"name": "p", "location": "us-central1-a", "node_count": 1, "node_config": config}
+    text = json.dumps({"resource": {"google_container_node_pool": {"p": body}}}, indent=1)
+    doubt = read_pools(text, "p.tf.json").pools[0].doubts[0]
+    assert "p.tf.json:10, resource.google_container_node_pool.p.node_config.frozen" in doubt.text
 
 
 def test_a_pool_without_doubt_proves_what_another_leaves_open() -> None:
@@ -202,29 +204,6 @@ def test_a_pool_that_does_not_run_is_unknown() -> None:
     assert verdict(gcloud({}, status="ERROR"), shape()).verdict == "UNKNOWN"
 
 
-def module(**arguments: Any) -> Pool:
-    call = {"source": "terraform-google-modules/kubernetes-engine/google", "name": "c", "zones": ["us-central1-a"]}
-    pools = [{"name": "p", "machine_type": "n2-standard-8", "autoscaling": False, "node_count": 2}]
-    return pools_of_data({"module": {"gke": {**call, "node_pools": pools, **arguments}}}, "p.tf.json").pools[0]
-
-
-def test_what_the_module_says_of_all_pools_is_followed() -> None:
-    plain = module()
-    assert plain.doubts == ()
-    assert plain.allocatable["memory"] - module(enable_gcfs=True).allocatable["memory"] > 100 * MIB
-    assert module(enable_confidential_nodes=True).allocatable["memory"] < plain.allocatable["memory"] - 900 * MIB
-    assert [doubt.weight for doubt in module(logging_variant="MAX_THROUGHPUT").doubts] == ["UNKNOWN"]
-
-
 def test_a_cluster_that_logs_at_high_throughput_leaves_its_pools_unknown() -> None:
     defaults = {"node_config_defaults": {"logging_variant": "MAX_THROUGHPUT"}}
     assert verdict(terraform({}, node_pool_defaults=defaults), shape()).verdict == "UNKNOWN"
-
-
-def test_a_variable_of_a_blueprint_is_the_setting_of_its_name() -> None:
-    pool = {"id": "p", "source": "modules/compute/gke-node-pool", "settings": {"static_node_count": 2}}
-    said = {"machine_type": "n2-standard-8", "disk_size_gb": 30, "zones": ["us-central1-a"], "other": 1}
-    data = {"blueprint_name": "b", "vars": said, "deployment_groups": [{"group": "g", "modules": [pool]}]}
-    read = pools_of_data(data, "b.yaml").pools[0]
-    assert (read.machine_type, read.allocatable["ephemeral-storage"]) == ("n2-standard-8", 8398030230)
-    assert read.doubts == ()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import bz2
 import gzip
 import io
-import lzma
 import zipfile
-import zlib
 from collections.abc import Callable
 
 import pytest
@@ -32,22 +29,17 @@ def zipped(data: bytes) -> bytes:
 CODES: dict[str, Coding] = {
     "base64": base64.b64encode,
     "base64 for URLs": lambda data: base64.urlsafe_b64encode(data).rstrip(b"="),
-    "base64 in lines": base64.encodebytes,
-    "base32": base64.b32encode,
+    "base64 in lines": lambda data: b"\n  ".join([b"", *base64.encodebytes(data).splitlines(), b""]),
     "hexadecimal": lambda data: data.hex().encode(),
     "percent-encoding": lambda data: b"".join(b"%%%02x" % byte for byte in data),
     "Unicode escapes": lambda data: b"".join(b"\\u%04x" % byte for byte in data),
-    "HTML entities": lambda data: b"".join(b"&#%d;" % byte for byte in data),
 }
 PACKED: dict[str, Coding] = {
     "gzip": gzip.compress,
-    "zlib": zlib.compress,
     "zip": zipped,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
     "UTF-16": lambda data: data.decode("latin-1").encode("utf-16"),
 }
-BYTES_BECOME_BYTES = {"percent-encoding", "Unicode escapes", "HTML entities", "UTF-16"}
+BYTES_BECOME_BYTES = {"percent-encoding", "Unicode escapes", "UTF-16"}
 words = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123456789_-", min_size=20, max_size=60).map(str.encode)
 
 
@@ -75,9 +67,12 @@ def test_what_is_packed_twice_is_unpacked(word: bytes, outer: str, inner: str) -
         assert holds(PACKED[outer](PACKED[inner](b"key: " + word + b"\n")), word)
 
 
-@given(words, st.integers(1, 19))
-def test_a_word_that_goes_on_in_the_next_line_is_joined(word: bytes, at: int) -> None:
-    assert holds(b'key: "' + word[:at] + b"\\\n  " + word[at:] + b'"\nother: 1\n', word)
+@pytest.mark.parametrize("width", [60, 64, 76])
+@pytest.mark.parametrize("end", ["\n  ", "\r\n"])
+def test_lines_of_base64_are_decoded_together(width: int, end: str) -> None:
+    code = base64.b64encode(b"a: 1\n" * 40 + b"secret-word-in-the-middle" + b"\nz: 2" * 40).decode()
+    lines = [code[at : at + width] for at in range(0, len(code), width)]
+    assert holds(f"data: |{end}{end.join(lines)}{end}other: 1\n".encode(), b"secret-word-in-the-middle")
 
 
 @given(st.binary(max_size=300))
@@ -86,7 +81,7 @@ def test_no_bytes_are_too_strange(data: bytes) -> None:
     assert not [view for view in seen if view.is_cut]
 
 
-@pytest.mark.parametrize("begin", [b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh9", b"\xfd7zXZ\0", b"\x78\x9c", b"\xff\xfe"])
+@pytest.mark.parametrize("begin", [b"\x1f\x8b\x08", b"PK\x03\x04", b"\xff\xfe"])
 @given(rest=st.binary(max_size=100))
 def test_what_only_begins_like_an_archive_is_looked_at_as_it_is(begin: bytes, rest: bytes) -> None:
     assert next(views("f", begin + rest)).data == begin + rest

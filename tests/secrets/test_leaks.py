@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+import pickle
 import random
 import tarfile
 import textwrap
@@ -27,10 +28,12 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "base64": base64.b64encode,
     "base64 for URLs": base64.urlsafe_b64encode,
     "base64 in lines": lambda value: "\n".join(textwrap.wrap(base64.b64encode(value).decode(), 20)).encode(),
-    "hex": lambda value: value.hex().encode(),
-    "HEX": lambda value: value.hex().upper().encode(),
-    "URL": lambda value: quote(value, safe="").encode(),
     "gzip": gzip.compress,
+}
+TEXT_CODES: dict[str, Callable[[bytes], bytes]] = {
+    "hexadecimal": lambda value: value.hex().encode(),
+    "HEXADECIMAL": lambda value: value.hex().upper().encode(),
+    "percent-encoding": lambda value: quote(value, safe="").encode(),
 }
 
 
@@ -48,20 +51,26 @@ def tar(value: bytes) -> bytes:
 def test_a_secret_is_found_in_every_encoding(encoding: str, value: bytes, before: bytes, after: bytes) -> None:
     hidden = ENCODINGS[encoding](value.strip())
     content = hidden if encoding == "gzip" else before + hidden + after
-    (leak, *_) = Guard({"key.pem": value}, finds_tokens=False).find({"charts/a": b"harmless", "charts/b": content})
+    (leak, *_) = Guard({"key.pem": value}).find({"charts/a": b"harmless", "charts/b": content})
     assert (leak.path, leak.name) == ("charts/b", "key.pem")
 
 
 @given(secrets, around, around)
 def test_a_secret_inside_of_what_is_encoded_is_found(value: bytes, before: bytes, after: bytes) -> None:
     content = base64.b64encode(before + value.strip() + after)
-    assert Guard({"k": value}, finds_tokens=False).find({"f": content})
+    assert Guard({"k": value}).find({"f": content})
 
 
 @given(st.text(min_size=12, max_size=40).map(lambda text: text.encode().strip()).filter(lambda value: len(value) >= 12))
 def test_a_secret_in_json_is_found(value: bytes) -> None:
     content = json.dumps({"env": value.decode()}).encode()
-    assert Guard({"k": value}, finds_tokens=False).find({"f": content})
+    assert Guard({"k": value}).find({"f": content})
+
+
+@pytest.mark.parametrize("code", TEXT_CODES)
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]), min_size=12, max_size=40).map(str.encode))
+def test_a_secret_that_is_text_is_found_in_every_code(code: str, value: bytes) -> None:
+    assert Guard({"k": value}).find({"f": b"env: " + TEXT_CODES[code](value) + b"\n"})
 
 
 def test_one_line_of_a_key_is_enough() -> None:
@@ -93,6 +102,17 @@ HUGGING_FACE = b"hf_" + b"qWmZkRtYpLsNvBxCdFgHjKaEuIoTwQnMzX"
     ],
 )
 def test_what_looks_like_a_key_is_found_without_being_known(text: bytes) -> None:
+    assert Guard({}).find({"f": text})
+
+
+def test_escapes_are_undone_before_the_words_between_them_are_decoded() -> None:
+    parts = (
+        b'{"alg": "HS256", "typ": "JWT"}',
+        b'{"sub": "676", "name": "me"}',
+        b"\xc8)B\xd9\xc9\xbf\x0b" * 4 + b"\xa5\x13\x95\x96",
+    )
+    token = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
+    text = b"url: https://example.org/?config=%7B%22t%22%3A%22" + token + b"%22%7D"
     assert Guard({}).find({"f": text})
 
 
@@ -161,7 +181,7 @@ def test_the_refusal_names_file_and_secret_and_never_the_value() -> None:
 
 @given(st.dictionaries(st.text("ab", min_size=1), st.binary(max_size=200)))
 def test_files_without_the_secret_are_let_through(files: dict[str, bytes]) -> None:
-    assert Guard({"k": b"a-value-that-random-bytes-never-hold"}, finds_tokens=False).find(files) == []
+    assert Guard({"k": b"a-value-that-random-bytes-never-hold"}).find(files) == []
 
 
 def test_a_thousand_random_secrets_are_in_no_chart_and_each_planted_one_is_refused_by_path() -> None:
@@ -179,3 +199,25 @@ def test_what_is_sealed_is_no_secret() -> None:
     random_bytes = random.Random(3).randbytes(560)
     sealed = base64.b64encode(b"\x02\x00" + random_bytes).decode()
     assert Guard({}).find({"pointer.yaml": f"encryptedData:\n  token.txt: {sealed}\n".encode()}) == []
+
+
+TOKEN = b"hf_" + b"pLIixMEOLeMaEqJomTEIJEzOjoOjHyVaQX"
+BINARIES = {
+    "a null byte": b"url: https://example.org\ntoken: " + TOKEN + b"\0",
+    "a pickle": pickle.dumps({"steps": 10, "token": TOKEN.decode()}),
+    "random bytes around": random.Random(1).randbytes(200) + b"\0" + TOKEN + b"\0" + random.Random(2).randbytes(200),
+}
+
+
+@pytest.mark.parametrize("data", BINARIES.values(), ids=BINARIES)
+@pytest.mark.parametrize("in_values", [True, False])
+def test_a_token_in_a_binary_file_is_found(data: bytes, in_values: bool) -> None:
+    content = b"files:\n  settings.bin: " + base64.b64encode(data) + b"\n" if in_values else data
+    assert {leak.found.secret for leak in Guard({}).find({"values.yaml": content})} == {TOKEN}
+
+
+def test_random_binaries_raise_no_alarm() -> None:
+    source = random.Random(7)
+    files = {f"{number}.bin": source.randbytes(4096) for number in range(200)}
+    encoded = {f"{path}.yaml": base64.b64encode(data) for path, data in files.items()}
+    assert Guard({}).find({**files, **encoded}) == []

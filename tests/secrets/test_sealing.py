@@ -116,4 +116,18 @@ def test_what_is_not_sealed_yet_is_looked_at_and_never_printed_to_be_applied(
     (tmp_path / "sealed.yaml").write_text(capsys.readouterr().out)
     assert main([*render, "-f", "sealed.yaml"]) == 0
     assert main(["render", "e.json", "-n", "other", "-f", "sealed.yaml"]) == 3
-    assert "opens as rl/e-secrets alone, and this is other/e-secrets" in capsys.readouterr().err
+    assert "the values were sealed for rl/e-secrets, and this is other/e-secrets" in capsys.readouterr().err
+
+
+def test_an_experiment_with_another_source_of_secrets_is_not_sealed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "token.txt").write_text("hunter2-hunter2")
+    (tmp_path / "cert.pem").write_bytes(certificate())
+    data = {"name": "e", "secrets": ["token.txt"], "processes": {"p": {"image": "a:1", "command": ["x"]}}}
+    (tmp_path / "e.json").write_text(json.dumps(data))
+    seal_it = ["secrets", "seal", "e.json", "--cert", "cert.pem"]
+    assert main(seal_it) == 3
+    assert "--spec-set secret_source.source=sealed" in capsys.readouterr().err
+    assert main([*seal_it, "--spec-set", "secret_source.source=sealed"]) == 0

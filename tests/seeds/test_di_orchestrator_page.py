@@ -18,7 +18,6 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from symphony_charts.chart.lint import lint
 from symphony_charts.importers.common.input_file import read
 from symphony_charts.importers.common.report import Imported
 from symphony_charts.importers.dijob.importer import import_dijob
@@ -27,6 +26,7 @@ from symphony_charts.local.runs import live_runs
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.sources import HostPathVolume, Mount
 from tests.chart.harness import chart_of, native_objects
+from tests.linting import lint
 
 # 3. Set storage middleware
 VOLUMES = """
@@ -232,7 +232,7 @@ def items(*words: str) -> list[dict[str, Any]]:
 
 
 def test_submit_view_describe_and_delete_on_one_machine(place: Path) -> None:
-    symph("import", "dijob", "dijob-qbert.yaml", "-o", "qbert.yaml")  # kubectl create -f dijob-qbert.yaml
+    symph("import", "dijob", "dijob-qbert.yaml", "--to", "qbert.yaml")  # kubectl create -f dijob-qbert.yaml
     without_gpus(place / "qbert.yaml")
     symph("up", "qbert.yaml", "--wait")
     assert "Serving Flask app" in symph("logs", "coordinator", "qbert-dqn")  # kubectl logs qbert-dqn-coordinator
@@ -246,7 +246,7 @@ def test_submit_view_describe_and_delete_on_one_machine(place: Path) -> None:
 
 
 def test_what_was_imported_reads_as_plain_yaml(place: Path) -> None:
-    symph("import", "dijob", "dijob-qbert.yaml", "-o", "qbert.yaml")
+    symph("import", "dijob", "dijob-qbert.yaml", "--to", "qbert.yaml")
     data = yaml.safe_load((place / "qbert.yaml").read_text())
     roles = {role: role for role in ("coordinator", "collector", "learner")}
     assert data["workload"] == {"kind": "dijob", "dijob": {"group": "xxx", "operator": "v0", "containers": roles}}

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from symphony_charts.chart.lint import lint
 from symphony_charts.cli.verbs import VERBS
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.workload import DijobSettings, Workload
 from tests.chart.harness import chart_of
+from tests.linting import lint
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/dijob.md").read_text(encoding="utf-8")
 

@@ -42,23 +42,6 @@ def test_two_files_in_one_folder_are_an_error(tmp_path: Path) -> None:
         find_settings(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("tem: a\n", "tem"),
-        ("environments: {dev: {nmespace: x}}\n", "nmespace"),
-        ("team: [1]\n", "team"),
-        ("- a\n", "map"),
-    ],
-)
-def test_a_wrong_key_is_told_with_its_place(tmp_path: Path, text: str, place: str) -> None:
-    write(tmp_path, text)
-    with pytest.raises(SpecError) as failure:
-        find_settings(tmp_path)
-    assert place in str(failure.value)
-    assert ".symph.yaml" in str(failure.value)
-
-
 def test_every_wrong_key_is_told_with_its_line_and_the_nearest_key(tmp_path: Path) -> None:
     write(tmp_path, "tem: a\nenvironments:\n  dev:\n    nmespace: x\n")
     with pytest.raises(SpecError) as failure:
@@ -68,7 +51,9 @@ def test_every_wrong_key_is_told_with_its_line_and_the_nearest_key(tmp_path: Pat
     assert '.symph.yaml:4, environments.dev.nmespace\n  next: did you mean "namespace"?' in said
 
 
-@pytest.mark.parametrize("text", ["path: x\n", "repository: {branch: b}\n", "pools: [1]\n", "environments: {a: 3}\n"])
+@pytest.mark.parametrize(
+    "text", ["path: x\n", "repository: {branch: b}\n", "pools: [1]\n", "environments: {a: 3}\n", "team: [1]\n", "- a\n"]
+)
 def test_what_is_no_setting_is_refused_in_our_words(tmp_path: Path, text: str) -> None:
     write(tmp_path, text)
     with pytest.raises(SpecError, match=r"\.symph\.yaml") as failure:

@@ -34,11 +34,6 @@ def test_nothing_is_set_at_first_and_after_a_reset() -> None:
     assert (SymphonyConfig().username, SymphonyConfig().experiment_folder) == (None, None)
 
 
-def test_update_sets_the_fields() -> None:
-    SymphonyConfig().update({"username": "sarah", "experiment_folder": "~/foo"})
-    assert (SymphonyConfig().username, SymphonyConfig().experiment_folder) == ("sarah", "~/foo")
-
-
 def test_a_registered_field_is_what_its_handler_makes_of_the_data() -> None:
     SymphonyConfig().register_handler("numbers", lambda data: [int(item) for item in data])
     SymphonyConfig().update({"numbers": ["1", "2"]})

@@ -21,39 +21,13 @@ Schema: TypeAlias = Mapping[str, Any]
 Words: TypeAlias = "Mapping[str, Sequence[Any] | Callable[[], Sequence[Any]]]"
 """By place what its texts and numbers are; with a ``!`` after it, what it is as a whole."""
 
+# fmt: off
 ODD_TEXTS = [
-    "x",
-    "",
-    "on",
-    "n",
-    "null",
-    "1e3",
-    "0o17",
-    "1_000",
-    "12:30:45",
-    "2020-01-01",
-    "~",
-    "{{ .Values.x }}",
-    "[[ x ]]",
+    "x", "", "on", "n", "null", "1e3", "0o17", "1_000", "12:30:45", "2020-01-01", "~", "{{ .Values.x }}", "[[ x ]]",
+    "line\nbreak", "\n\n  two before, one after\n", " spaces ", "a: b # c", "- item", "\"q\" 'q'", "é世\U0001f600",
+    "one\u2028two\nthree", "\u2029#\n\ufeff", "$(HOME) $$(X) $HOME", "<>&", "\\n \\", "tab\there", "9007199254740993",
 ]
-ODD_TEXTS += [
-    "line\nbreak",
-    "\n\n  two before, one after\n",
-    " spaces ",
-    "a: b # c",
-    "- item",
-    "\"q\" 'q'",
-    "é世\U0001f600",
-]
-ODD_TEXTS += [
-    "one\u2028two\nthree",
-    "\u2029#\n\ufeff",
-    "$(HOME) $$(X) $HOME",
-    "<>&",
-    "\\n \\",
-    "tab\there",
-    "9007199254740993",
-]
+# fmt: on
 _USUAL: dict[str, list[Any]] = {"integer": [0, 1, 2, 3, 7, 30], "number": [0, 1, 0.5, 2.25], "boolean": [True, False]}
 _USUAL |= {"null": [None], "string": ODD_TEXTS}
 _TYPES: dict[str, Any] = {"integer": int, "number": (int, float), "boolean": bool, "null": type(None), "string": str}
@@ -136,7 +110,11 @@ class Drawing:
     def _object(self, schema: Schema, at: str) -> dict[str, Any]:
         if not schema.keys() & {"properties", "additionalProperties"}:
             return {name: self._anything(2) for name in self._chance.sample(_KEYS, self._chance.randint(0, 2))}
-        fields: Mapping[str, Schema] = schema.get("properties", {})
+        named = schema.get("patternProperties", {})
+        fields: Mapping[str, Schema] = {
+            **{name: inner for pattern, inner in named.items() for name in pattern.strip("^()$").split("|")},
+            **schema.get("properties", {}),
+        }
         present = list(schema.get("required", ()))
         branches = self._apart.get(at) or [branch["required"] for branch in schema.get("oneOf", ())]
         if branches:

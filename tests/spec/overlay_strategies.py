@@ -80,7 +80,7 @@ def _container() -> dict[str, st.SearchStrategy[Any]]:
             periodSeconds=st.integers(1, 9),
         ),
         "readinessProbe": _maps(
-            httpGet=st.fixed_dictionaries({"port": st.sampled_from([80, "web"])}, optional={"path": st.just("/ok")}),
+            httpGet=st.fixed_dictionaries({"port": st.sampled_from([80, 81])}, optional={"path": st.just("/ok")}),
             timeoutSeconds=st.integers(1, 9),
         ),
         "tty": st.booleans(),

@@ -1,9 +1,8 @@
-"""Two hundred bad specs, each a good one with one thing broken at a known place: refused, and the place is named."""
+"""Many bad specs, each a good one with one thing broken at a known place: refused, and the place is named."""
 
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -118,8 +117,6 @@ def bad_specs() -> list[tuple[str, dict[str, Any], str]]:
         is_record = isinstance(value, dict) and path[-1] not in NAMED_MAPS
         if is_record:
             specs.append((f"key {where}", changed((*path, "nonsense_key"), assign(1)), f"{where}.nonsense_key"))
-    for index, (path, wrong, where) in enumerate(MEANINGS):
-        specs.append((f"meaning{index} {where}", changed(path, assign(wrong)), where))
     return [spec for spec in specs if not is_allowed_null(spec[0])]
 
 
@@ -136,50 +133,16 @@ NAMED_MAPS = {
     "binds",
     "exposes",
 }
-AGENT = ("processes", "agent")
-LEARNER = ("groups", "nonagent", "processes", "learner")
-MEANINGS: list[tuple[tuple[Any, ...], Any, str]] = [
-    ((*AGENT, "connects", 1), "repaly", "processes.agent.connects[1]"),
-    ((*AGENT, "restart"), "always", "processes.agent.restart"),
-    ((*AGENT, "cmds"), ["x"], "processes.agent.cmds"),
-    ((*AGENT, "after"), ["agent"], "processes.agent.after"),
-    ((*AGENT, "env", "LR"), "$(LR)", "processes.agent.env.LR"),
-    ((*AGENT, "requests", "cpu"), "one", "processes.agent.requests.cpu"),
-    ((*AGENT, "min_replicas"), 5, "processes.agent.min_replicas"),
-    ((*AGENT, "ready", "http"), {"port": 80}, "processes.agent.ready"),
-    ((*AGENT, "binds"), {"replay": None}, "processes.agent.binds[0]"),
-    ((*LEARNER, "replicas"), 3, "groups.nonagent.processes.learner.replicas"),
-    ((*LEARNER, "mounts", 0, "volume"), "dta", "groups.nonagent.processes.learner.mounts[0].volume"),
-    ((*LEARNER, "mounts", 0, "at"), "d", "groups.nonagent.processes.learner.mounts[0].at"),
-    ((*LEARNER, "binds", "params"), 6000, "groups.nonagent.processes.replay.binds[0]"),
-    (("groups", "nonagent", "processes"), {}, "groups.nonagent"),
-    (("done_when", 0), "larner", "done_when[0]"),
-    (("port_range",), [9, 8], "port_range"),
-    (("secrets",), ["a/k", "b/k"], "secrets[1]"),
-    (("name",), "rl!", "name"),
-]
+# Fields that may be null: those that are null when nobody says anything.
+NULLABLE = {"owner", "image", "restart", "command", "args", "cmds", "ready", "operator", "effect", "key", "text", "tcp"}
 
 
 def is_allowed_null(name: str) -> bool:
-    """Fields that may be null: those that are null when nobody says anything."""
-    nullable = (
-        "owner",
-        "image",
-        "restart",
-        "command",
-        "args",
-        "cmds",
-        "ready",
-        "operator",
-        "effect",
-        "key",
-        "text",
-        "tcp",
-    )
-    return name.startswith("null ") and name.rpartition(".")[2].removeprefix("null ") in nullable
+    """Return True if the mutation sets a field to null that may be null."""
+    return name.startswith("null ") and name.rpartition(".")[2].removeprefix("null ") in NULLABLE
 
 
-SPECS = random.Random(20).sample(bad_specs(), 200)
+SPECS = bad_specs()
 
 
 def test_the_spec_is_good_before_it_is_broken() -> None:

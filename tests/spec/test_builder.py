@@ -275,10 +275,6 @@ def test_preamble_and_start_dir_are_those_of_the_local_mode() -> None:
     assert (experiment.finish().local.preamble, experiment.finish().local.cwd) == (["source venv"], "work")
 
 
-def test_names_are_sanitised_and_owned_at_once() -> None:
-    assert ExperimentSpec("My_Exp", owner="Jim Fan").name == "jim-fan-my-exp"
-
-
 def test_text_forms_give_the_experiment_back() -> None:
     experiment = ExperimentSpec("x", secrets=["~/.key"], owner="jim")
     experiment.add_config("a.yaml", "x: 1")

@@ -6,12 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
 import pytest
 
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.json_schema import json_schema
 from symphony_charts.spec.model import Experiment, PodSettings, Process
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")
@@ -20,13 +18,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-
 def blocks(language: str) -> list[str]:
     """The code blocks of the page in `language`."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-
-
-@pytest.mark.parametrize("text", blocks("yaml"))
-def test_every_yaml_block_is_an_experiment(text: str) -> None:
-    data: Any = load(text)
-    from_data({"name": "x", **data})
-    jsonschema_rs.Draft202012Validator(json_schema()).validate({"name": "x", **data})
 
 
 def test_the_python_blocks_build_the_experiment_of_the_first_yaml_block() -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.data import from_data
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.spec.data import from_data, to_yaml
 from symphony_charts.spec.json_schema import json_schema
 from symphony_charts.spec.model import ExecProbe, Probe
 from tests.spec.drawing import parts_of, reached_by
@@ -33,6 +34,12 @@ def test_every_field_form_and_word_of_the_schema_is_drawn_and_right_somewhere(tm
         if not left:
             break
     assert not left, f"{sorted(left)} are in no right experiment of {_CASES}: say in drawn_words.py what they may be"
+
+
+def test_every_drawn_experiment_survives_text(tmp_path: Path) -> None:
+    for drawn in itertools.islice(draw(1, tmp_path), 60):
+        experiment = from_data(drawn.data)
+        assert from_data(load(to_yaml(experiment))) == experiment
 
 
 def test_a_new_field_is_seen() -> None:

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.builder.experiment import ExperimentSpec
-from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data, to_data, to_json, to_yaml
 from symphony_charts.spec.json_schema import json_schema
-from tests.spec.strategies import experiments
+from tests.chart.strategies import experiments
 
 SCHEMA = jsonschema_rs.Draft202012Validator(json_schema())
 
@@ -58,13 +57,6 @@ def test_a_lone_process_and_a_member_of_a_group_may_share_their_name() -> None:
     run = {"command": ["x"]}
     data = {"name": "e", "processes": {"a": run}, "groups": {"g": {"processes": {"a": run}}}}
     assert from_data(data).order == ["a", "g/a"]
-
-
-@given(experiments())
-@settings(max_examples=50, deadline=None)
-def test_finishing_twice_changes_nothing(data: dict[str, Any]) -> None:
-    experiment = from_data(data)
-    assert finish(experiment) == experiment
 
 
 @given(experiments())

@@ -4,76 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 
-from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder.experiment import ExperimentSpec
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate, pins_of
-from tests.spec.strategies import experiments
+from tests.chart.strategies import experiments
 
 
 def ports(experiment: Experiment, pinned: dict[str, int] | None = None) -> dict[str, int]:
     return {service.name: service.port for service in allocate(experiment, pinned)}
-
-
-def surreal() -> Experiment:
-    """Surreal with two agents and one eval, said with Symphony's verbs."""
-    exp = ExperimentSpec("first-experiment", owner="foobar", secrets=["~/.mujoco/mjkey.txt"])
-    nonagent = exp.new_process_group("nonagent")
-    roles = ("learner", "replay", "ps", "tensorboard", "tensorplex", "loggerplex")
-    learner, replay, ps, tensorboard, tensorplex, loggerplex = (
-        nonagent.new_process(role, container_image="u:1", args=[f"--role {role}"]) for role in roles
-    )
-    actors = [exp.new_process(name, container_image="u:1", args=["x"]) for name in ("agent-0", "agent-1", "eval-0")]
-    for actor in actors:
-        actor.connects(["ps-frontend", "collector-frontend"])
-    ps.binds("ps-frontend")
-    ps.binds("ps-backend")
-    ps.connects("parameter-publish")
-    replay.binds(["collector-frontend", "sampler-frontend", "collector-backend", "sampler-backend"])
-    learner.binds("parameter-publish")
-    learner.binds("prefetch-queue")
-    learner.connects("sampler-frontend")
-    tensorplex.binds("tensorplex")
-    loggerplex.binds("loggerplex")
-    for process in [learner, replay, ps, *actors]:
-        process.connects("tensorplex")
-        process.connects("loggerplex")
-    tensorboard.exposes({"tensorboard": 6006})
-    return exp.finish(for_cluster=True)
-
-
-def test_the_surreal_topology_has_the_ports_that_it_always_had() -> None:
-    experiment = surreal()
-    assert experiment.name == "foobar-first-experiment"
-    assert list(ports(experiment).items()) == [
-        ("tensorboard", 6006),
-        ("parameter-publish", 7000),
-        ("prefetch-queue", 7001),
-        ("collector-frontend", 7002),
-        ("sampler-frontend", 7003),
-        ("collector-backend", 7004),
-        ("sampler-backend", 7005),
-        ("ps-frontend", 7006),
-        ("ps-backend", 7007),
-        ("tensorplex", 7008),
-        ("loggerplex", 7009),
-    ]
-
-
-def test_exposed_services_come_before_bound_ones() -> None:
-    """Symphony's test_kube_topdown: tensorboard is exposed last and numbered first."""
-    exp = ExperimentSpec("x")
-    group = exp.new_process_group("group")
-    group.new_process("proc1").binds("myserver")
-    group.new_process("proc2").connects("myserver")
-    for index in range(8):
-        exp.new_process(f"agent{index}").connects("myserver")
-    exp.new_process("tb").exposes("tensorboard")
-    assert ports(exp.finish()) == {"tensorboard": 7000, "myserver": 7001}
 
 
 def test_the_order_of_declaration_decides_across_groups_and_lone_processes() -> None:
@@ -101,11 +42,6 @@ def test_bind_and_expose_of_one_name_are_one_service() -> None:
     experiment = from_data({"name": "x", "processes": {"a": {"binds": {"tb": 6006}, "exposes": "tb"}}})
     (service,) = allocate(experiment)
     assert (service.port, service.is_bound, service.is_exposed) == (6006, True, True)
-
-
-def test_a_range_that_is_used_up_is_refused() -> None:
-    with pytest.raises(SpecError, match="port"):
-        from_data({"name": "x", "port_range": [7000, 7001], "processes": {"a": {"binds": ["a", "b", "c"]}}})
 
 
 @given(experiments())

@@ -10,7 +10,7 @@ from symphony_charts.clusters.builders import ExperimentSpec
 from symphony_charts.clusters.render import render_pod
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder.experiment import ProcessSpec
-from symphony_charts.spec.sources import EnvSource, Mount, NfsVolume
+from symphony_charts.spec.sources import EnvSource
 
 
 def process(**fields: Any) -> ProcessSpec:
@@ -93,38 +93,6 @@ def test_a_variable_set_by_an_edit_can_be_set_again() -> None:
     made = finished(agent).processes["agent"]
     assert made.env == {"A": "2", "B": EnvSource(config="s", key="k")}
     assert made.container_overlay == {}
-
-
-def test_volumes_and_mounts_set_by_edits_are_those_of_the_experiment() -> None:
-    agent = process()
-    agent.container_yml.set_attr({"volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": True}]})
-    agent.pod_yml.set_attr({"spec": {"volumes": [{"name": "v", "nfs": {"server": "s", "path": "/x"}}]}})
-    made = finished(agent)
-    assert made.volumes == {"v": NfsVolume(server="s", path="/x")}
-    assert made.processes["agent"].mounts == [Mount(volume="v", at="/v", read_only=True)]
-
-
-def test_a_volume_of_a_kind_without_a_record_stays_an_overlay() -> None:
-    agent = process()
-    csi = {"name": "v", "csi": {"driver": "d"}}
-    agent.pod_yml.set_attr({"spec": {"volumes": [csi]}})
-    agent.container_yml.set_attr({"volumeMounts": [{"name": "v", "mountPath": "/v"}]})
-    made = finished(agent).processes["agent"]
-    assert made.pod_overlay == {"spec": {"volumes": [csi]}}
-    assert made.container_overlay == {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
-
-
-def test_known_settings_become_fields() -> None:
-    agent = process()
-    agent.container_yml["image"] = "v:2"
-    agent.container_yml["workingDir"] = "/w"
-    agent.container_yml.set_attr({"resources": {"requests": {"cpu": 2}}})
-    agent.pod_yml.set_attr({"metadata": {"labels": {"tier": "x"}}, "spec": {"nodeSelector": {"pool": "cpu"}}})
-    agent.pod_yml.spec.restartPolicy = "OnFailure"
-    made = finished(agent).processes["agent"]
-    assert (made.image, made.cwd, made.restart) == ("v:2", "/w", "on-failure")
-    assert (made.requests, made.labels, made.node_selector) == ({"cpu": "2"}, {"tier": "x"}, {"pool": "cpu"})
-    assert made.pod_overlay == made.container_overlay == {}
 
 
 def test_a_group_has_the_pod_and_its_processes_have_containers() -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.chart.lint import lint_objects
 from symphony_charts.errors import SpecError
 from symphony_charts.sweep.argo import TrialObjects, sweep_objects
 from tests.chart.harness import chart_of, experiment_of, native_objects
+from tests.linting import lint_objects
 
 _BRACES = "{{workflow.name}} {{{x}}} {{=1+1}}"
 _TAG = re.compile(r"(?<=[:,\[])\{\{inputs\.parameters\.(\w+)\}\}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,13 +14,13 @@ from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.kubernetes.releases.releases import Releases, Revision
 from symphony_charts.kubernetes.releases.source import ReleaseSource
 from symphony_charts.kubernetes.releases.wait import Progress
-from symphony_charts.prepare import Prepared
+from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.data import from_data
 from symphony_charts.sweep import kubernetes
 from symphony_charts.sweep.early_stop import Judge, Stopper
 from symphony_charts.sweep.kubernetes import Installation, install_trials
-from symphony_charts.sweep.local import TrialRun
-from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome
+from symphony_charts.sweep.outcomes import Outcome
+from symphony_charts.sweep.trial_runs import TrialRun
 from symphony_charts.sweep.trials import Trial
 
 
@@ -30,6 +31,7 @@ class Cluster:
         self.seconds, self.installed, self.removed = seconds, list[str](), list[str]()
         self._lock = threading.Lock()
         self.began: dict[str, float] = {}
+        self.charts: dict[str, str] = {}
         self.runs: dict[str, str] = {}
 
     def __enter__(self) -> Cluster:
@@ -56,10 +58,11 @@ class Cluster:
             return [Progress(title="Job/x", state="failed", why="x exited with 3 (Error)", status=3)]
         return [Progress(title="Job/x", state="finished")]
 
-    def install(self, name: str, *_: object, **__: object) -> None:
+    def install(self, name: str, chart: Path, *_: object, **__: object) -> None:
         """Begin a trial."""
         with self._lock:
             self.installed.append(name)
+            self.charts[name] = chart.name
             self.began[name], self.runs[name] = time.monotonic(), RUN
 
     def uninstall(self, name: str, _namespace: str, *, wait_s: float) -> None:
@@ -82,15 +85,20 @@ class Cluster:
 @pytest.fixture(autouse=True)
 def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes, "_LOOK_S", 0.1)
-    monkeypatch.setattr(kubernetes, "expected_run", lambda *_: RUN)
+    monkeypatch.setattr(kubernetes, "run_in", lambda _: RUN)
+
+
+def prepared(name: str) -> Prepared:
+    """An experiment of that name."""
+    return prepare_experiment(from_data({"name": name, "image": "i:1", "processes": {"p": {"command": ["x"]}}}))
 
 
 def runs(*names: str) -> list[TrialRun]:
     """Trials by name."""
-    experiment = from_data({"name": "e", "processes": {"p": {"command": ["x"]}}})
-    return [TrialRun(trial=Trial(name=name, settings={}), experiment=experiment) for name in names]
+    return [TrialRun(trial=Trial(name=name, settings={}), experiment=BASE.experiment) for name in names]
 
 
+BASE = prepared("e")
 RUN = "the run"
 SOURCE = ReleaseSource(name="e", chart=Path())
 
@@ -98,28 +106,8 @@ SOURCE = ReleaseSource(name="e", chart=Path())
 def outcomes_of(cluster: Cluster, *names: str, again: bool = False, **settings: Any) -> dict[str, Outcome]:
     """How the trials end there, all at once."""
     there = Installation(connect=lambda: cast("Releases", cluster), namespace="n", **settings)
-    base = cast("Prepared", None)
-    going = install_trials(runs(*names), base, SOURCE, there, parallel=len(names), again=again)
+    going = install_trials(runs(*names), BASE, SOURCE, there, parallel=len(names), again=again)
     return {one.trial.name: one for one in going}
-
-
-def test_a_trial_that_takes_longer_than_one_look_is_waited_for() -> None:
-    outcomes = outcomes_of(Cluster(0.35), "a", "bad")
-    assert [(one.state, one.status) for one in map(outcomes.__getitem__, ("a", "bad"))] == [
-        ("succeeded", 0),
-        ("failed", 3),
-    ]
-
-
-def test_a_trial_that_takes_too_long_is_removed_and_has_failed() -> None:
-    cluster = Cluster(30.0)
-    outcome = outcomes_of(cluster, "a", timeout_s=0.25)["a"]
-    assert (outcome.state, outcome.status, outcome.error) == (
-        "failed",
-        TIMED_OUT,
-        "took longer than 0.25 s and was ended",
-    )
-    assert cluster.removed == ["a"]
 
 
 def test_without_waiting_all_are_only_installed() -> None:
@@ -127,6 +115,15 @@ def test_without_waiting_all_are_only_installed() -> None:
     outcomes = outcomes_of(cluster, "a", "b", is_waiting=False)
     assert {one.state for one in outcomes.values()} == {"running"}
     assert sorted(cluster.installed) == ["a", "b"]
+
+
+def test_a_trial_with_a_chart_of_its_own_is_installed_from_it() -> None:
+    cluster, (shared, other) = Cluster(0.0), runs("e-a", "e-b")
+    there = Installation(connect=lambda: cast("Releases", cluster), namespace="n")
+    trials = [shared, replace(other, own=prepared("e-b"))]
+    source = replace(SOURCE, chart=Path("e"))
+    assert {one.state for one in install_trials(trials, BASE, source, there, parallel=2)} == {"succeeded"}
+    assert cluster.charts == {"e-a": "e", "e-b": "e-b"}
 
 
 def test_a_second_sweep_keeps_what_succeeded_and_installs_what_failed_anew() -> None:
@@ -162,8 +159,7 @@ def test_who_stops_is_heard_at_the_next_look_and_no_other_trial_begins() -> None
             raise KeyboardInterrupt
 
     there = Installation(connect=lambda: cast("Releases", cluster), namespace="n", timeout_s=600.0)
-    base = cast("Prepared", None)
-    stopped = install_trials(runs("a", "b", "c"), base, SOURCE, there, parallel=2, on_start=stop)
+    stopped = install_trials(runs("a", "b", "c"), BASE, SOURCE, there, parallel=2, on_start=stop)
     with pytest.raises(KeyboardInterrupt):
         list(stopped)
     assert cluster.installed == ["a"]

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.runs import START_CUT, Run, live_runs, write_json
+from symphony_charts.spec import data as builder
 from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.services import allocate
 from symphony_charts.sweep import local
 from symphony_charts.sweep.early_stop import Judge, Stopper
-from symphony_charts.sweep.local import TrialRun, look_here, metrics_of, prepare_trials, run_trials, series_here
+from symphony_charts.sweep.local import in_parallel, look_here, metrics_of, run_trials, series_here
 from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome
 from symphony_charts.sweep.record import Sweep, find_sweep, remember, remember_end
-from symphony_charts.sweep.trials import parse_axis, trials
+from symphony_charts.sweep.trial_runs import TrialRun, prepare_trials
+from symphony_charts.sweep.trials import Trial, parse_axis, trials
 from symphony_charts.system.user_folders import state_dir
 from tests.local.runs import until
 
@@ -174,3 +180,65 @@ def test_a_record_says_why_a_release_was_removed_until_its_trial_begins_anew() -
     assert find_sweep("e", "kube").stopped == {"e-x0": ("the run", "loss 9")}
     remember_end("e", "kube", "e-x0", "the run", "")
     assert find_sweep("e", "kube").stopped == {}
+
+
+class _InterruptedExecutor(ThreadPoolExecutor):
+    """An interrupt that arrives after a trial was submitted and before the sweep has noted its future."""
+
+    def submit(self, *words: Any, **named: Any) -> Any:
+        super().submit(*words, **named)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_right_after_a_trial_was_started_ends_that_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = builder.from_data({"name": "x", "image": "i", "processes": {"p": {"command": ["run"]}}})
+    stop = threading.Event()
+
+    def work(run: TrialRun) -> Outcome:
+        assert stop.wait(20), "the trial was never told to end"
+        return Outcome(trial=run.trial, state="stopped")
+
+    monkeypatch.setattr(local, "ThreadPoolExecutor", _InterruptedExecutor)
+    with pytest.raises(KeyboardInterrupt):
+        list(
+            in_parallel(
+                [TrialRun(trial=Trial(name="t", settings={}), experiment=experiment)],
+                work,
+                parallel=2,
+                on_stop=lambda _names: stop.set(),
+            )
+        )
+    assert stop.is_set()
+
+
+class _SlowExecutor(ThreadPoolExecutor):
+    """Start one trial at a time, so that another one still waits when the sweep is interrupted."""
+
+    def __init__(self, _parallel: int) -> None:
+        super().__init__(1)
+
+
+def test_an_interrupt_ends_a_sweep_in_which_a_trial_was_not_started_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = builder.from_data({"name": "x", "image": "i", "processes": {"p": {"command": ["run"]}}})
+    runs = [TrialRun(trial=Trial(name=name, settings={}), experiment=experiment) for name in ("a", "b")]
+    stop, done, begun = threading.Event(), threading.Event(), []
+
+    def work(run: TrialRun) -> Outcome:
+        begun.append(run.trial.name)
+        stop.wait(20)
+        return Outcome(trial=run.trial, state="stopped")
+
+    def interrupted() -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            list(in_parallel(runs, work, parallel=2, on_stop=lambda _names: stop.set()))
+        done.set()
+
+    def interrupt(*_words: Any, **_named: Any) -> Any:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "ThreadPoolExecutor", _SlowExecutor)
+    monkeypatch.setattr(local, "wait", interrupt)
+    threading.Thread(target=interrupted, daemon=True).start()
+    assert done.wait(30), "the sweep never ended"
+    assert begun == ["a"]

@@ -1,14 +1,11 @@
-"""Metrics out of lines, which trial is best, means over seeds, and their picture."""
+"""Metrics out of lines, which trial is best, and means over seeds."""
 
 from __future__ import annotations
-
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from symphony_charts.errors import UsageError
 from symphony_charts.sweep.metrics import best_of, goal_of, means_over, numbers_in, pattern_of, series_of
-from symphony_charts.sweep.plot import plot
 
 
 @pytest.mark.parametrize(
@@ -42,16 +39,6 @@ def test_means_leave_the_seeds_out() -> None:
     means = means_over(["seed"], settings, {"a0": 1.0, "a1": 3.0, "b0": 5.0})
     assert [(one.settings, one.count, one.mean) for one in means] == [({"lr": "a"}, 2, 2.0), ({"lr": "b"}, 1, 5.0)]
     assert means[0].deviation == pytest.approx(2**0.5)
-
-
-def test_the_picture_has_a_panel_for_the_steps_and_each_setting_and_takes_any_text() -> None:
-    settings = {"a": {"lr": "0.1", "opt": "<adam>"}, "b": {"lr": "1", "opt": "sgd"}}
-    text = plot("loss", {"a": [(0.0, 2.0), (1.0, 1.0)], "b": []}, settings, {"a": 1.0, "b": 1.0})
-    root = ET.fromstring(text)  # noqa: S314 - our own text
-    space = "{http://www.w3.org/2000/svg}"
-    assert len(root.findall(f"{space}g")) == 3
-    assert len(root.findall(f".//{space}polyline")) == 1
-    assert len(root.findall(f".//{space}circle")) == 4
 
 
 def test_a_pattern_says_alone_which_numbers_count() -> None:

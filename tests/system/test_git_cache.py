@@ -37,7 +37,7 @@ def test_a_git_that_is_too_old_makes_no_cache(tmp_path: Path) -> None:
 def test_damaged_notes_are_as_good_as_none(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "caches", str(tmp_path), "main")
     cache.folder.mkdir(parents=True)
-    for name in ("tip", "queue", "blobs"):
+    for name in ("tip", "blobs"):
         (cache.folder / name).write_bytes(b"\xe9\xff\n")
-    assert (cache.tip, cache.queued) == (None, None)
+    assert cache.tip is None
     assert cache.missing({"a"}) == {"a"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -90,12 +91,21 @@ def test_an_installation_that_was_not_recorded_names_the_packages_themselves(mon
     assert "symphony" not in command_for_extra("seal")
 
 
-def test_a_missing_extra_is_told_with_the_command_that_adds_it(tmp_path: object) -> None:
-    code = "import sys; sys.modules['hcl2'] = None; from symphony_charts.cli.main import main; sys.exit(main())"
-    pools = f"{tmp_path}/p.tf"
-    with open(pools, "w", encoding="utf-8") as file:  # noqa: PTH123 - one line
-        file.write("")
-    argv = [sys.executable, "-c", code, "catalog", "import", pools]
+def test_a_missing_extra_is_told_with_the_command_that_adds_it(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['optuna'] = None; from symphony_charts.cli.main import main; sys.exit(main())"
+    (tmp_path / "e.yaml").write_text("name: x\nprocesses: {a: {image: i, command: [c]}}\n")
+    words = [
+        "sweep",
+        str(tmp_path / "e.yaml"),
+        "--loguniform",
+        "lr=1e-5..1e-1",
+        "--search",
+        "3",
+        "--up",
+        "--metric",
+        "l",
+    ]
+    argv = [sys.executable, "-c", code, *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 5, done.stderr
-    assert "next: install symphony-charts with the extra `hcl`: pip install " in done.stderr
+    assert "next: install symphony-charts with the extra `optuna`: pip install " in done.stderr

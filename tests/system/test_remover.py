@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,20 +84,3 @@ def test_where_no_folder_can_be_made_the_reason_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ToolFailed, match=r"cannot make the folder: (Not a directory|File exists)"):
         remover.make(tmp_path / "file" / "local", "rl", "1")
-
-
-def test_a_folder_of_an_older_version_is_adopted_when_it_is_proven_to_be_one(tmp_path: Path) -> None:
-    run = tmp_path / "local" / "rl" / "1"
-    run.mkdir(parents=True)
-    (run / "plan.json").write_text("{}")
-    run.parent.chmod(0o775)
-
-    def holds(name: str) -> Callable[[int], bool]:
-        return lambda folder: name in [entry.name for entry in os.scandir(folder)]
-
-    with pytest.raises(remover.NotOurs):
-        remover.adopt(tmp_path / "local", "rl", "1", proof=holds("state.json"))
-    assert (run.parent.stat().st_mode & 0o777, (run / remover.MARKER).exists()) == (0o775, False)
-    remover.adopt(tmp_path / "local", proof=holds("rl"))
-    remover.adopt(tmp_path / "local", "rl", "1", proof=holds("plan.json"))
-    remover.check(tmp_path / "local", "rl", "1")

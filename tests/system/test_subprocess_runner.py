@@ -98,9 +98,7 @@ def test_a_program_may_tidy_up_within_its_grace_and_no_longer(tmp_path: Path) ->
 
 def test_an_interrupt_ends_the_program_too(tmp_path: Path) -> None:
     note = tmp_path / "pid"
-    # A shell starts what it runs in the background with SIGINT ignored, and this test may be part of that.
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code += "from symphony_charts.system.subprocess_runner import run; "
+    code = "from symphony_charts.system.subprocess_runner import run; "
     code += f"run(['sh', '-c', 'echo $$ > {note}; exec sleep 61'])"
     with subprocess.Popen(python(code), stderr=subprocess.DEVNULL) as outer:
         eventually(lambda: note.exists() and note.read_text().strip())

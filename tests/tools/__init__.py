@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 __all__ = [
+    "BESIDE",
     "HELM_VERSIONS",
     "KUBERNETES_CLIENTS",
     "TOOLS",
@@ -36,6 +37,8 @@ HELM_VERSIONS = tuple(_DISTRIBUTIONS)
 TORCHX_NIGHTLY = "2026.10.26"
 # Each major version of the official Kubernetes client that we allow, with what it needs beyond the environment.
 KUBERNETES_CLIENTS = ("36.0.3", "37.0.2")
+# The packages that scripts/setup installs beside the environment, into folders of `TOOLS` named `NAME-VERSION`.
+BESIDE = (f"torchx-nightly=={TORCHX_NIGHTLY}", *(f"kubernetes=={version}" for version in KUBERNETES_CLIENTS))
 
 
 def helm(version: str) -> Path | None:

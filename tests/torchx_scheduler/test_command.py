@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 import yaml
@@ -31,14 +33,35 @@ def schedulers(torchx: Torchx, source: str = "") -> list[str]:
     return done.stdout.split()
 
 
-def test_ours_is_found_and_the_default_of_torchx_stays(torchx: Torchx) -> None:
-    found = schedulers(torchx)
-    assert found[0] == "local_docker"
-    assert {*OWN, "symph"} <= set(found)
-
-
 def test_the_release_keeps_all_of_its_own_schedulers(release: Torchx) -> None:
     assert schedulers(release) == [*OWN, *ONLY_RELEASE, "symph"]
+
+
+def test_the_package_itself_declares_no_schedulers() -> None:
+    groups = {point.group for point in metadata.distribution("symphony-charts").entry_points}
+    assert groups == {"console_scripts"}
+
+
+def test_newer_releases_list_their_own_schedulers_first_and_then_ours(nightly: Torchx) -> None:
+    assert schedulers(nightly, "1") == [*OWN, "kubernetes_mcad", "symph"]
+
+
+def test_the_entry_points_for_the_release_are_removed_for_a_newer_one(
+    release: Torchx, nightly: Torchx, tmp_path: Path
+) -> None:
+    code = (
+        "import sys, pathlib\nfrom symphony_charts.torchx_scheduler.__main__ import main\n"
+        "print(main(pathlib.Path(sys.argv[1])))"
+    )
+    for torchx, count in ((release, 1), (release, 1), (nightly, 0)):
+        env = {**os.environ, "PYTHONPATH": torchx.path}
+        argv = [sys.executable, "-c", code, str(tmp_path)]
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
+        assert "symph" in done.stdout
+        found = list(metadata.distributions(name="symphony-charts-torchx", path=[str(tmp_path)]))
+        assert [[point.name for point in item.entry_points] for item in found] == [
+            [*OWN, *ONLY_RELEASE, "symph"]
+        ] * count
 
 
 @pytest.mark.parametrize(("source", "is_found"), [("0", False), ("1", True), ("2", True), ("3", True)])
@@ -57,12 +80,6 @@ def test_the_dry_run_is_the_same_each_time_and_asks_nobody(torchx: Torchx) -> No
     torchx.env = {"KUBECONFIG": "/nonexistent", "DOCKER_HOST": "tcp://127.0.0.1:1"}
     words = ("-cfg", "on=kube,namespace=ml", "dist.ddp", "-j", "2x2", "--script", "main.py")
     assert torchx.request(*words) == torchx.request(*words) != ""
-
-
-def test_the_dry_run_for_a_cluster_is_one_job_per_role(release: Torchx) -> None:
-    request = release.request("-cfg", "on=kube", "dist.ddp", "-j", "8x4", "--script", "main.py", "--name", "train")
-    jobs = [item for item in yaml.safe_load_all(request) if item["kind"] == "Job"]
-    assert [job["spec"]["completions"] for job in jobs] == [8]
 
 
 def test_the_nightly_gives_the_request_as_json(nightly: Torchx) -> None:
@@ -121,12 +138,6 @@ def test_an_application_runs_here_to_its_end_and_prints_its_log(torchx: Torchx) 
     assert "sh/0 it is 42" in done.stderr
     assert "State: SUCCEEDED" in torchx("status", "symph://torchx/sh").stdout
     assert "it is 42" in torchx("log", "symph://torchx/sh").stdout
-
-
-@pytest.mark.usefixtures("here")
-def test_an_application_that_fails_is_reported_as_failed(release: Torchx) -> None:
-    release("run", "-s", "symph", "--wait", "utils.sh", "sh", "-c", "exit 3", status=1)
-    assert "State: FAILED" in release("status", "symph://torchx/sh").stdout
 
 
 @pytest.mark.usefixtures("here")

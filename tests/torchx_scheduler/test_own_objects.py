@@ -15,7 +15,7 @@ import pytest
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
-from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
+from symphony_charts.importers.torchx.objects import app_wrapper
 from symphony_charts.importers.torchx.options import RunOptions, read_options
 from tests.torchx_scheduler.conftest import Torchx
 
@@ -102,20 +102,6 @@ def mcad_case(seed: int) -> dict[str, Any]:
     }
 
 
-def volcano_case(seed: int, *, is_new: bool) -> dict[str, Any]:
-    """An application for the Volcano scheduler, with some of its options."""
-    chance = random.Random(seed)
-    cfg = maybe(chance, namespace="ml", service_account="sa", priority_class="high")
-    if is_new:
-        cfg |= maybe(chance, reserved_millicpu=250, reserved_memmb=64, efa_device_count=chance.choice([0, 4]))
-        cfg["validate_spec"] = False
-    app = some_app(chance)
-    if is_new and chance.random() < 0.3:
-        overlay = {"spec": {"tolerations": [{"key": "gpu", "operator": "Exists"}], "nodeSelector": {"zone": "a"}}}
-        app["roles"][0]["metadata"] = {"kubernetes": overlay}
-    return {"app": app, "scheduler": "kubernetes", "cfg": {"queue": "gold", "image_repo": "r.example.com/i", **cfg}}
-
-
 def answers(torchx: Torchx, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the real TorchX says to all of them, in one process."""
     env = {**os.environ, "PYTHONPATH": torchx.path, "PYTHONWARNINGS": "ignore"}
@@ -158,33 +144,18 @@ def test_every_app_wrapper_is_that_of_the_real_scheduler(release: Torchx) -> Non
     assert json.loads(json.dumps(ours)) == [answer["object"] for answer in theirs]
 
 
-def test_every_volcano_job_is_that_of_the_release(release: Torchx) -> None:
-    cases = [volcano_case(seed, is_new=False) for seed in range(CASES)]
-    theirs = answers(release, cases)
-    ours = [
-        volcano_job(record(answer["app"]), options(case["cfg"]), answer["object"]["metadata"]["name"], "0.7.0")
-        for case, answer in zip(cases, theirs, strict=True)
-    ]
-    assert json.loads(json.dumps(ours)) == [answer["object"] for answer in theirs]
-
-
-def test_every_volcano_job_is_that_of_the_nightly(nightly: Torchx) -> None:
-    cases = [volcano_case(seed, is_new=True) for seed in range(CASES)]
-    theirs = answers(nightly, cases)
-    ours = [
-        volcano_job(record(answer["app"]), options(case["cfg"]), answer["object"]["metadata"]["name"])
-        for case, answer in zip(cases, theirs, strict=True)
-    ]
-    assert json.loads(json.dumps(ours)) == [answer["object"] for answer in theirs]
-
-
-@pytest.mark.parametrize(
-    ("option", "kind"), [("", "AppWrapper"), (",kind=appwrapper", "AppWrapper"), (",kind=volcano", "Job")]
-)
-def test_the_scheduler_shows_them_under_the_app_id(release: Torchx, option: str, kind: str) -> None:
+@pytest.mark.parametrize("option", ["", ",kind=appwrapper"])
+def test_the_scheduler_shows_them_under_the_app_id(release: Torchx, option: str) -> None:
     shown = load(release.request("-cfg", f"compat=torchx,app_id=echo-x1,queue=q{option}", "utils.echo"))
     assert isinstance(shown, dict)
-    assert (shown["kind"], shown["metadata"]["name"]) == (kind, "echo-x1")
+    assert (shown["kind"], shown["metadata"]["name"]) == ("AppWrapper", "echo-x1")
+
+
+def test_a_volcano_job_of_torchx_is_refused_with_the_alternative(release: Torchx) -> None:
+    done = release(
+        "run", "-s", "symph", "-cfg", "compat=torchx,app_id=x1,kind=volcano", "--dryrun", "utils.echo", status=1
+    )
+    assert "torchx run -s kubernetes --dryrun" in done.stderr
 
 
 def test_the_scheduler_does_not_submit_them(release: Torchx) -> None:

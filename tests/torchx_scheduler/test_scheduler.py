@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 pytest.importorskip("torchx")
 
 from torchx.schedulers.api import Stream
-from torchx.specs import AppDef, AppState, BindMount, Resource, RetryPolicy, Role, VolumeMount
+from torchx.specs import AppDef, AppState, BindMount, Resource, RetryPolicy, Role
 
 from symphony_charts.torchx_scheduler.app_ids import AppId, parse
 from symphony_charts.torchx_scheduler.request import SymphRequest
@@ -62,12 +61,6 @@ def test_the_dry_run_starts_nothing_and_carries_app_and_options(scheduler: Symph
     assert info._cfg["on"] == "tmux"
     assert "name: mine" in str(info)
     assert scheduler.list() == []
-
-
-def test_submit_runs_the_application_to_its_end(scheduler: SymphScheduler) -> None:
-    app_id = scheduler.submit(app("exit 0"), {})
-    assert app_id == "train"
-    assert ended(scheduler, app_id) is AppState.SUCCEEDED
 
 
 def test_describe_names_every_replica_of_every_role(scheduler: SymphScheduler) -> None:
@@ -214,11 +207,6 @@ def test_a_first_role_that_waits_for_the_next_before_it_listens_meets_it(
     assert ended(scheduler, submitted(scheduler, made)) is AppState.SUCCEEDED
 
 
-def test_an_application_without_resources_will_do(scheduler: SymphScheduler) -> None:
-    scheduler._validate(app(), "symph")
-    scheduler._validate(app(), "symph", {})
-
-
 def test_faults_of_the_application_are_refused_with_their_places(scheduler: SymphScheduler) -> None:
     made = app(replicas=2)
     made.roles[0].min_replicas = 5
@@ -234,32 +222,6 @@ def test_what_does_not_come_over_is_said(scheduler: SymphScheduler, caplog: pyte
     made.roles[0].retry_policy = RetryPolicy.APPLICATION
     scheduler.submit_dryrun(made, {})
     assert "restarts more than the failed replica" in caplog.text
-
-
-def test_what_our_pods_have_beside_torchxs_is_said(scheduler: SymphScheduler, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    scheduler.submit_dryrun(app(), {"on": "kube"})
-    assert "everything came over; the pods are TorchX's own" in caplog.text
-    assert "default requests of what asks for none" in caplog.text
-
-
-def test_that_nothing_could_be_compared_is_said(scheduler: SymphScheduler, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    made = app()
-    made.roles[0].metadata["kubernetes"] = {"spec": {"hostNetwork": True}}
-    scheduler.submit_dryrun(made, {"on": "kube"})
-    assert "not compared with TorchX's own pods: a role has a pod overlay of its own" in caplog.text
-
-
-def test_the_request_carries_what_the_role_says(scheduler: SymphScheduler) -> None:
-    made = app(replicas=4)
-    made.roles[0].resource = Resource(cpu=2, gpu=1, memMB=1024)
-    made.roles[0].mounts = [VolumeMount(src="claim", dst_path="/ckpt")]
-    info = scheduler.submit_dryrun(made, {"on": "kube", "namespace": "ml", "queue": "gold", "gang": "kueue"})
-    (job,) = [one for one in info.request.objects if one["kind"] == "Job"]
-    assert job["metadata"]["namespace"] == "ml"
-    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gold"
-    assert job["spec"]["completions"] == 4
 
 
 def test_a_foreign_request_is_not_scheduled(scheduler: SymphScheduler) -> None:

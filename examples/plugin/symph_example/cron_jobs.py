@@ -1,23 +1,84 @@
-"""CronJobs of other people's charts: `symph gitops lint` and the fit count their pods."""
+"""Kind `cronjob`: a CronJob for each group that ends, in charts of specs with `workload: {kind: cronjob}`.
+
+The fit also counts the pods of CronJobs in manifests that symph did not write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from symphony_charts.chart.build.data import metadata
+from symphony_charts.chart.build.draft import Draft, Group
+from symphony_charts.chart.build.draft import Kind as Builder
+from symphony_charts.chart.build.workloads import job_spec
+from symphony_charts.chart.fields import FIELDS, Field
+from symphony_charts.chart.tree import Text, Tree, Value
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.kinds.base import Kind, PodSet
+from symphony_charts.kinds.base import Kind, Object, PodSet, at_a_time
+
+# A value of the charts: `helm install --set workload.schedule='0 3 * * *'`.
+FIELDS["workload.schedule"] = Field("When a run starts, as a line of cron.", "text")
+
+
+class CronJobCharts(Builder):
+    """Writes the CronJobs."""
+
+    name = "cronjob"
+
+    def job_name(self, group: Group) -> str:
+        """Return the format of the name of a CronJob. All of it may change, so its name does not contain the run."""
+        return f"{{$fullname}}-{group.part}"
+
+    def pod_name(self, group: Group) -> str:
+        """Return nothing: the names of pods contain the time of their run."""
+        return ""
+
+    def group_objects(self, draft: Draft, group: Group) -> list[Tree]:
+        """Return the CronJob of the group."""
+        spec = {
+            "schedule": Value(".Values.workload.schedule", is_text=True),
+            "concurrencyPolicy": "Forbid",
+            "jobTemplate": {"spec": job_spec(draft, group)},
+        }
+        made = metadata(Text(draft.workload(group)), group=f'"{group.name}"', run="$run")
+        return [{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": made, "spec": spec}]
+
+    def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
+        """Return nothing: Kubernetes lets all of a CronJob change."""
+        return {}
+
+    def values(self, draft: Draft) -> dict[str, Any]:
+        """Return the schedule."""
+        return {"schedule": "@daily"}
 
 
 class CronJobs(Kind):
-    """CronJobs: one pod at a time."""
+    """Reads CronJobs."""
 
+    name = "cronjob"
     gvks = (("batch/v1", "CronJob"),)
+    runs_as = "CronJob"
     holds_groups = False
+    builder = CronJobCharts
+
+    def children(
+        self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
+    ) -> Iterator[dict[str, object]]:
+        """Yield the next Job."""
+        spec, name = sub(item, "spec", "jobTemplate", "spec"), sub(item, "metadata").get("name")
+        yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        """The pod of the next Job."""
-        template = item.block("spec").block("jobTemplate").block("spec").block("template")
-        yield PodSet(name=item.block("metadata").text("name"), template=template, count=1)
+        """Yield the pods of the next Job."""
+        spec = item.block("spec").block("jobTemplate").block("spec")
+        name = item.block("metadata").text("name")
+        yield PodSet(name=name, template=spec.block("template"), count=at_a_time(spec))
+
+    def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
+        """Return True: its pods start later."""
+        return True
 
 
 CRON_JOBS = CronJobs()

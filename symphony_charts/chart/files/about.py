@@ -10,9 +10,8 @@ from textwrap import indent
 
 import msgspec
 
-from symphony_charts.chart.render.images import image_text
-from symphony_charts.chart.render.values import Values
-from symphony_charts.formats.data import sub
+from symphony_charts.chart.helpers import image_name
+from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.spec.model import ChartSettings
 
@@ -50,16 +49,15 @@ def _images(values: Values) -> dict[str, str]:
     """Each image under the name of the first container that runs it."""
     found: dict[str, str] = {}
     for name, image in _containers(values):
-        if image:
-            found.setdefault(image_text(values, image), name)
+        if image_name(values, image):
+            found.setdefault(image_name(values, image), name)
     return found
 
 
 def _containers(values: Values) -> Iterator[tuple[str, object]]:
-    default = sub(values, "defaults").get("image")
     for group in sorted(sub(values, "groups")):
         for kind in ("initContainers", "containers"):
             members = sub(values, "groups", group, kind)
             for name in sorted(members):
-                yield f"{group}-{name}", sub(members, name).get("image") or default
+                yield f"{group}-{name}", sub(members, name).get("image")
     yield "test", sub(values, "tests").get("image")

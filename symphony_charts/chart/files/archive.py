@@ -9,39 +9,23 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 __all__ = ["content_digest", "pack", "tar_of"]
 
 _BLOCK = 512
 _END = b"\0" * (2 * _BLOCK)
-_SHARED = ("templates/", "charts/", "files/", "values.schema.json", ".helmignore")
 _FIRST = ("Chart.yaml", "Chart.lock", "values.yaml", "values.schema.json")
 _TEN_BYTES = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 
 def pack(name: str, files: Mapping[str, bytes]) -> bytes:
-    """The ``.tgz`` of chart `name`; the tar inside is the same everywhere, the compression with the same zlib."""
+    """Return the ``.tgz`` of chart `name`. Its tar is the same everywhere; the compression depends on zlib."""
     tar = tar_of(name, files)
-    return _TEN_BYTES + b"".join(_deflate_all(name, files)) + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)
-
-
-def _deflate_all(name: str, files: Mapping[str, bytes]) -> Iterator[bytes]:
-    """The tar as one deflate stream, in which files that charts share are compressed once for all of them.
-
-    A full flush makes pieces of a stream independent of each other, so that pieces of several can be joined. It clears
-    the compressor's tables; for the headers between shared files one with small tables does.
-    """
-    deflate, headers = zlib.compressobj(6, zlib.DEFLATED, -15), zlib.compressobj(6, zlib.DEFLATED, -9, 1)
-    for path in sorted(files, key=_place):
-        content = files[path] + b"\0" * (-len(files[path]) % _BLOCK)
-        header = _header(f"{name}/{path}", len(files[path]))
-        if path.startswith(_SHARED):
-            yield headers.compress(header) + headers.flush(zlib.Z_FULL_FLUSH) + _deflated(content)
-        else:
-            yield deflate.compress(header + content) + deflate.flush(zlib.Z_FULL_FLUSH)
-    yield deflate.compress(_END) + deflate.flush()
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
+    body = deflate.compress(tar) + deflate.flush()
+    return _TEN_BYTES + body + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)
 
 
 def tar_of(name: str, files: Mapping[str, bytes]) -> bytes:
@@ -68,12 +52,6 @@ def _place(path: str) -> tuple[int, str]:
     if path in _FIRST:
         return _FIRST.index(path), path
     return (len(_FIRST) if path.startswith("templates/") else len(_FIRST) + 1), path
-
-
-@lru_cache(maxsize=256)
-def _deflated(content: bytes) -> bytes:
-    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
-    return deflate.compress(content) + deflate.flush(zlib.Z_FULL_FLUSH)
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""Values become a chart: its files, and its archive."""
+"""The files of a chart, and its archive."""
 
 from __future__ import annotations
 
@@ -9,38 +9,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.files import archive
 from symphony_charts.chart.files.about import about_text, annotations_text
-from symphony_charts.chart.files.readme import readme_text
-from symphony_charts.chart.files.values_text import values_text
 from symphony_charts.chart.files.version import check_version
-from symphony_charts.chart.render.values import Values
+from symphony_charts.chart.origin import ORIGIN, origin_text
+from symphony_charts.chart.schema import ValuesSchema
+from symphony_charts.chart.texts import readme_text, values_text
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_text import quote
-from symphony_charts.spec.model import ChartSettings
 
-__all__ = ["TEMPLATES", "Chart", "ChartTemplate", "context_of", "make_chart"]
-
-_SAYS_NOTHING = ChartSettings()
+__all__ = ["Chart", "ChartTemplate", "context_of", "generated_files", "make_chart"]
 
 # helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
 _MAX_FILE_BYTES = 5 * 1024 * 1024
 
-# Those of objects, and what they share: a library, since helm keeps no dependency in the Secret of a release.
-TEMPLATES = ("templates/", "charts/symph/templates/")
-
 _FOLDER = "[[ cookiecutter.name ]]/"
 _PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
-_TEMPLATE_NAME = re.compile(rb'\b(define|include) "symph\.')
 # Without these it is no chart, or not that of the experiment.
 _NEEDED = {
     "Chart.yaml": b"[[ cookiecutter._chart_name ]]",
     "values.yaml": b"[[ cookiecutter._values ]]",
-    "values.schema.json": b"{",
+    "values.schema.json": b"[[ cookiecutter._schema ]]",
+    "templates/_helpers.tpl": b"[[ cookiecutter._helpers ]]",
 }
 # What objects are made of; a test pod is one of them, what is said after an installation is not.
 _MAKERS = ("templates/", "charts/", "files/", "crds/", "values.schema.json")
 _NOTES = "templates/NOTES.txt"
+# The templates of Helm that stand in a template of ours, and the place of each.
+_OF_TEMPLATE = {"_helpers.tpl": "_helpers", "NOTES.txt": "_notes"}
 # In the folder for chart-testing, but not in the archive.
 _NOT_PACKED = ("ci/",)
 
@@ -105,13 +103,7 @@ class ChartTemplate:
             b"".join(b"%b\0%b\0" % (key.encode(), makers[key]) for key in sorted(makers))
         ).digest()
         self._answers = _answers_of(files.get("cookiecutter.json", b"{}"))
-        own = _with_names_of_their_own(own)
         self._pieces = {path: _PLACE.split(content) for path, content in own.items()}
-
-    @property
-    def fixed(self) -> dict[str, bytes]:
-        """The files that are the same in every chart."""
-        return {path: pieces[0] for path, pieces in self._pieces.items() if len(pieces) == 1}
 
     def fill(self, context: Mapping[str, str]) -> dict[str, bytes]:
         """The files that cookiecutter makes of the template for `context`, byte for byte."""
@@ -120,51 +112,54 @@ class ChartTemplate:
 
 
 def make_chart(
-    name: str,
-    values: Values,
+    chart: BuiltChart,
+    schema: ValuesSchema,
     version: str,
     template: ChartTemplate,
-    *,
-    about: ChartSettings = _SAYS_NOTHING,
     extra: Mapping[str, bytes] | None = None,
 ) -> Chart:
-    """The chart `name` with these `values`, which carry their digest."""
+    """Return the files of `chart`: those of the template, the chart's own, and the `extra` ones of a user.
+
+    Raises:
+        SpecError: Helm cannot read a file, or the template and the chart both have a file.
+    """
     check_version(version)
-    files = {**template.fill(context_of(name, values, version, about)), **(extra or {})}
+    texts = chart.texts()
+    filled, own = template.fill(context_of(chart, texts, schema, version)), generated_files(chart, texts)
+    both = sorted(filled.keys() & own.keys())
+    if both:
+        raise SpecError.one(f"the template has {both[0]}, which the experiment needs itself", next="rename it there")
+    files = {**filled, **own, **(extra or {})}
     big = [path for path, content in files.items() if len(content) > _MAX_FILE_BYTES]
     if big:
         raise SpecError.one(f"{big[0]} is larger than helm reads (5 MiB)", "configs", "mount large files from a volume")
-    return Chart(name=name, version=version, values=values, files=dict(sorted(files.items())))
+    return Chart(name=chart.name, version=version, values=dict(chart.values), files=dict(sorted(files.items())))
 
 
-def context_of(name: str, values: Values, version: str, about: ChartSettings = _SAYS_NOTHING) -> dict[str, str]:
-    """What cookiecutter is given to make the chart; keys with an underscore are taken as they are, not rendered."""
+def generated_files(chart: BuiltChart, texts: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the files of a chart that no template has, by path. `texts` are those of the chart."""
+    own = {f"templates/{name}": text.encode() for name, text in texts.items() if name not in _OF_TEMPLATE}
+    return {**own, **chart.frame.files, ORIGIN: origin_text(chart.experiment, chart.draft.services.values())}
+
+
+def context_of(chart: BuiltChart, texts: Mapping[str, str], schema: ValuesSchema, version: str) -> dict[str, str]:
+    """Return what cookiecutter is given; keys with an underscore are taken as they are, not rendered."""
+    about = chart.experiment.chart
     return {
-        "name": name,
+        "name": chart.name,
         "version": version,
-        "_chart_name": quote(name),
+        "_chart_name": quote(chart.name),
         "_chart_version": quote(version),
-        "_description": quote(f"Experiment {values.get('experiment', name)}"),
+        "_description": quote(f"Experiment {chart.name}"),
         "_about": about_text(about),
-        "_annotations": annotations_text(about, values),
-        "_values": values_text(values).removesuffix("\n"),
-        "_readme": readme_text(name, values).removesuffix("\n"),
-        "_spec_digest": str(values["specDigest"]),
+        "_annotations": annotations_text(about, dict(chart.values)),
+        "_values": values_text(chart.values).removesuffix("\n"),
+        "_schema": schema.text.decode().removesuffix("\n"),
+        "_readme": readme_text(chart).removesuffix("\n"),
+        "_spec_digest": quote(str(chart.values["specDigest"])),
+        **{key: texts[name].removesuffix("\n") for name, key in _OF_TEMPLATE.items()},
+        "_files": "",
     }
-
-
-def _with_names_of_their_own(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files with the hash of all templates in the name of each, since names hold for a whole release.
-
-    So the charts of two versions of the templates can be dependencies of one chart, while those of one version share
-    every file. ``hooks/post_gen_project.py`` does the same for cookiecutter.
-    """
-    templates = {path: content for path, content in files.items() if path.startswith(TEMPLATES)}
-    whole = hashlib.sha256()
-    for path, content in sorted(templates.items()):
-        whole.update(path.encode() + b"\0" + content + b"\0")
-    name = rb'\1 "symph.%s.' % whole.hexdigest()[:6].encode()
-    return {**files, **{path: _TEMPLATE_NAME.sub(name, content) for path, content in templates.items()}}
 
 
 def _filled(pieces: list[bytes], context: Mapping[bytes, bytes]) -> bytes:

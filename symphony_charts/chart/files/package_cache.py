@@ -26,7 +26,6 @@ class PackageCache:
 
     def __init__(self, dest: Path, settings: Mapping[str, object]) -> None:
         """Reads what is remembered; nothing is written before `save`."""
-        self._dest = dest
         dest_hash = hashlib.sha256(str(dest.absolute()).encode()).hexdigest()[:16]
         self._path = state_dir() / "packaged" / f"{dest_hash}.json"
         template = hashlib.sha256()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import Values
 
 __all__ = ["FIRST_VERSION", "ValuesChange", "check_version", "compare_values", "next_version"]
 

@@ -1,4 +1,4 @@
-"""What chart-testing and `helm lint` check of a chart's own files.
+"""The checks of chart-testing and `helm lint` on the files of a chart.
 
 Source: helm/chart-testing, pkg/chart/chart.go, and helm/helm, pkg/chart/v2/lint/rules.
 """
@@ -41,7 +41,7 @@ _TEMPLATE_NAMES = (".yaml", ".yml", ".tpl", ".txt")
 
 
 def check_chart(files: Mapping[str, bytes], *, known: Mapping[str, object] | None = None) -> Iterator[Finding]:
-    """Faults of Chart.yaml, the values files and the folder; `known` is what values.yaml holds, if it has been read."""
+    """Yield faults of Chart.yaml, values files and the folder. `known` is the content of values.yaml, if read."""
     for path, content in sorted(files.items()):
         if path == "Chart.yaml":
             yield from _chart_yaml(content)
@@ -51,7 +51,7 @@ def check_chart(files: Mapping[str, bytes], *, known: Mapping[str, object] | Non
             yield _error("chart-values", path, "it holds no map")
         if path.startswith("templates/") and not path.endswith(_TEMPLATE_NAMES):
             yield _error("chart-templates", path, "helm reads .yaml, .yml, .tpl and .txt in this folder")
-        if path.endswith((".yaml", ".yml")) and not path.startswith("templates/"):
+        if path == "Chart.yaml" or _is_values(path):
             yield from _style(path, content)
 
 
@@ -83,7 +83,7 @@ def _chart_yaml(content: bytes) -> Iterator[Finding]:
 
 
 def _style(path: str, content: bytes) -> Iterator[Finding]:
-    """The rules of chart-testing's lintconf that generated text could break."""
+    """Yield violations of the rules of chart-testing's lintconf that generated text could break."""
     if content and not content.endswith(b"\n"):
         yield _error("chart-style", path, "no newline at the end of the file")
     if b"\r" in content:

@@ -1,4 +1,4 @@
-"""Objects against the strict schemas of a Kubernetes version, and of the kinds of other projects."""
+"""Check objects against the strict schemas of a Kubernetes version, and of the kinds of other projects."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
 
 _SCHEMAS = "chart/lint/schemas"
-# The API groups of Kubernetes itself: no kind of theirs is unknown for lack of a schema.
+# The API groups of Kubernetes itself, which all have schemas.
 _CORE_GROUPS = frozenset(
     {"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io"}
 )
 
 
 def version_for(objects: Objects) -> str:
-    """The version to check `objects` against where nobody chose one: the usual, else the oldest that has all kinds."""
+    """Return the version to check `objects` against: the default, else the oldest later one that has all kinds."""
     kinds = {f"{item.get('apiVersion')}/{item.get('kind')}" for item in objects}
     built_in = {kind for kind in kinds if _is_built_in(kind)}
     later = VERSIONS[VERSIONS.index(DEFAULT_VERSION) :]
@@ -36,10 +36,10 @@ def version_for(objects: Objects) -> str:
 
 
 def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[Finding]:
-    """A finding for every field that Kubernetes `version` (such as ``1.34``) would refuse, or another project's kind.
+    """Yield each field that Kubernetes `version` (such as ``1.34``) or another project would refuse.
 
-    Kinds that no schema is carried for are said once each. Of a kind that operators of several versions read
-    differently, an object is right that any of them takes.
+    A missing kind is reported once. If several versions of an operator read a kind differently, an object is valid if
+    one of them accepts it.
     """
     if version not in VERSIONS:
         raise SpecError.one(f'no schemas of Kubernetes "{version}"', next=f"use one of {', '.join(VERSIONS)}")
@@ -58,13 +58,10 @@ def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[
 
 def _unknown(item: dict[str, object], kind: str, version: str) -> Finding:
     api, _, name = kind.rpartition("/")
-    if _is_built_in(kind):
-        what = f"{title(item)}: no such kind in Kubernetes {version}: {api} {name}"
-        having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
-        way_out = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
-        return Finding(rule="schema", severity="error", path=title(item), what=what, next=way_out)
-    what = f"{title(item)}: there is no schema for {api} {name}, so its fields were not checked"
-    return Finding(rule="schema-none", severity="info", path=title(item), what=what)
+    what = f"{title(item)}: no such kind in Kubernetes {version}: {api} {name}"
+    having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
+    way_out = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
+    return Finding(rule="schema", severity="error", path=title(item), what=what, next=way_out)
 
 
 def _is_built_in(kind: str) -> bool:
@@ -79,7 +76,7 @@ def _faults(item: dict[str, object], validators: Sequence[jsonschema_rs.Draft7Va
 
 
 def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
-    """Entries of one name where a name is a key, which server-side apply refuses."""
+    """Yield duplicate keys in lists that are merged by key, which server-side apply refuses."""
     found = pod_of(item)
     if found is None:
         return
@@ -95,9 +92,7 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
         names = [entry.get(key) for entry in entries]
         for name in sorted({str(name) for name in names if names.count(name) > 1}):
             path = f"{title(item)}.{prefix}spec.{where}"
-            yield Finding(
-                rule="duplicate", severity="error", path=path, what=f"{key} {name} stands here more than once"
-            )
+            yield Finding(rule="duplicate", severity="error", path=path, what=f"{key} {name} is here more than once")
 
 
 @cache
@@ -113,7 +108,7 @@ def _read(name: str) -> dict[str, Any]:
 
 @cache
 def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator, ...]:
-    """The compiled schemas of a kind; only what one refers to is handed over, since compiling takes milliseconds."""
+    """Return the compiled schemas of a kind. Compiling takes milliseconds, so only definitions in use are passed."""
     schemas = _schemas(version)
     name = schemas["kinds"].get(kind)
     if isinstance(name, str):
@@ -124,7 +119,7 @@ def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator,
 
 
 def _foreign(kind: str) -> Iterator[dict[str, object]]:
-    """The schemas of another project's kind, one per shape that goes by its name, the usual one first."""
+    """Yield the schemas of another project's kind, one per shape of that name, the usual one first."""
     stem = kind.replace("/", "_")
     for name in tables(_SCHEMAS):
         if name.removesuffix(".json.gz").partition("@")[0] == stem:

@@ -1,42 +1,29 @@
-"""Whether what one object says of another is true: names, keys, ports, selectors, sizes."""
+"""Rules about references between objects: ConfigMaps, keys, volumes, selectors and ports."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.kinds.registry import RENDERED, kind_for
 
 __all__ = ["check_references"]
 
 
-def check_references(objects: Objects, prefix: str) -> Iterator[Finding]:
-    """A finding for each reference that leads nowhere; names that begin with `prefix` must be in the chart itself."""
-    yield from _twice(objects)
+def check_references(objects: Objects) -> Iterator[Finding]:
+    """Yield a finding for each reference to something that is missing, or must exist in the namespace."""
     names = {(str(item.get("kind")), str(sub(item, "metadata").get("name"))) for item in objects}
     pods = [(item, *found) for item in objects if (found := pod_of(item)) is not None]
     for item, path, pod in pods:
-        yield from _pod_references(item, path, pod, names, prefix, objects)
+        yield from _pod_references(item, path, pod, names, objects)
     templates = [(sub(pod, "metadata", "labels"), sub(pod, "spec")) for item, _, pod in pods if item["kind"] != "Pod"]
     for item in objects:
         if item.get("kind") == "Service":
             yield from _service(item, templates)
-        elif (kind := kind_for(item)) in RENDERED and not kind.is_finite:
-            yield from _stateful_set(item, names)
-        elif item.get("kind") in ("Ingress", "HTTPRoute"):
-            yield from _backend(item, objects)
 
 
 def _error(rule: str, path: str, what: str, next: str = "") -> Finding:
     return Finding(rule=rule, severity="error", path=path, what=what, next=next)
-
-
-def _twice(objects: Objects) -> Iterator[Finding]:
-    for name, count in sorted(Counter(title(item) for item in objects).items()):
-        if count > 1:
-            yield _error("duplicate", name, f"{count} objects are called {name}; the last would win without a word")
 
 
 def _pod_references(
@@ -44,7 +31,6 @@ def _pod_references(
     path: str,
     pod: dict[str, object],
     names: set[tuple[str, str]],
-    prefix: str,
     objects: Objects,
 ) -> Iterator[Finding]:
     spec = sub(pod, "spec")
@@ -53,8 +39,6 @@ def _pod_references(
         place = f"{title(item)}.{path}{where}"
         if (kind, name) in names:
             yield from _keys(objects, kind, name, keys, place)
-        elif kind == "ConfigMap" and name.startswith(f"{prefix}-"):
-            yield _error("reference", place, f"no {kind} {name} in the chart")
         else:
             what = f"{kind} {name} must exist in the namespace" + (f", with {', '.join(keys)}" if keys else "")
             yield Finding(rule="needs", severity="info", path=place, what=what)
@@ -66,7 +50,7 @@ def _pod_references(
 
 
 def _mentioned(spec: dict[str, object]) -> Iterator[tuple[str, str, list[str], str]]:
-    """Kind, name and keys of every ConfigMap and Secret that a pod needs, and where it says so."""
+    """Yield kind, name and keys of each ConfigMap and Secret that a pod needs, and the path of the reference."""
     for volume in maps(spec, "volumes"):
         for kind, source, field in (("ConfigMap", "configMap", "name"), ("Secret", "secret", "secretName")):
             said = sub(volume, source)
@@ -103,43 +87,23 @@ def _service(
     item: dict[str, object], templates: list[tuple[dict[str, object], dict[str, object]]]
 ) -> Iterator[Finding]:
     selector = sub(item, "spec", "selector").items()
+    if not selector:
+        # Its endpoints are made by hand.
+        return
     fitting = [spec for labels, spec in templates if selector <= labels.items()]
     if not fitting:
         yield _error("selector", f"{title(item)}.spec.selector", "no pod of the chart has these labels")
         return
-    # Objects of others may hold anything here, also what no set takes.
+    # Objects of users may hold anything here, also what no set can hold.
     open_ports = [
-        port.get("containerPort")
+        port.get(key)
         for spec in fitting
         for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]
         for port in maps(member, "ports")
+        for key in ("containerPort", "name")
+        if key in port
     ]
     for port in maps(sub(item, "spec"), "ports"):
         if port.get("targetPort") not in open_ports:
             what = f"port {port.get('targetPort')} is not one on which its pods listen"
             yield _error("target-port", f"{title(item)}.spec.ports", what)
-
-
-def _stateful_set(item: dict[str, object], names: set[tuple[str, str]]) -> Iterator[Finding]:
-    service = sub(item, "spec").get("serviceName")
-    if ("Service", str(service)) not in names:
-        yield _error("reference", f"{title(item)}.spec.serviceName", f"no Service {service} in the chart")
-
-
-def _backend(item: dict[str, object], objects: Objects) -> Iterator[Finding]:
-    ports = [
-        (sub(service, "metadata").get("name"), port.get("port"))
-        for service in objects
-        if service.get("kind") == "Service"
-        for port in maps(sub(service, "spec"), "ports")
-    ]
-    for rule in maps(sub(item, "spec"), "rules"):
-        backends = [(entry.get("name"), entry.get("port")) for entry in maps(rule, "backendRefs")]
-        for entry in maps(sub(rule, "http"), "paths"):
-            service = sub(entry, "backend", "service")
-            backends.append((service.get("name"), sub(service, "port").get("number")))
-        for backend in backends:
-            if backend not in ports:
-                yield _error(
-                    "reference", f"{title(item)}.spec.rules", f"no Service {backend[0]} with port {backend[1]}"
-                )

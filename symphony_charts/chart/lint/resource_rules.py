@@ -1,8 +1,8 @@
-"""Rules about what containers ask for, which the API server holds against their limits."""
+"""Rules about the requests and limits of containers and pods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.formats.data import maps, sub
@@ -12,9 +12,10 @@ __all__ = ["check_resources"]
 
 
 def check_resources(objects: Objects) -> Iterator[Finding]:
-    """Requests above their limits, of containers and of whole pods, and quantities that are none.
+    """Yield requests above their limits, invalid quantities, and volumes in memory that fill the limit of a container.
 
-    Source: Kubernetes, pkg/apis/core/validation, ValidateResourceRequirements.
+    Sources: Kubernetes, pkg/apis/core/validation, ValidateResourceRequirements; Kubernetes docs, "Volumes", emptyDir:
+    a file in memory counts against the memory limit of the container that wrote it.
     """
     for item in objects:
         found = pod_of(item)
@@ -23,9 +24,12 @@ def check_resources(objects: Objects) -> Iterator[Finding]:
         prefix, pod = found
         spec = sub(pod, "spec")
         where = f"{title(item)}.{prefix}spec"
+        sizes = _sizes_in_memory(spec)
         for kind in ("initContainers", "containers"):
             for member in maps(spec, kind):
-                yield from _resources(sub(member, "resources"), f"{where}.{kind}.{member.get('name')}.resources")
+                path = f"{where}.{kind}.{member.get('name')}.resources"
+                yield from _resources(sub(member, "resources"), path)
+                yield from _in_memory(member, sizes, path)
         yield from _resources(sub(spec, "resources"), f"{where}.resources")
 
 
@@ -34,20 +38,46 @@ def _resources(resources: dict[str, object], path: str) -> Iterator[Finding]:
     for field, amounts in (("requests", requests), ("limits", limits)):
         for name, amount in sorted(amounts.items()):
             if not is_quantity(str(amount)):
-                yield _error("quantity", f"{path}.{field}.{name}", f'"{amount}" is no quantity of Kubernetes')
+                yield _error("quantity", f"{path}.{field}.{name}", f'"{amount}" is not a quantity of Kubernetes')
             elif name == "memory" and 0 < quantity(str(amount)) < MIB:
                 yield Finding(
                     rule="little-memory",
                     severity="warning",
                     path=f"{path}.{field}.{name}",
-                    what=f"{amount} of memory are bytes, fewer than any program needs",
-                    next=f'say the unit, as in "{amount}Gi"' if str(amount).isdecimal() else "ask for more",
+                    what=f"{amount} of memory are bytes, too few for any program",
+                    next=f'add the unit, as in "{amount}Gi"' if str(amount).isdecimal() else "ask for more",
                 )
     for name in sorted(set(requests) & set(limits)):
         asked, allowed = str(requests[name]), str(limits[name])
         if is_quantity(asked) and is_quantity(allowed) and quantity(asked) > quantity(allowed):
             what = f"the request {asked} of {name} is above the limit {allowed}"
             yield _error("request-above-limit", f"{path}.requests.{name}", what, "ask for less, or raise the limit")
+
+
+def _sizes_in_memory(spec: dict[str, object]) -> dict[str, str]:
+    """Return the size limits of the volumes of a pod that are in memory."""
+    sources = {str(volume.get("name")): sub(volume, "emptyDir") for volume in maps(spec, "volumes")}
+    return {
+        name: str(source["sizeLimit"])
+        for name, source in sources.items()
+        if source.get("medium") == "Memory" and is_quantity(str(source.get("sizeLimit")))
+    }
+
+
+def _in_memory(member: dict[str, object], sizes: Mapping[str, str], path: str) -> Iterator[Finding]:
+    written = {str(mount.get("name")) for mount in maps(member, "volumeMounts") if not mount.get("readOnly")}
+    names = [name for name in sizes if name in written]
+    limit = str(sub(member, "resources", "limits").get("memory"))
+    if names and is_quantity(limit) and sum(quantity(sizes[name]) for name in names) >= quantity(limit):
+        filled = " and ".join(f"{name} ({sizes[name]})" for name in names)
+        what = f"files in {filled} count against the memory limit of {limit} and leave nothing for the program"
+        yield Finding(
+            rule="memory-volumes",
+            severity="warning",
+            path=f"{path}.limits.memory",
+            what=what,
+            next="raise the limit above the size of its volumes in memory, or make them smaller",
+        )
 
 
 def _error(rule: str, path: str, what: str, next: str = "") -> Finding:

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, which code hosts show beside the lines they mean."""
+"""Findings as SARIF 2.1.0, which code hosts show beside the lines of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 def to_sarif(
     findings: Iterable[tuple[str, Finding]], version: str, line_of: Callable[[str, str], int | None]
 ) -> dict[str, object]:
-    """The log of findings, each with the file it belongs to; `line_of` gives the line of a path in a file."""
+    """Return the log of findings, each with its file; `line_of` returns the line of a path in a file."""
     results: list[dict[str, object]] = []
     rules: dict[str, None] = {}
     for file, finding in findings:

@@ -1,17 +1,33 @@
-"""The Pod Security Standards, and what of them an experiment promises.
+"""Rules of security: the Pod Security Standards, and the kinds of objects that Argo CD accepts from Git.
 
 Source: Kubernetes docs, "Pod Security Standards" (baseline and restricted).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from symphony_charts.chart.lint.finding import Finding, Objects, Severity, pod_of, title
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.kinds.registry import RENDERED
 
-__all__ = ["Level", "check_security", "violations"]
+__all__ = ["CHART_KINDS", "Level", "check_rights", "check_security", "refused_kinds", "violations"]
+
+CHART_KINDS = (
+    ("", "ConfigMap"),
+    ("", "Service"),
+    ("networking.k8s.io", "Ingress"),
+    ("networking.k8s.io", "NetworkPolicy"),
+    ("gateway.networking.k8s.io", "HTTPRoute"),
+    ("bitnami.com", "SealedSecret"),
+    ("external-secrets.io", "ExternalSecret"),
+    *dict.fromkeys((api.partition("/")[0], word) for kind in RENDERED for api, word in (*kind.gvks, *kind.further)),
+    ("scheduling.volcano.sh", "PodGroup"),
+    ("scheduling.x-k8s.io", "PodGroup"),
+    ("scheduling.k8s.io", "PodGroup"),
+)
+"""API group and kind of all objects of charts; Argo CD's project accepts no others from the repository."""
 
 Level = Literal["privileged", "baseline", "restricted"]
 
@@ -56,12 +72,12 @@ _WAY_OUT: dict[Level, str] = {
     "baseline": "take it out, or set `security: {level: privileged}` and label the namespace so",
     "restricted": "take it out, or set `security: {level: baseline}`, or `privileged` where that forbids it too",
 }
-# A pod that is less than baseline is said whatever the experiment promises; it may be meant so.
+# A pod below baseline is reported at every level; the user may want it.
 _SEVERITY: dict[Level, Severity] = {"privileged": "info", "baseline": "warning", "restricted": "error"}
 
 
 def check_security(objects: Objects, level: Level) -> Iterator[Finding]:
-    """What keeps the pods out of a namespace that enforces `level`, or `baseline`, and what `restricted` would need."""
+    """Yield what a namespace that enforces `level`, or `baseline`, refuses, and what `restricted` would need."""
     wanting: dict[str, None] = {}
     for item in objects:
         found = pod_of(item)
@@ -88,8 +104,40 @@ def check_security(objects: Objects, level: Level) -> Iterator[Finding]:
         )
 
 
+def check_rights(objects: Objects) -> Iterator[Finding]:
+    """Yield kinds of objects that Argo CD's project refuses, and so `symph publish`; helm installs them."""
+    refused = refused_kinds(objects)
+    of_cluster = [kind for kind in refused if kind == "AggregatorConfig"]
+    of_rights = [kind for kind in refused if kind not in of_cluster]
+    for kinds, why, step in (
+        (
+            of_rights,
+            "who writes here could give rights",
+            "make the service account by hand, and name it: workload.argo.service_account",
+        ),
+        (
+            of_cluster,
+            "it is that of the whole cluster",
+            "set `replicas: 0` of the aggregator, and apply its AggregatorConfig by hand once: symph render",
+        ),
+    ):
+        if kinds:
+            what = f"the project in Argo CD takes no {', '.join(kinds)} from Git: {why}"
+            yield Finding(rule="rights", severity="warning", path="workload", what=what, next=step)
+
+
+def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:
+    """Return the kinds of `objects` that Argo CD's project refuses, such as Role."""
+    kinds = {
+        (str(item["apiVersion"]).rpartition("/")[0], str(item["kind"]))
+        for item in objects
+        if "helm.sh/hook" not in sub(item, "metadata", "annotations")
+    }
+    return sorted(kind for group, kind in kinds - set(CHART_KINDS))
+
+
 def violations(pod: dict[str, object]) -> Iterator[tuple[Literal["baseline", "restricted"], str, str]]:
-    """The standard that is broken (the laxest one), where in the pod, and how."""
+    """Yield the laxest standard that a pod violates, the path in the pod, and the fault."""
     spec = sub(pod, "spec")
     for key in ("hostNetwork", "hostPID", "hostIPC"):
         if spec.get(key):

@@ -1,112 +1,110 @@
-"""Rules about settings that no object of a release shows, since its kind, its gang or a way in does not read them."""
+"""Rules about settings without effect: the kind of workload, its gang, or the exposure of a service ignores them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from symphony_charts.chart.lint.finding import Finding
-from symphony_charts.chart.render.model import LiveService, Model
-from symphony_charts.chart.render.run import has_pod_groups
-from symphony_charts.chart.render.values import Values, scalar
-from symphony_charts.formats.data import sub
-from symphony_charts.kinds.group import Group
+from symphony_charts.chart.build.chart import BuiltChart
+from symphony_charts.chart.build.draft import Draft, Group
+from symphony_charts.chart.build.services import exposure
+from symphony_charts.chart.lint.finding import Finding, running, warning
 from symphony_charts.kinds.registry import KINDS
+from symphony_charts.spec.services import Service
+from symphony_charts.spec.workload import GANGS_OF_PODS, Workload
 
 __all__ = ["check_unread"]
 
-# The ways in by which a setting of a service is read; `sourceRanges` is refused elsewhere, as far as it would protect.
-_WAYS: Mapping[str, tuple[str, ...]] = {
-    "host": ("Ingress", "Gateway"),
-    "path": ("Ingress", "Gateway"),
-    "pathType": ("Ingress",),
-    "className": ("Ingress",),
-    "tls": ("Ingress",),
-    "gateway": ("Gateway",),
-    "nodePort": ("NodePort", "LoadBalancer"),
-    "externalTrafficPolicy": ("NodePort", "LoadBalancer"),
-    "loadBalancerClass": ("LoadBalancer",),
-    "sourceRanges": ("LoadBalancer",),
-}
-# The operators that read a setting of a DIJob, where others do not.
+# Settings of an exposed service: the field of the spec, the value, and the types of exposure that read it.
+_EXPOSED: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    ("host", "host", ("Ingress", "Gateway")),
+    ("class_name", "loadBalancerClass", ("Ingress", "LoadBalancer")),
+    ("gateway", "gateway", ("Gateway",)),
+    ("source_ranges", "sourceRanges", ("LoadBalancer",)),
+    ("", "nodePort", ("NodePort", "LoadBalancer")),
+    ("", "externalTrafficPolicy", ("NodePort", "LoadBalancer")),
+)
+# The operators that read a setting of a DIJob.
 _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "group": ("v0", "v1.0", "v1.1.0"),
     "topology": ("v1.0",),
-    "parallelWorkers": ("v1.0",),
-    "maxReplicas": ("v1.0",),
+    "parallel_workers": ("v1.0",),
+    "max_replicas": ("v1.0",),
 }
 
 
-def check_unread(model: Model) -> Iterator[Finding]:
-    """Warnings with paths in the values."""
-    workload = sub(model.values, "workload")
-    yield from _workload(model, workload)
-    for group in model.groups.values():
-        yield from _group(model, workload, group)
-    for service in model.services.values():
-        yield from _service(service)
+def check_unread(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield findings with paths in the values or the spec."""
+    draft, groups = chart.draft, running(chart, values)
+    has_pod_groups = draft.kind.has_pod_groups and draft.experiment.workload.gang in GANGS_OF_PODS
+    yield from _workload(draft, has_pod_groups=has_pod_groups)
+    for group in groups:
+        yield from _group(draft, group, has_pod_groups=has_pod_groups)
+    for service in draft.services.values():
+        if service.is_exposed and draft.groups[service.listener.pod] in groups:
+            yield from _service(draft, service, values["services"][service.name])
 
 
-def _workload(model: Model, workload: Values) -> Iterator[Finding]:
+def _workload(draft: Draft, *, has_pod_groups: bool) -> Iterator[Finding]:
+    usual, workload = Workload(), draft.experiment.workload
+    kind, gang = workload.kind, workload.gang
     for name in KINDS:
-        if name != model.kind_name and sub(workload, name):
-            what = f"kind {model.kind_name} reads none of it"
-            yield _unread(f"workload.{name}", what, f"set `kind: {name}`, or leave it out")
-    gang = scalar(workload.get("gang") or "none")
-    if workload.get("gangScope") and not has_pod_groups(model):
-        what = f"kind {model.kind_name} and gang {gang} make no PodGroup"
-        yield _unread("workload.gangScope", what, "use gang native, coscheduling or volcano, or leave it out")
-    if workload.get("gangVersion") and gang != "native":
-        what = f"it is the version of gang native, and the gang is {gang}"
-        yield _unread("workload.gangVersion", what, "set `gang: native`, or leave it out")
-    rules = _OF_KIND.get(model.kind_name)
-    if rules is not None:
-        yield from rules(sub(workload, model.kind_name))
+        if name != kind and getattr(workload, name, None) != getattr(usual, name, None):
+            step = f"set `kind: {name}`, or leave it out"
+            yield _unread(f"workload.{name}", f"kind {kind} reads none of it", step)
+    if workload.gang_scope and not has_pod_groups:
+        what = f"kind {kind} and gang {gang} make no PodGroup"
+        yield _unread("workload.gang_scope", what, "use gang native, coscheduling or volcano, or leave it out")
+    if workload.gang_version and gang != "native":
+        what = f"only gang native has a version, and the gang is {gang}"
+        yield _unread("workload.gang_version", what, "set `gang: native`, or leave it out")
+    if KINDS[kind].is_workflow and not workload.argo.schedules:
+        for field in ("timezone", "concurrency"):
+            if getattr(workload.argo, field) != getattr(usual.argo, field):
+                step = "add `schedules`, or leave it out"
+                yield _unread(f"workload.argo.{field}", "there are no schedules", step)
+    if draft.kind.has_ranks:
+        operator = workload.dijob.operator
+        for field, operators in _OPERATORS.items():
+            if getattr(workload.dijob, field) != getattr(usual.dijob, field) and operator not in operators:
+                step = f"leave it out, or use {' or '.join(operators)}"
+                yield _unread(f"workload.dijob.{field}", f"operator {operator} does not know it", step)
 
 
-def _argo(own: Values) -> Iterator[Finding]:
-    for key in () if own.get("schedules") else ("timezone", "concurrency"):
-        if own.get(key):
-            yield _unread(f"workload.argo.{key}", "there are no schedules", "add `schedules`, or leave it out")
+def _group(draft: Draft, group: Group, *, has_pod_groups: bool) -> Iterator[Finding]:
+    path, settings = f"groups.{group.name}", group.pod.settings
+    is_member = draft.kind.runs(group)
+    is_counted = not group.is_kept if has_pod_groups else is_member and draft.kind.reads_minimum()
+    if settings.min_replicas is not None and not is_counted:
+        what = f"kind {draft.kind.name} and gang {draft.experiment.workload.gang} do not start its pods together"
+        yield _unread(f"{path}.min_replicas", what, "choose a gang that counts pods, or leave it out")
+    if is_member and settings.keep is not None:
+        what = "it decides if services outlive a run, and these pods end with theirs"
+        yield _unread(f"{path}.keep", what, "leave it out")
+    elif not is_member and settings.retries:
+        what = "a pod of services is always started again"
+        yield _unread(f"{path}.retries", what, "leave it out, or make it finite")
+    if not is_member and settings.deadline is not None:
+        what = "a pod of services has no deadline"
+        yield _unread(f"{path}.deadline", what, "leave it out, or make it finite")
 
 
-def _dijob(own: Values) -> Iterator[Finding]:
-    operator = scalar(own.get("operator") or "v1.1")
-    for key, operators in _OPERATORS.items():
-        if own.get(key) and operator not in operators:
-            what = f"operator {operator} does not know it"
-            yield _unread(f"workload.dijob.{key}", what, f"{', '.join(operators)} did: leave it out")
-
-
-def _group(model: Model, workload: Values, group: Group) -> Iterator[Finding]:
-    path = f"groups.{group.name}"
-    is_counted = not group.keep if has_pod_groups(model) else group.in_unit and model.kind.reads_minimum(workload)
-    if group.min_replicas is not None and not is_counted:
-        what = f"kind {model.kind_name} and gang {scalar(workload.get('gang') or 'none')} do not start them together"
-        yield _unread(f"{path}.minReplicas", what, "choose a gang that counts pods, or leave it out")
-    if group.in_unit:
-        if group.values.get("keep") is not None:
-            what = "it says whether services outlive a run, and these pods end with theirs"
-            yield _unread(f"{path}.keep", what, "leave it out")
-        return
-    if group.values.get("backoffLimit"):
-        what = "a pod of services is started again whenever it has ended"
-        yield _unread(f"{path}.backoffLimit", what, "leave it out, or make it finite")
-    if group.values.get("activeDeadlineSeconds") is not None:
-        what = "nothing ends a pod of services in time"
-        yield _unread(f"{path}.activeDeadlineSeconds", what, "leave it out, or make it finite")
-
-
-def _service(service: LiveService) -> Iterator[Finding]:
-    for key, ways in _WAYS.items():
-        if service.expose and service.values.get(key) and service.expose not in ways:
-            what = f"exposed as {service.expose} it is not read"
-            step = f"expose the service as {' or '.join(ways)}, or leave it out"
-            yield _unread(f"services.{service.name}.{key}", what, step)
+def _service(draft: Draft, service: Service, values: Mapping[str, Any]) -> Iterator[Finding]:
+    settings = exposure(draft, service)
+    type_ = values.get("type", settings.type)
+    for field, key, types in _EXPOSED:
+        given = values.get(key, getattr(settings, field, None))
+        path = f"services.{service.name}.{key}"
+        if not given or type_ in types:
+            continue
+        if key == "sourceRanges" and type_ == "NodePort":
+            what = "only a LoadBalancer keeps others out; with NodePort everyone can connect"
+            step = "expose the service as LoadBalancer, or leave it out"
+            yield Finding(rule="source-ranges", severity="error", path=path, what=what, next=step)
+        else:
+            step = f"expose the service as {' or '.join(types)}, or leave it out"
+            yield _unread(path, f"exposure as {type_} does not read it", step)
 
 
 def _unread(path: str, what: str, step: str) -> Finding:
-    return Finding(rule="unread", severity="warning", path=path, what=what, next=step)
-
-
-# What one kind alone says of itself.
-_OF_KIND = {"argo": _argo, "dijob": _dijob}
+    return warning("unread", path, what, step)

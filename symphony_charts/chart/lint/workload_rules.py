@@ -1,4 +1,4 @@
-"""Rules for what a chart must not hold: what breaks a run, a re-run, a rollout or a pod's start."""
+"""Rules about workloads, images, commands and sizes: faults that break a run, a rollout or the start of a pod."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.kinds.appwrapper import MAX_POD_SETS
-from symphony_charts.kinds.registry import kind_for
-from symphony_charts.spec.variable_names import is_ours
+from symphony_charts.kinds.registry import KINDS, kind_for
 
-__all__ = ["MAX_ENV_BYTES", "check_commands", "check_images", "check_sizes", "check_workloads"]
+__all__ = ["MAX_ENV_BYTES", "check_commands", "check_images", "check_ports", "check_sizes", "check_workloads"]
 
 # Linux refuses to start a program with a single argument or variable this long (MAX_ARG_STRLEN in binfmts.h).
 MAX_ENV_BYTES = 131_072
 _MAX_OBJECT_BYTES = 1024 * 1024
-_MAX_WORKLOAD_NAME = 52
-_HOOKS = ("helm.sh/hook", "argocd.argoproj.io/hook")
+_UNPRIVILEGED = 1024
 _INTERNAL = re.compile(r"internal|scheme", re.IGNORECASE)
 
 # Source: distribution/reference, reference.go.
@@ -32,27 +29,17 @@ _IMAGE = re.compile(
 
 
 def check_workloads(objects: Objects) -> Iterator[Finding]:
-    """Names too long, Jobs that would vanish or run for ever, load balancers that are open to the world."""
+    """Yield Jobs that never end or ask for nothing, and open load balancers."""
     for item in objects:
-        kind, spec, name = kind_for(item), sub(item, "spec"), str(sub(item, "metadata").get("name"))
-        is_workload = kind is not None and not kind.holds_groups
-        if is_workload and len(name) > _MAX_WORKLOAD_NAME:
-            yield _error("name-length", f"{title(item)}.metadata.name", f"{len(name)} characters; 52 is the most")
-        if is_workload and kind and kind.is_finite:
+        spec = sub(item, "spec")
+        if kind_for(item) is KINDS["jobs"]:
             yield from _job(item, spec)
-        sets = sum(len(maps(part, "podSets")) for part in maps(spec, "components"))
-        if sets > MAX_POD_SETS:
-            what = f"{sets} kinds of pods; {MAX_POD_SETS} are the most"
-            yield _error("pod-sets", f"{title(item)}.spec.components", what, "put processes into fewer groups")
         if item.get("kind") == "Service" and spec.get("type") == "LoadBalancer":
             yield from _load_balancer(item, spec)
-        hooks = sub(item, "metadata", "annotations")
-        if is_workload and any(key.startswith(_HOOKS) for key in hooks):
-            yield _error("hook", f"{title(item)}.metadata.annotations", "an experiment must not run as a hook")
 
 
 def check_images(objects: Objects) -> Iterator[Finding]:
-    """Images that no registry can serve, and those that may be another one tomorrow."""
+    """Yield images that no registry can serve, and those whose content may change."""
     seen: set[str] = set()
     for path, member in _members(objects):
         image = str(member.get("image", ""))
@@ -65,7 +52,7 @@ def check_images(objects: Objects) -> Iterator[Finding]:
                 rule="image-syntax",
                 severity="warning",
                 path=f"{path}.image",
-                what=f'"{image}" is not how an image is written',
+                what=f'"{image}" is not a valid image name',
                 next="write it as [registry/]name[:tag][@digest]",
             )
         elif match["digest"] is None and match["tag"] in (None, "latest", "head", "canary"):
@@ -73,13 +60,13 @@ def check_images(objects: Objects) -> Iterator[Finding]:
                 rule="image-latest",
                 severity="warning",
                 path=f"{path}.image",
-                what=f'"{image}" may be another image tomorrow, and a new one starts no new run',
+                what=f'"{image}" may become another image, and that starts no new run',
                 next="give it a fixed tag or a digest",
             )
 
 
 def check_commands(objects: Objects) -> Iterator[Finding]:
-    """Commands whose first word, the name of a program, is a whole line."""
+    """Yield commands whose first word, the name of a program, contains blanks."""
     for path, member in _members(objects):
         words = member.get("command")
         program = str(words[0]) if isinstance(words, list) and words else ""
@@ -88,13 +75,30 @@ def check_commands(objects: Objects) -> Iterator[Finding]:
                 rule="command-blanks",
                 severity="warning",
                 path=f"{path}.command",
-                what=f'"{program}" is looked for as one program of that name',
+                what=f'"{program}" is taken for the name of one program',
                 next="write a list of words, as in `command: [python3, -V]`, or a line for a shell in `cmds:`",
             )
 
 
+def check_ports(objects: Objects) -> Iterator[Finding]:
+    """Yield low ports of containers that drop the capability for them. Some container runtimes allow them all the same.
+
+    Source: containerd, docs/cri/config.md, `enable_unprivileged_ports`, which is true since 2.0.
+    """
+    for path, member in _members(objects):
+        capabilities = sub(member, "securityContext", "capabilities")
+        if "ALL" not in str(capabilities.get("drop")) or "NET_BIND_SERVICE" in str(capabilities.get("add")):
+            continue
+        for port in maps(member, "ports"):
+            number = port.get("containerPort")
+            if isinstance(number, int) and number < _UNPRIVILEGED:
+                what = f"without the capability NET_BIND_SERVICE, some nodes let no process listen on port {number}"
+                step = f"use a port from {_UNPRIVILEGED}, or add the capability in `container_overlay`"
+                yield Finding(rule="low-port", severity="info", path=f"{path}.ports", what=what, next=step)
+
+
 def check_sizes(objects: Objects, archive_bytes: int) -> Iterator[Finding]:
-    """What does not fit into a program's environment, into an object, or into helm's release."""
+    """Yield texts that are too long for the start of a program, for an object, or for helm's release."""
     for path, member in _members(objects):
         texts = [(f"env.{entry.get('name')}", str(entry.get("value", ""))) for entry in maps(member, "env")]
         for key in ("command", "args"):
@@ -114,9 +118,6 @@ def check_sizes(objects: Objects, archive_bytes: int) -> Iterator[Finding]:
                 yield _error(
                     "size", title(item), f"{size} bytes; Kubernetes takes 1 MiB", "mount large files from a volume"
                 )
-            for key, value in sub(item, "data").items():
-                if len(str(value).encode()) >= MAX_ENV_BYTES and is_ours(key):
-                    yield _error("env-size", f"{title(item)}.data.{key}", "too long for an environment variable")
     # helm keeps chart and manifest compressed and base64-encoded in one Secret.
     manifest = json.dumps(objects).encode()
     release = (archive_bytes + len(manifest)) * 4 // 3
@@ -140,9 +141,6 @@ def _members(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 def _job(item: dict[str, object], spec: dict[str, object]) -> Iterator[Finding]:
-    if "ttlSecondsAfterFinished" in spec:
-        path = f"{title(item)}.spec.ttlSecondsAfterFinished"
-        yield _error("job-ttl", path, "the Job would vanish when done, and Argo CD would run it again", "take it out")
     pod = sub(spec, "template", "spec")
     if pod.get("restartPolicy") not in ("Never", "OnFailure"):
         yield _error("job-restart", f"{title(item)}.spec.template.spec.restartPolicy", "a Job takes Never or OnFailure")
@@ -164,6 +162,6 @@ def _load_balancer(item: dict[str, object], spec: dict[str, object]) -> Iterator
             rule="load-balancer-open",
             severity="warning",
             path=f"{title(item)}.spec",
-            what="a load balancer that the whole world may reach",
+            what="everyone can reach this load balancer",
             next="set `expose.<service>.source_ranges`, an internal annotation, or another type",
         )

@@ -11,9 +11,9 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.strvals import Convert, assign, assign_json, assign_literal, json_object, plain, typed
 from symphony_charts.errors import UsageError
+from symphony_charts.formats.data import Values
+from symphony_charts.formats.strvals import Convert, assign, assign_json, assign_literal, json_object, plain, typed
 
 __all__ = ["Overrides", "paths_of", "user_values"]
 

@@ -24,6 +24,7 @@ __all__ = [
     "add_cluster",
     "add_component",
     "add_dry_run",
+    "add_dry_run_like_symphony",
     "add_examples",
     "add_experiment",
     "add_force",
@@ -32,6 +33,7 @@ __all__ = [
     "add_output",
     "add_placement",
     "add_selector",
+    "add_spec_changes",
     "add_specs",
     "add_volumes",
     "add_yes",
@@ -95,8 +97,14 @@ def add_output(
 
 
 def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be done and change nothing") -> None:
-    """Add `--dry-run` (args.dry_run), also under Symphony's `-dr`."""
-    parser.add_argument("-dr", "--dry-run", action="store_true", help=help)
+    """Add `--dry-run` (args.dry_run)."""
+    parser.add_argument("--dry-run", action="store_true", help=help)
+
+
+def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
+    """Add `--dry-run`, and without a line of help the `-dr` that Symphony's `delete`, `delete-batch` and `scp` have."""
+    add_dry_run(parser)
+    parser.add_argument("-dr", dest="dry_run", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
@@ -194,6 +202,13 @@ def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
         parser.add_argument("specs", metavar="SPEC", nargs="*", type=spec_of, default=[spec_of(".")], help=SPEC_HELP)
     else:
         parser.add_argument("spec", metavar="SPEC", nargs="?", type=spec_of, default=".", help=SPEC_HELP)
+    add_spec_changes(parser)
+
+
+def add_spec_changes(parser: argparse.ArgumentParser) -> None:
+    """Add `--spec-set PATH=VALUE` (args.spec_set), for every verb that reads a spec."""
+    text = "change the spec before it is read, as in processes.agent.replicas=8; may be repeated"
+    parser.add_argument("--spec-set", metavar="PATH=VALUE", action="append", default=[], help=text)
 
 
 def spec_of(text: str) -> str:
@@ -212,7 +227,8 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="node pools to prove the fit on; may be repeated (default: the spec's placement.pools)",
+        help="node pools to prove the fit on; may be repeated"
+        " (default: the spec's placement.pools, else the project's)",
     )
     parser.add_argument(
         "--force-unschedulable", action="store_true", help="go on even if a group cannot be scheduled on the pools"

@@ -21,6 +21,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SPEC|CHART", nargs="?", type=common.spec_of, default=".", help=text)
     parser.add_argument("--name", default=None, help="the release (default: the experiment's name)")
     add_values(parser)
+    common.add_spec_changes(parser)
     common.add_placement(parser)
 
 

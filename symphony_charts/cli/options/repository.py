@@ -6,13 +6,21 @@ import argparse
 
 from symphony_charts.cli.options import common
 
-__all__ = ["FORMATS", "add_change_options", "add_env", "add_named", "add_publish_options", "add_repository"]
+__all__ = [
+    "FORMATS",
+    "add_change_options",
+    "add_env",
+    "add_named",
+    "add_place",
+    "add_publish_options",
+    "add_repository",
+]
 
 FORMATS = ("table", "json", "yaml", "markdown")
 
 
-def add_repository(parser: argparse.ArgumentParser) -> None:
-    """Add `--repo URL[#BRANCH]` (args.repo) and `--team` (args.team)."""
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add `--repo URL[#BRANCH]` (args.repo) and `--repo-path` (args.repo_path)."""
     parser.add_argument(
         "--repo",
         metavar="URL[#BRANCH]",
@@ -25,6 +33,11 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="its folder that holds charts and environments",
     )
+
+
+def add_repository(parser: argparse.ArgumentParser) -> None:
+    """Add where the repository is, and `--team` (args.team)."""
+    add_place(parser)
     parser.add_argument("--team", default=None, help="whose experiment (default: the spec's, else .symph.yaml's)")
 
 

@@ -15,10 +15,11 @@ _FLAGS = (
 )
 
 
-def add_values(parser: argparse.ArgumentParser, *flags: str) -> None:
-    """Add `-f FILE` (args.values; `flags` are other names for it) and `--set` with its sisters (args.set, ...)."""
+def add_values(parser: argparse.ArgumentParser) -> None:
+    """Add `-f FILE` (args.values) and `--set` with its sisters (args.set, ...)."""
     parser.add_argument(
-        *(flags or ("-f", "--values")),
+        "-f",
+        "--values",
         dest="values",
         metavar="FILE",
         action="append",

@@ -39,7 +39,7 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
             "fails",
             f"{frozen[0]} of a live {difference.kind} is immutable: give it another name, or remove it first",
         )
-    if kind and not kind.is_finite and _touches(difference, "spec.template"):
+    if kind and not kind.is_finite and difference.has_other_pods:
         return "restarted", "its pods are replaced, one after the other"
     if kind and kind.on_change and difference.fields:
         return "updated", f"in place: {kind.on_change}"
@@ -92,10 +92,6 @@ def _frozen_fields(difference: Difference) -> list[str]:
         return []
     specs = [field.path for field in difference.fields if field.path.startswith("spec.")]
     return [path for path in specs if not _is_under(path, kind.mutable)]
-
-
-def _touches(difference: Difference, path: str) -> bool:
-    return any(_is_under(field.path, (path,)) for field in difference.fields)
 
 
 def _is_under(path: str, roots: Sequence[str]) -> bool:

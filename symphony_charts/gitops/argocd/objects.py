@@ -6,15 +6,14 @@ left alone by commits to other experiments (docs/gitops.md says why). Source: ar
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from symphony_charts.chart.lint.security import CHART_KINDS
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops.argocd.projects import ENVIRONMENT_LABEL, project_name, target_of
 from symphony_charts.gitops.layout import POINTER_SUFFIX
-from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.settings.project import Destination
 
@@ -23,7 +22,6 @@ __all__ = [
     "ArgoSetup",
     "app_name",
     "app_project",
-    "application",
     "application_set",
     "health_config",
     "parse_version",
@@ -32,20 +30,6 @@ __all__ = [
 DEFAULT_VERSION = (3, 4)
 _OLDEST, _NEWEST = (3, 2), (3, 6)
 
-# All that our charts render, and what stands in for it; nothing else may come from the repository.
-_KINDS = (
-    ("", "ConfigMap"),
-    ("", "Service"),
-    ("networking.k8s.io", "Ingress"),
-    ("networking.k8s.io", "NetworkPolicy"),
-    ("gateway.networking.k8s.io", "HTTPRoute"),
-    ("bitnami.com", "SealedSecret"),
-    ("external-secrets.io", "ExternalSecret"),
-    *dict.fromkeys((api.partition("/")[0], word) for kind in RENDERED for api, word in (*kind.gvks, *kind.further)),
-    ("scheduling.volcano.sh", "PodGroup"),
-    ("scheduling.x-k8s.io", "PodGroup"),
-    ("scheduling.k8s.io", "PodGroup"),
-)
 # Started and stopped by Kueue, which also tells an AppWrapper where its pods go.
 _QUEUED = {
     (api.partition("/")[0], word): {"jqPathExpressions": [*kind.kueue_paths]} if kind.kueue_paths else {}
@@ -95,18 +79,6 @@ def parse_version(text: str) -> tuple[int, int]:
     return version
 
 
-def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:
-    """The kinds of `objects` that the project lets nobody bring from Git, such as Role: a right to give rights."""
-    kinds = {(str(item["apiVersion"]).rpartition("/")[0], str(item["kind"])) for item in objects if not _is_test(item)}
-    return sorted(kind for group, kind in kinds - set(_KINDS))
-
-
-def _is_test(item: Mapping[str, object]) -> bool:
-    metadata = item.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    return isinstance(annotations, Mapping) and "helm.sh/hook" in annotations
-
-
 def app_name(env: str, team: str, name: str) -> str:
     """The name of an experiment's Application."""
     return f"{env}-{team}-{name}"
@@ -119,7 +91,7 @@ def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination])
         "sourceRepos": [setup.url],
         "destinations": [target_of(destination) for destination in destinations],
         "clusterResourceWhitelist": [],
-        "namespaceResourceWhitelist": [{"group": group, "kind": kind} for group, kind in _KINDS],
+        "namespaceResourceWhitelist": [{"group": group, "kind": kind} for group, kind in CHART_KINDS],
     }
     if setup.gpg_keys:
         spec |= _integrity(setup)
@@ -142,21 +114,6 @@ def application_set(setup: ArgoSetup) -> dict[str, object]:
     return _object("ApplicationSet", setup.project, setup.namespace, spec)
 
 
-def application(pointer: Pointer, setup: ArgoSetup) -> dict[str, object]:
-    """The Application that the ApplicationSet makes of `pointer`, for those who write Applications themselves."""
-    metadata = {
-        "name": app_name(pointer.env, pointer.team, pointer.name),
-        "namespace": setup.namespace,
-        "labels": _labels(pointer.name, pointer.team, pointer.env),
-        "annotations": _ANNOTATIONS,
-        "finalizers": _FINALIZERS,
-    }
-    values = json.dumps(pointer.values, sort_keys=True, ensure_ascii=False) + "\n"
-    spec = _spec(setup, pointer.env, pointer.chart, pointer.name, values, target_of(pointer.destination))
-    spec["info"] = _info(pointer.version, pointer.digest)
-    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": metadata, "spec": spec}
-
-
 def health_config(checks: Mapping[str, str], namespace: str = "argocd") -> dict[str, object]:
     """The part of ConfigMap argocd-cm that holds health `checks`: Lua by ``<group>_<Kind>``.
 
@@ -174,8 +131,6 @@ _ANNOTATIONS = {
     # What webhooks of the cluster fill in does not look like drift.
     "argocd.argoproj.io/compare-options": "ServerSideDiff=true",
 }
-_FINALIZERS = ["resources-finalizer.argocd.argoproj.io"]
-
 
 # By the place of a pointer and not by what it says: who may write a folder may be known, what they write is not.
 _ENV_SEGMENT, _TEAM_SEGMENT = 1, 2
@@ -186,37 +141,28 @@ def _template_metadata(setup: ArgoSetup) -> dict[str, object]:
     env, team = setup.segment(_ENV_SEGMENT), setup.segment(_TEAM_SEGMENT)
     return {
         "name": app_name(env, team, _NAME),
-        "labels": _labels(_NAME, team, env),
+        "labels": {"symph.dev/experiment": _NAME, "symph.dev/team": team, "symph.dev/env": env},
         "annotations": _ANNOTATIONS,
-        "finalizers": _FINALIZERS,
+        "finalizers": ["resources-finalizer.argocd.argoproj.io"],
     }
 
 
 def _template_spec(setup: ArgoSetup) -> dict[str, object]:
-    target = {
-        "server": "{{ if not .destination.name }}{{ .destination.server }}{{ end }}",
-        "name": "{{ .destination.name }}",
-        "namespace": "{{ .destination.namespace }}",
-    }
-    # A newline at the end: helm drops a values file of certain lengths without one.
-    spec = _spec(setup, setup.segment(_ENV_SEGMENT), "{{ .chart }}", _NAME, "{{ .values | toJson }}\n", target)
-    spec["info"] = _info("{{ .version }}", "{{ .digest }}")
-    return spec
-
-
-def _spec(
-    setup: ArgoSetup, env: str, chart: str, release: str, values: str, target: dict[str, str]
-) -> dict[str, object]:
     return {
         # Never out of a pointer: who may write one could choose a project with more rights.
-        "project": project_name(setup.project, env),
+        "project": project_name(setup.project, setup.segment(_ENV_SEGMENT)),
         "source": {
             "repoURL": setup.url,
             "targetRevision": setup.revision,
-            "path": setup.below(chart),
-            "helm": {"releaseName": release, "values": values},
+            "path": setup.below("{{ .chart }}"),
+            # A newline at the end: helm drops a values file of certain lengths without one.
+            "helm": {"releaseName": _NAME, "values": "{{ .values | toJson }}\n"},
         },
-        "destination": target,
+        "destination": {
+            "server": "{{ if not .destination.name }}{{ .destination.server }}{{ end }}",
+            "name": "{{ .destination.name }}",
+            "namespace": "{{ .destination.namespace }}",
+        },
         "syncPolicy": {
             "automated": {"prune": True, "selfHeal": False},
             "syncOptions": [
@@ -232,6 +178,7 @@ def _spec(
             {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"], **more}
             for (group, kind), more in _QUEUED.items()
         ],
+        "info": [{"name": "version", "value": "{{ .version }}"}, {"name": "digest", "value": "{{ .digest }}"}],
     }
 
 
@@ -241,14 +188,6 @@ def _integrity(setup: ArgoSetup) -> dict[str, object]:
         return {"signatureKeys": [{"keyID": key} for key in setup.gpg_keys]}
     gpg = {"mode": "head", "keys": list(setup.gpg_keys)}
     return {"sourceIntegrity": {"git": {"policies": [{"repos": [{"url": setup.url}], "gpg": gpg}]}}}
-
-
-def _labels(name: str, team: str, env: str) -> dict[str, str]:
-    return {"symph.dev/experiment": name, "symph.dev/team": team, "symph.dev/env": env}
-
-
-def _info(version: str, digest: str) -> list[dict[str, str]]:
-    return [{"name": "version", "value": version}, {"name": "digest", "value": digest}]
 
 
 def _object(

@@ -1,4 +1,4 @@
-"""A comparison sets two renderings side by side: what differs, Argo CD's effect, and what it asks for and costs."""
+"""A comparison sets two renderings side by side: what differs, Argo CD's effect, and what it asks for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from symphony_charts.gitops.argocd.projects import is_one_cluster, place_key
 from symphony_charts.gitops.diff.fields import Difference, compare
 from symphony_charts.gitops.operations.pointer import place_of
 from symphony_charts.placement.fit.demand import demands_of
-from symphony_charts.placement.plan import plan_demands
-from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.settings.project import Destination
 
 __all__ = ["Comparison", "Line", "Side", "compare_sides"]
@@ -43,9 +41,8 @@ class Line:
 class Comparison:
     """The whole answer.
 
-    `amounts` are requests of all pods before and after (CPU in millicores, memory in bytes, others counted); `prices`
-    are dollars per hour of the nodes that they need, None where no pools or no price is known. `move` says from
-    where to where all of it goes, and whether it ends there; None where it stays.
+    `amounts` are requests of all pods before and after (CPU in millicores, memory in bytes, others counted).
+    `move` is from where to where all of it moves, and whether it ends there; None if it stays.
     """
 
     before: str
@@ -53,7 +50,6 @@ class Comparison:
     lines: tuple[Line, ...]
     outcome: Outcome
     amounts: dict[str, tuple[int, int]]
-    prices: tuple[float | None, float | None] = (None, None)
     notes: tuple[str, ...] = field(default=())
     move: tuple[str, str, bool] | None = None
 
@@ -83,8 +79,8 @@ class Comparison:
         return "; ".join([*parts, "nothing else restarts"] if not fails else parts)
 
 
-def compare_sides(before: Side, after: Side, pools: Pools | None = None) -> Comparison:
-    """What changes from `before` to `after`; with `pools` also what it costs. Raises SpecError for unreadable pods."""
+def compare_sides(before: Side, after: Side) -> Comparison:
+    """Return what changes from `before` to `after`. Raises SpecError for unreadable pods."""
     differences = compare(_kept(before.objects), _kept(after.objects))
     move = _move(before.destination, after.destination)
     lines = []
@@ -99,7 +95,6 @@ def compare_sides(before: Side, after: Side, pools: Pools | None = None) -> Comp
         lines=tuple(lines),
         outcome=outcome_of(differences) if move is None else "new run",
         amounts={name: (totals[0].get(name, 0), totals[1].get(name, 0)) for name in names if name != "pods"},
-        prices=(_price(before.objects, pools), _price(after.objects, pools)),
         notes=tuple(dict.fromkeys((*before.notes, *after.notes))),
         move=move,
     )
@@ -122,14 +117,6 @@ def _totals(objects: Iterable[Mapping[str, object]]) -> dict[str, int]:
         for name, amount in demand.shape.requests:
             totals[name] = totals.get(name, 0) + amount * demand.count
     return totals
-
-
-def _price(objects: Iterable[Mapping[str, object]], pools: Pools | None) -> float | None:
-    if pools is None:
-        return None
-    prices = [use.price for use in plan_demands(demands_of(_kept(objects)), pools).uses]
-    stated = [price for price in prices if price is not None]
-    return round(sum(stated), 4) if len(stated) == len(prices) else None
 
 
 def _are(names: list[str]) -> str:

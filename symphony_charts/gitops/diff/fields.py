@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from symphony_charts.formats.data import sub
 from symphony_charts.kinds.registry import kind_of
 
 __all__ = ["Difference", "FieldChange", "Objects", "compare"]
@@ -35,13 +36,17 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One object on both sides: `before` and `after` are its names, empty where it is absent."""
+    """One object on both sides: `before` and `after` are its names, empty where it is absent.
+
+    `has_other_pods` is also true if the pods differ only by their run, which `fields` leave out.
+    """
 
     kind: str
     change: Kind
     before: str = ""
     after: str = ""
     fields: tuple[FieldChange, ...] = ()
+    has_other_pods: bool = False
 
     @property
     def name(self) -> str:
@@ -85,7 +90,9 @@ def _difference(before: Mapping[str, object] | None, after: Mapping[str, object]
             if after
             else Difference(kind=kind, change="removed", before=name)
         )
-    fields = tuple(change for change in _walk(before, after, "") if not _NOISE.search(change.path))
+    runs = _run_of(before), _run_of(after)
+    seen = _with_text(before, *runs) if all(runs) else before
+    fields = tuple(change for change in _walk(seen, after, "") if not _NOISE.search(change.path))
     is_same = before == after
     return Difference(
         kind=kind,
@@ -93,7 +100,24 @@ def _difference(before: Mapping[str, object] | None, after: Mapping[str, object]
         before=_name(before),
         after=_name(after),
         fields=fields,
+        has_other_pods=sub(before, "spec", "template") != sub(after, "spec", "template"),
     )
+
+
+def _run_of(item: Mapping[str, object]) -> str:
+    return str(sub(item, "metadata", "labels").get("symph.dev/run") or "")
+
+
+def _with_text(value: object, old: str, new: str) -> object:
+    """Return `value` with `new` for each `old`: names and addresses in an object of a run contain the run."""
+    match value:
+        case str():
+            return value.replace(old, new)
+        case dict():
+            return {key: _with_text(item, old, new) for key, item in value.items()}
+        case list():
+            return [_with_text(item, old, new) for item in value]
+    return value
 
 
 def _name(item: Mapping[str, object]) -> str:

@@ -6,17 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
-from symphony_charts.chart.files.chart import TEMPLATES, ChartTemplate
-from symphony_charts.chart.render.release import Release, render_release
-from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.merge import merge
-from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.chart.release import Release
+from symphony_charts.errors import NotFound
+from symphony_charts.formats.data import Values
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.diff.comparison import Side
 from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer
 from symphony_charts.gitops.operations.snapshot import Snapshot
-from symphony_charts.gitops.store.git_objects import hash_of, object_of
+from symphony_charts.gitops.published import objects_of
 
 __all__ = ["Published", "Read"]
 
@@ -26,14 +23,8 @@ Read: TypeAlias = Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]],
 class Published:
     """What a repository holds of one experiment; `read` loads folders and files of its tip."""
 
-    def __init__(self, read: Read, team: str, name: str, ours: ChartTemplate) -> None:
+    def __init__(self, read: Read, team: str, name: str) -> None:
         self._read, self.team, self.name = read, team, name
-        # By Git's own ids: a template that differs in a byte differs here.
-        self._ours = {
-            path: content
-            for path, content in ours.fixed.items()
-            if path.startswith(TEMPLATES) and path.endswith(("s.yaml", ".tpl"))
-        }
 
     def pointer(self, env: str) -> Pointer:
         """The pointer of the experiment in `env`. Raises NotFound."""
@@ -57,38 +48,11 @@ class Published:
         return self._side(version, layout.chart_path(self.team, self.name, version), env_values, namespace)
 
     def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:
-        path = f"{chart}/values.yaml"
         versions = chart.rpartition("/")[0]
-        top = self._read([versions], lambda _seen: [])
-        if top.entry(chart) is None:
-            published = ", ".join(sorted(top.folder(versions))) or "none"
+        seen = self._read([versions], lambda _seen: [])
+        if seen.entry(chart) is None:
+            published = ", ".join(sorted(seen.folder(versions))) or "none"
             raise NotFound(f"the repository holds no {chart}", f"it holds {published}", "symph history says what ran")
-        schema = f"{chart}/values.schema.json"
-        seen = self._read(
-            [chart, *(f"{chart}/{folder.rstrip('/')}" for folder in TEMPLATES)], lambda _seen: [path, schema]
-        )
-        values = load((seen.read(path) or b"").decode())
-        if not isinstance(values, dict):
-            raise SpecError.one("values.yaml holds no map", at=path)
-        release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2], is_draft=True)
-        _, objects = render_release(merge(values, env_values), release, schema=seen.read(schema))
-        return Side(title=title, objects=tuple(objects), notes=self._notes(title, seen, chart))
-
-    def _notes(self, title: str, seen: Snapshot, chart: str) -> tuple[str, ...]:
-        theirs = {
-            f"{folder}{name}": entry.oid
-            for folder in TEMPLATES
-            for name, entry in seen.folder(f"{chart}/{folder.rstrip('/')}").items()
-            if not entry.is_folder
-        }
-        notes = []
-        if any(path.startswith("templates/extra-") for path in theirs):
-            notes.append(f"{title}: the chart's own templates (templates/extra-*) are not compared")
-        if any(not _is(theirs.get(path, ""), content) for path, content in self._ours.items()):
-            notes.append(f"{title}: made by another version of symph; compared as this one would render it")
-        return tuple(notes)
-
-
-def _is(oid: str, content: bytes) -> bool:
-    """Whether a file of the repository holds exactly `content`."""
-    return oid == object_of("blob", content, hash_of(oid)).oid
+        release = Release(name=self.name, namespace=namespace, is_draft=True)
+        objects, note = objects_of(seen.below(chart), chart, env_values, release)
+        return Side(title=title, objects=tuple(objects), notes=(note,) if note else ())

@@ -1,4 +1,4 @@
-"""`symph gitops lint` checks a whole repository of charts and pointers, ours or anybody's, and says its size."""
+"""`symph gitops lint` checks a repository that symph writes, and `symph gitops doctor` also reports its size."""
 
 from __future__ import annotations
 
@@ -13,29 +13,21 @@ from symphony_charts.errors import SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.argocd.objects import app_name
 from symphony_charts.gitops.argocd.projects import PROJECT_FILE, destination_fault, place_key
+from symphony_charts.gitops.flux import FLUX_SOURCE_FILE
 from symphony_charts.gitops.lint.manifests import check_manifest
 from symphony_charts.gitops.operations.pointer import (
     Pointer,
-    chart_files,
     parse_pointer,
-    pointer_faults,
     published_digest,
 )
+from symphony_charts.gitops.published import values_problems
 
-__all__ = ["RepositoryFiles", "check_repository", "holds_anything", "size_findings"]
+__all__ = ["RepositoryFiles", "check_repository", "is_repository", "size_findings"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_YAML = (".yaml", ".yml")
-# What makes a template render differently from one time or place to the next. Source: helm's and sprig's functions.
-_UNSTABLE = re.compile(
-    r"\{\{-?[^}]*\b(lookup|randAlphaNum|randAlpha|randNumeric|randAscii|uuidv4|now|genCA|genSelfSignedCert|genSignedCert"
-    r"|genPrivateKey|\.Release\.Revision|\.Release\.IsUpgrade|\.Release\.IsInstall)\b"
-)
-_OURS = ("charts/", "envs/", "bootstrap/")
+_CHART = re.compile(r"charts/[^/]+/[^/]+/[^/]+/Chart\.yaml")
 # How a pointer begins. Source: the specification of Git LFS.
 _LFS = b"version https://git-lfs.github.com/spec/"
-_KIND = re.compile(rb"^\s*(- )?[\"']?kind[\"']?:", re.MULTILINE)
-_TTL = re.compile(r"^\s*(ttlSecondsAfterFinished|ttlStrategy):", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,20 +49,17 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
                 pointers.append((path, parse_pointer(content, path)))
             except SpecError as error:
                 findings.append((path, _error("pointer", "", error.what, error.next)))
-        elif _is_template(tree.files, path):
-            findings += [(path, finding) for finding in _template(content)]
-        elif path.endswith(_YAML) and not path.startswith("charts/") and "/.git" not in f"/{path}":
+        elif path.startswith(("bootstrap/", "flux/")) and path.endswith((".yaml", ".yml")):
             findings += [(path, finding) for finding in _manifests(content)]
     findings += _pointers(pointers, tree)
     return sorted(findings, key=lambda item: (item[0], item[1].rule, item[1].path))
 
 
-def holds_anything(tree: RepositoryFiles) -> bool:
-    """Whether there is anything that these rules are about: a repository of ours, or manifests of anybody's."""
+def is_repository(tree: RepositoryFiles) -> bool:
+    """Return True if symph wrote the tree: it has a pointer, a published chart or what `gitops init` makes."""
     return any(
-        path.startswith(_OURS) or (path.endswith(_YAML) and _KIND.search(content)) or _is_template(tree.files, path)
-        for path, content in tree.files.items()
-        if not path.startswith(".")
+        path in (PROJECT_FILE, FLUX_SOURCE_FILE) or layout.pointer_name(path) or _CHART.fullmatch(path)
+        for path in tree.files
     )
 
 
@@ -154,9 +143,8 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
 
 def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
     """What Argo CD could never render: a value that the chart does not have, or one of another type."""
-    values, schema = (files.get(file) for file in chart_files(pointer.chart))
     try:
-        problems = pointer_faults(pointer, values, schema)
+        problems = values_problems(_chart_of(pointer, files), pointer.chart, pointer.values)
     except SpecError as error:
         problems = list(error.problems)
     for problem in problems:
@@ -184,42 +172,16 @@ def _why_other(pointer: Pointer, files: Mapping[str, bytes]) -> tuple[str, str]:
     return f"{pointer.chart} holds other content than was published", "restore it from Git"
 
 
-def _is_template(files: Mapping[str, bytes], path: str) -> bool:
-    chart, inside, _ = path.partition("/templates/")
-    return bool(inside) and f"{chart}/Chart.yaml" in files
-
-
-def _template(content: bytes) -> Iterator[Finding]:
-    text = content.decode("utf-8", "replace")
-    for number, line in enumerate(text.splitlines(), 1):
-        unstable = _UNSTABLE.search(line)
-        if unstable:
-            yield Finding(
-                rule="unstable-template",
-                severity="warning",
-                path=f"line {number}",
-                what=f"{unstable[1]} renders differently each time, and each time is a new run",
-                next="take it from a value",
-            )
-        if _TTL.match(line):
-            yield _error(
-                "ttl", f"line {number}", "what is done vanishes, and the next commit runs it again", "leave it out"
-            )
-
-
 def _manifests(content: bytes) -> Iterator[Finding]:
-    text = content.decode("utf-8", "replace")
-    if "{{" in text and "kind: ApplicationSet" not in text:
-        return
     try:
-        # Not our own strict reader: what others keep in Git need only be YAML.
-        documents = list(yaml.load_all(text, Loader=_LOADER))
+        # Not our own strict reader: people may edit these files, and they need only be YAML.
+        documents = list(yaml.load_all(content.decode("utf-8", "replace"), Loader=_LOADER))
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         yield _error("yaml", f"line {mark.line + 1}" if mark else "", "cannot be read as YAML", "correct it")
         return
     for item in documents:
-        if isinstance(item, dict) and "kind" in item:
+        if isinstance(item, dict):
             yield from check_manifest(item)
 
 

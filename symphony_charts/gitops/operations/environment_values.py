@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.formats.data import Values
 
 __all__ = ["Given", "environment_values"]
 

@@ -1,7 +1,6 @@
 """The pointer says which version of an experiment an environment runs, what ran before, and with which values.
 
-Argo CD's ApplicationSet reads this small file, so every field is always there. Its values are checked against the
-schema of the chart that they are for, as helm does before it renders.
+Argo CD's ApplicationSet reads this small file, so every field is always there.
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ from collections.abc import Mapping
 import msgspec
 
 from symphony_charts.chart.files.archive import content_digest
-from symphony_charts.chart.files.values_schema import schema_faults
-from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.merge import merge
-from symphony_charts.errors import NotFound, Problem, SpecError
+from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.gitops.argocd.projects import is_one_cluster, place_key
 from symphony_charts.settings.project import Destination
@@ -22,11 +19,9 @@ from symphony_charts.settings.project import Destination
 __all__ = [
     "Deployed",
     "Pointer",
-    "chart_files",
     "move_of",
     "parse_pointer",
     "place_of",
-    "pointer_faults",
     "published_digest",
     "render_pointer",
 ]
@@ -172,23 +167,7 @@ def render_pointer(pointer: Pointer) -> bytes:
     return (_HEADER + dump(data)).encode()
 
 
-def chart_files(chart: str) -> tuple[str, str]:
-    """The paths of a published chart's values, and of their schema."""
-    return f"{chart}/values.yaml", f"{chart}/values.schema.json"
-
-
 def published_digest(chart: str, files: Mapping[str, bytes]) -> str:
     """The digest of the published chart in the folder `chart` with `files`; empty for what no longer is one."""
     own = {path: content for path, content in files.items() if not path.startswith("ci/")}
     return content_digest(chart.split("/")[2], own) if "Chart.yaml" in own else ""
-
-
-def pointer_faults(pointer: Pointer, values: bytes | None, schema: bytes | None) -> list[Problem]:
-    """What the schema of its chart refuses of a pointer's values; nothing where either file of the chart is absent.
-
-    Raises SpecError for values that are no YAML.
-    """
-    if values is None or schema is None:
-        return []
-    defaults = load(values.decode())
-    return schema_faults(merge(defaults if isinstance(defaults, dict) else {}, pointer.values), schema)

@@ -10,7 +10,7 @@ from symphony_charts.formats.yaml_text import dump
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.argocd.objects import app_name
 from symphony_charts.gitops.argocd.projects import PROJECT_FILE, destination_fault
-from symphony_charts.gitops.flux import folder_keeper, helm_release
+from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, helm_release
 from symphony_charts.gitops.operations.pointer import Pointer, move_of, parse_pointer, render_pointer
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
@@ -23,8 +23,6 @@ __all__ = [
     "new_beside",
     "pointer_or_none",
 ]
-
-_FLUX_MARK = "bootstrap/flux-source.yaml"
 
 
 def deploy_folders(env: str, team: str, name: str) -> list[str]:
@@ -59,8 +57,8 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
     where = (pointer.env, pointer.team, pointer.name)
     edits: dict[str, bytes | None] = {layout.pointer_path(*where): None if after is None else render_pointer(after)}
     flux = layout.flux_path(*where)
-    is_flux = tip.entry(_FLUX_MARK) is not None or tip.entry(flux) is not None
-    if after is not None and tip.entry(_FLUX_MARK) is not None:
+    is_flux = tip.entry(FLUX_SOURCE_FILE) is not None or tip.entry(flux) is not None
+    if after is not None and tip.entry(FLUX_SOURCE_FILE) is not None:
         edits[flux] = dump(helm_release(after, root=tip.root)).encode()
     if after is None:
         gone = (flux, layout.flux_secret_path(*where))

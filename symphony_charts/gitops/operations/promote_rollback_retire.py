@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
-from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
-from symphony_charts.formats.data import sub
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.data import Values, sub
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.operations.environment_values import Given, environment_values
 from symphony_charts.gitops.operations.pointer import (
     Deployed,
     Pointer,
-    chart_files,
     move_of,
-    pointer_faults,
     published_digest,
 )
 from symphony_charts.gitops.operations.pointer_files import (
@@ -31,6 +26,7 @@ from symphony_charts.gitops.operations.pointer_files import (
     pointer_or_none,
 )
 from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.gitops.published import experiment_of, unsealed_secrets, values_problems
 from symphony_charts.settings.project import Destination
 
 __all__ = ["Promote", "Retire", "Rollback", "read_pointer"]
@@ -167,27 +163,22 @@ class Retire:
 
     def folders(self) -> Iterable[str]:
         """The environment's pointers."""
-        yield from deploy_folders(self.env, self.team, self.name)
-        yield layout.rendered_path(self.env, self.team, self.name)
+        return deploy_folders(self.env, self.team, self.name)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
         """The pointer."""
         return [layout.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
-        """The pointer and the rendered manifests removed; nothing where they are gone."""
+        """The pointer removed; nothing if it is gone."""
         pointer = pointer_or_none(tip, self.env, self.team, self.name)
         subject = f"retire {self.team}/{self.name} from {self.env}"
         if pointer is None:
             return Change(subject=subject, facts={"name": self.name, "team": self.team, "env": self.env, "was": None})
         _expect(self.expect, pointer.version, self.env, self.name)
-        edits = deploy_edits(tip, pointer, None)
-        rendered = layout.rendered_path(self.env, self.team, self.name)
-        if tip.entry(rendered) is not None:
-            edits[rendered] = None
         return Change(
             subject=subject,
-            edits=edits,
+            edits=deploy_edits(tip, pointer, None),
             trailers=(
                 ("Symph-Op", "retire"),
                 ("Symph-Chart", f"{self.team}/{self.name}@{pointer.version}"),
@@ -234,9 +225,9 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
         )
 
 
-def _check_chart(tip: Snapshot, after: Pointer) -> None:
-    """Raise Conflict where the chart is no longer what was published: somebody changed it in Git."""
-    if published_digest(after.chart, tip.below(after.chart)) != after.digest:
+def _check_chart(files: Mapping[str, bytes], after: Pointer) -> None:
+    """Raise Conflict if the chart has changed in Git since it was published."""
+    if published_digest(after.chart, files) != after.digest:
         raise Conflict(
             f"{after.chart} holds other content than was published",
             f"the digest of {after.version} in {after.env} would be {after.digest}",
@@ -244,25 +235,23 @@ def _check_chart(tip: Snapshot, after: Pointer) -> None:
         )
 
 
-def _check_values(tip: Snapshot, after: Pointer) -> None:
-    """Raise SpecError where the chart refuses the values that it would run with: another version may have had them."""
-    values, schema = (tip.read(path) for path in chart_files(after.chart))
-    problems = [*pointer_faults(after, values, schema), *_sealed_faults(after, values)]
+def _check_values(files: Mapping[str, bytes], after: Pointer) -> None:
+    """Raise SpecError if the chart refuses the environment's values: another version may have had them."""
+    problems = values_problems(files, after.chart, after.values)
+    lacking = sorted(unsealed_secrets(files, after.chart, after.values))
+    if lacking:
+        what = f"{after.env} has nothing sealed for {', '.join(lacking)}"
+        next_step = f"seal for it: symph publish SPEC --env {after.env} --version {after.version} --cert CERTIFICATE"
+        problems.append(Problem(what=what, path="secrets.encryptedData", next=next_step))
     if problems:
         raise SpecError(problems, at=f"the values of {after.env} for {after.chart}")
 
 
-def _secrets(content: bytes | None, values: Values) -> dict[str, object]:
-    """The secrets of the chart whose ``values.yaml`` is `content`, under an environment's values."""
-    defaults = load((content or b"").decode())
-    return sub(merge(defaults if isinstance(defaults, dict) else {}, values), "secrets")
-
-
 def _opens_everywhere(tip: Snapshot, source: Pointer) -> bool:
-    """Whether what is sealed for `source` could be opened in any namespace, or nothing is."""
+    """Return True if any namespace can open what is sealed for `source`, or nothing is sealed."""
     if not sub(source.values, "secrets", "encryptedData"):
         return True
-    return _secrets(tip.read(chart_files(source.chart)[0]), source.values).get("scope") == "cluster-wide"
+    return experiment_of(tip.below(source.chart), source.chart).secret_source.scope == "cluster-wide"
 
 
 # What of the values is one namespace's own.
@@ -276,22 +265,12 @@ def _with_ciphertext_of(values: Values, own: Values) -> Values:
     return {**values, "secrets": {**rest, "encryptedData": {}, **sealed}}
 
 
-def _sealed_faults(after: Pointer, content: bytes | None) -> list[Problem]:
-    """The sealed secrets of the chart that the environment has no ciphertext for: its pods would wait for ever."""
-    secrets = _secrets(content, after.values)
-    lacking = sorted(sub(secrets, "files").keys() - sub(secrets, "encryptedData").keys())
-    if secrets.get("source") != "sealed" or not lacking:
-        return []
-    what = f"{after.env} has nothing sealed for {', '.join(lacking)}"
-    next_step = f"seal for it: symph publish SPEC --env {after.env} --version {after.version} --cert CERTIFICATE"
-    return [Problem(what=what, path="secrets.encryptedData", next=next_step)]
-
-
 def _change(
     tip: Snapshot, subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
 ) -> Change:
-    _check_chart(tip, after)
-    _check_values(tip, after)
+    files = tip.below(after.chart)
+    _check_chart(files, after)
+    _check_values(files, after)
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
     facts |= {"digest": after.digest, "was": before.version if before else None, "moves": move_of(before, after)}

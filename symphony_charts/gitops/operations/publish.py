@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.chart.files.chart import Chart
-from symphony_charts.chart.render.assemble import Release, run_of
-from symphony_charts.chart.render.model import build_model
-from symphony_charts.chart.render.values import Values
+from symphony_charts.chart.release import Release
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import Conflict, SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
@@ -25,6 +24,7 @@ from symphony_charts.gitops.operations.pointer_files import (
 )
 from symphony_charts.gitops.operations.publish_version import Decision, decide_version, newest
 from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.gitops.published import run_of
 from symphony_charts.settings.project import Destination
 
 __all__ = ["Publish"]
@@ -140,22 +140,21 @@ class Publish:
         return before, before.moved(now, self.destination, self.source) if before else self._first_pointer(now)
 
     def _run(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> str | None:
-        """Whether what runs begins anew (``new``) or goes on (``same``); None where nothing ran, or it was not read."""
+        """Return ``new`` if a new run starts, ``same`` if the old one continues; None if that is unknown."""
         if before is None or after is None:
             return None
         if move_of(before, after):
             return "new"
-        values = self.values if before.chart == after.chart else _values(tip, before.chart)
-        if values is None:
-            return None
-        runs = [self._hash(merge(values, before.values)), self._hash(merge(self.values, after.values))]
-        return None if None in runs else "same" if runs[0] == runs[1] else "new"
-
-    def _hash(self, values: Values) -> str | None:
+        release = Release(name=self._release, namespace=after.destination.namespace)
         try:
-            return run_of(build_model(values, Release(name=self._release, chart_name=self.name, is_draft=True))).hash
-        except SpecError:
-            return None  # Those of an older chart, which ours does not read.
+            old = self.chart_files if before.chart == after.chart else tip.below(before.chart)
+        except Conflict:
+            return None  # Edited by hand since: what it runs is not known.
+        runs = [
+            run_of(old, before.chart, before.values, release),
+            run_of(self.chart_files, after.chart, after.values, release),
+        ]
+        return None if None in runs else "same" if runs[0] == runs[1] else "new"
 
     def _first_pointer(self, now: Deployed) -> Pointer:
         return Pointer(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.chart.files.version import FIRST_VERSION, check_version, compare_values, next_version
-from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Conflict
+from symphony_charts.formats.data import Values
 from symphony_charts.gitops.operations.snapshot import Entry
 from symphony_charts.gitops.store.git_objects import file_entry, hash_of, top_entries, tree_object
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from symphony_charts.errors import Conflict
@@ -54,7 +55,7 @@ class Snapshot:
     root: str = ""
     folders: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
-    more: Callable[[Snapshot, NotLoadedError], Snapshot] | None = None
+    more: Callable[[Snapshot, Iterable[NotLoadedError]], Snapshot] | None = None
 
     def folder(self, path: str) -> Mapping[str, Entry]:
         """The entries of a folder, none where it is absent. Raises Conflict where something else stands there."""
@@ -91,7 +92,7 @@ class Snapshot:
     def _with(self, lacking: NotLoadedError) -> Snapshot:
         if self.more is None:
             raise lacking
-        return self.more(self, lacking)
+        return self.more(self, [lacking])
 
     def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
         """The contents of the files among `paths` that are there; all that lack are loaded at once."""
@@ -108,7 +109,15 @@ class Snapshot:
         return found
 
     def below(self, path: str) -> dict[str, bytes]:
-        """The contents of all files below a folder, by their paths in it; none where it is absent."""
+        """Return the contents of all files below a folder, by their paths in it; none if it is absent."""
+        return self.below_each([path])[0]
+
+    def below_each(self, paths: Iterable[str]) -> tuple[dict[str, bytes], ...]:
+        """Return `below` for each of `paths`; all missing files are loaded at once."""
+        questions = [partial(Snapshot._below, path=path) for path in paths]
+        return ask(replace(self, more=None), questions, self.more or _load_nothing)[1]
+
+    def _below(self, path: str) -> dict[str, bytes]:
         files: list[str] = []
         lacking: list[NotLoadedError] = []
         folders = [path]
@@ -123,6 +132,11 @@ class Snapshot:
             files += [f"{folder}/{name}" for name, entry in entries.items() if not entry.is_folder]
         _raise_all(lacking)
         return {file.removeprefix(f"{path}/"): content for file, content in self.read_all(files).items()}
+
+
+def _load_nothing(snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
+    _raise_all(missing)
+    return snapshot
 
 
 def _raise_all(lacking: Iterable[NotLoadedError]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.store.git_objects import Edits
 
-__all__ = ["PushResult", "Run", "all_edits", "with_lost_answer", "with_seconds"]
+__all__ = ["PushResult", "Run", "all_edits"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +35,7 @@ class PushResult:
 class Run:
     """One attempt after another: what was sent, what the server said last, and until when to try.
 
-    `sent` holds all commits that the server may have got, `arrived` the one that it has; `built` is the newest that
-    waited in the queue.
+    `sent` holds all commits that the server may have got, `arrived` the one that it has.
     """
 
     deadline: float
@@ -48,8 +47,6 @@ class Run:
     tries: int = 0
     is_anew: bool = False
     is_told: bool = False
-    heard: tuple[str, ...] = ()
-    built: PushResult | None = None
     arrived: str = ""
 
 
@@ -62,13 +59,3 @@ def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
             raise Conflict(f"two operations change {twice}", next="make them one after the other")
         edits.update(change.edits)
     return edits
-
-
-def with_lost_answer(result: PushResult, run: Run, commit: str) -> PushResult:
-    """The answer where the server has had `commit` all along."""
-    return replace(result, commit=commit, was_lost=True, moved=run.moved)
-
-
-def with_seconds(result: PushResult, seconds: float) -> PushResult:
-    """The answer, with how long it took."""
-    return replace(result, seconds=seconds)

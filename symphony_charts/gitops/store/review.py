@@ -97,7 +97,7 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
     cache = store.cache
     where = f"branch {cache.branch}"
     step = "take another branch: --branch NAME"
-    with cache.pushing(60.0), cache.locked(60.0):
+    with cache.locked(60.0):
         if not stale.fork:
             raise Conflict(f"the branch shares no history with {cache.base}", where, step)
         mine = _written_by(operations, store.folder)

@@ -4,6 +4,9 @@ Objects are written without a work tree and pushed with a lease on the tip that 
 compare-and-swap of the branch decides between writers. When it says no, be it because the branch went on or because it
 was rewound, the tip is read again and every operation is asked again: never rebased, and nothing returns that was taken
 back.
+
+A process holds the cache lock until its own commit is pushed, and pushes no other commit. A publish that is interrupted
+while it waits is therefore never pushed.
 """
 
 from __future__ import annotations
@@ -21,15 +24,13 @@ from symphony_charts.gitops.operations.snapshot import NotLoadedError, Snapshot,
 from symphony_charts.gitops.store.author import Author
 from symphony_charts.gitops.store.git_objects import Edits, GitObject, build_tree, commit_object
 from symphony_charts.gitops.store.load import graft, load, load_more
-from symphony_charts.gitops.store.push_result import PushResult, Run, all_edits, with_lost_answer, with_seconds
+from symphony_charts.gitops.store.push_result import PushResult, Run, all_edits
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import find_commit, history, read_objects, write_pack
+from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
 from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_since, fetch_tip, is_reachable, push
 
 __all__ = ["Author", "PushResult", "Store"]
 
-# How often a process queues up behind others before it goes alone.
-_JOINS = 3
 # Waiting grows from the first to the last of these; how far depends on whether the server is on this machine.
 _FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
 # How long a server may give no answer at all before that is the answer.
@@ -57,7 +58,7 @@ class Store:
 
         Everything stands in the `folder` of the repository, if one is named.
         `notice` is told when a server that gives no answer, or none that helps, is asked again.
-        A branch that is not there yet begins where the branch `base` is, or empty where that is ``-``.
+        A branch that is not there yet begins where the branch `base` is.
         """
         self.cache = Cache(root, url, branch, base)
         self.author = author
@@ -76,97 +77,10 @@ class Store:
         """
         started = time.monotonic()
         run = Run(deadline=started + self._timeout_s, time=now)
-        with self.cache.member(self._timeout_s):
-            result = self._together(operations, run)
-            if result is None:
-                with self.cache.pushing(self._timeout_s):
-                    result = self._alone(operations, run)
-        return with_seconds(result, time.monotonic() - started)
-
-    def _together(self, operations: Sequence[Operation], run: Run) -> PushResult | None:
-        """Queue up with other processes of this machine; None where that did not lead anywhere."""
-        for _ in range(_JOINS):
-            built = self._join(operations, run)
-            if built is None:
-                return None
-            with self.cache.pushing(self._left(run)):
-                if self._push_all(built, run):
-                    return replace(built, heard=run.heard)
-                if run.tries:  # and nobody else may push before it is known whose commits got there
-                    return self._alone(operations, run)
-        return None
-
-    def _join(self, operations: Sequence[Operation], run: Run) -> PushResult | None:
-        """A commit on top of what other processes of this machine are about to push; None where that cannot be.
-
-        It is made from what this machine knows. Whatever stands in the way is judged at the newest tip, and alone.
-        """
         with self.cache.locked(self._timeout_s):
             self.cache.prepare()
-            queued = self.cache.queued
-            base, lease = (queued, self.cache.queue_lease) if queued else (self.cache.tip, self.cache.lease)
-            # Without a lease nobody would notice that the branch where ours is to begin has moved.
-            if base is None or not lease:
-                return None
-            if run.sent and not self._is_new(base, run):
-                return None
-            try:
-                snapshot, changes = self._ask(operations, base)
-            except SymphError:
-                return None
-            edits = all_edits(changes)
-            if not edits:
-                return None
-            commit = self._write(snapshot, edits, changes, run)
-            run.base = run.base or self.cache.tip or ""
-            run.built = PushResult(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
-            # From here on another process may send it.
-            run.sent.add(commit)
-            self.cache.queue(commit, lease)
-        return run.built
-
-    def _is_new(self, base: str, run: Run) -> bool:
-        """Whether none of what was sent is part of `base`; False, too, where its history since then is not here."""
-        seen = set(history(self.cache.repo, base))
-        return run.base in seen and run.sent.isdisjoint(seen)
-
-    def _push_all(self, built: PushResult, run: Run) -> bool:
-        """Push all commits that wait, ours among them, unless somebody has; False where ours is to be made anew.
-
-        While one process pushes, the others queue up behind it: the next push then carries all of theirs.
-        """
-        ours = {built.commit or ""}
-        with self.cache.locked(self._left(run)):
-            made, tip, head, lease = self.cache.made, self.cache.tip, self.cache.queued, self.cache.queue_lease
-            if tip and find_commit(self.cache.repo, tip, ours):
-                return True
-            if head is None or not find_commit(self.cache.repo, head, ours):
-                return False
-        answer = push(self.cache, head, lease, timeout_s=self._left(run))
-        if not answer.is_done:
-            run.tries += 1
-            return False
-        run.heard = answer.heard
-        with self.cache.locked(self._left(run)):
-            # One that was made anew meanwhile has not got what was pushed.
-            if self.cache.made == made:
-                newest = self.cache.queued
-                self.cache.remember_tip(head)
-                # Who lined up meanwhile stands on what was just pushed.
-                self.cache.queue(None if newest == head else newest, head)
-        return True
-
-    def _alone(self, operations: Sequence[Operation], run: Run) -> PushResult:
-        """Go on without the queue; who waits in it finds out from the tip that is read here whether it is through."""
-        with self.cache.locked(self._timeout_s):
-            self.cache.prepare()
-            if run.sent or self.cache.queued:
-                tip = self._reread(run)
-                self.cache.queue(None)
-                ours = self._arrived(tip, run)
-                if ours and run.built:
-                    return with_lost_answer(run.built, run, ours)
-            return self._until_done(operations, run)
+            result = self._until_done(operations, run)
+        return replace(result, seconds=time.monotonic() - started)
 
     def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
         """What the operations would change at the newest tip; nothing is written."""
@@ -188,9 +102,9 @@ class Store:
 
         return read
 
-    def _more(self, snapshot: Snapshot, lacking: NotLoadedError) -> Snapshot:
+    def _more(self, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
         with self.cache.locked(self._timeout_s):
-            return self._load_more(snapshot, [lacking])
+            return self._load_more(snapshot, missing)
 
     def _newest(self) -> str:
         self.cache.prepare()
@@ -203,7 +117,7 @@ class Store:
         while True:
             try:
                 snapshot, changes = self._ask(operations, tip)
-            except SymphError as error:
+            except (SymphError, NotLoadedError) as error:
                 if is_fresh and not self._can_begin_again(error, run):
                     raise
                 tip, is_fresh = self._reread(run), True
@@ -224,7 +138,7 @@ class Store:
                 return done
             landed = self._after_refusal(answer, commit, tip, run)
             if landed is None:
-                return with_lost_answer(done, run, run.arrived)
+                return replace(done, commit=run.arrived, was_lost=True, moved=run.moved)
             run.moved += is_fresh and landed != tip
             tip, is_fresh = landed, True
 
@@ -281,7 +195,7 @@ class Store:
     def _load_more(self, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
         return load_more(self.cache, snapshot, missing)
 
-    def _can_begin_again(self, error: SymphError, run: Run) -> bool:
+    def _can_begin_again(self, error: SymphError | NotLoadedError, run: Run) -> bool:
         """A cache that cannot be read is made anew, once; what an operation says is an answer."""
         if isinstance(error, (Conflict, NotFound, SpecError)) or run.is_anew:
             return False
@@ -335,9 +249,9 @@ class Store:
     def _reread(self, run: Run) -> str:
         """The tip, asked for until the server answers or patience ends.
 
-        The newest commit is enough, unless somebody has a commit under way, to be looked for in all that came since.
+        The newest commit is enough, unless a commit of ours may be in the history since the last tip.
         """
-        depth = None if self.cache.tip and self.cache.has_members else 1
+        depth = None if self.cache.tip and run.sent else 1
         silent_since, is_anew = time.monotonic(), False
         while True:
             try:

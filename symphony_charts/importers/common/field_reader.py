@@ -41,11 +41,6 @@ class Fields:
     def __bool__(self) -> bool:
         return bool(self._data)
 
-    @property
-    def whole(self) -> Mapping[str, object]:
-        """The map as it stands, with plain numbers; nothing of it counts as read."""
-        return {key: plain(value) for key, value in self._data.items()}
-
     def keys(self) -> tuple[str, ...]:
         """All keys, in the order of the input."""
         return tuple(self._data)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from symphony_charts.chart.render.containers import resources_of
 from symphony_charts.errors import SymphError
 from symphony_charts.formats.data import sub
 from symphony_charts.importers.common.report import Note
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
+from symphony_charts.spec.resources import resources_of
 
 __all__ = ["of_our_defaults"]
 
@@ -47,15 +47,16 @@ def _given(experiment: Experiment) -> Iterator[Note]:
         return
     requests: dict[str, list[str]] = {}
     limited: list[str] = []
-    for ref, _ in processes_of(prepared.experiment):
-        values = sub(prepared.values, "groups", ref.pod, "containers", ref.process)
-        held, said = resources_of(values, sub(prepared.values, "defaults")), sub(values, "resources")
-        asked = {*sub(said, "requests"), *sub(said, "limits")}
-        given = [f"{amount} of {name}" for name, amount in sub(held, "requests").items() if name not in asked]
+    for ref, process in processes_of(prepared.experiment):
+        values = sub(prepared.values, "groups", ref.pod, "containers", ref.process, "resources")
+        requested, limits = resources_of(process)
+        exact = sub(process.container_overlay, "resources")
+        asked = {*requested, *limits, *sub(exact, "requests"), *sub(exact, "limits")}
+        given = [f"{amount} of {name}" for name, amount in sub(values, "requests").items() if name not in asked]
         if given:
             requests.setdefault(" and ".join(given), []).append(str(ref))
-        if "memory" in sub(held, "limits") and "memory" not in sub(said, "limits"):
-            limited.append(f"{ref} ({sub(held, 'limits')['memory']})")
+        if "memory" in sub(values, "limits") and "memory" not in {*limits, *sub(exact, "limits")}:
+            limited.append(f"{ref} ({sub(values, 'limits')['memory']})")
     for amounts, names in requests.items():
         what = f"containers request {amounts}, which nobody asked for: {_listed(names)}"
         yield Note(path="requests", what=what, next="say `requests` of a process", verdict="changed")

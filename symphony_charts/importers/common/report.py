@@ -35,17 +35,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What became of an input: the paths that were `carried` as they are, and `notes` on all others.
-
-    `like` names the tool whose own pods were compared with the experiment's, empty where none were; `added` is what
-    only ours have, and `unproven` says why nothing could be compared.
-    """
+    """What became of an input: the paths that were `carried` as they are, and `notes` on all others."""
 
     carried: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
-    like: str = ""
-    added: tuple[str, ...] = ()
-    unproven: str = ""
 
     @property
     def changed(self) -> tuple[Note, ...]:
@@ -63,23 +56,12 @@ class Report:
             "carried": list(self.carried),
             "changed": [_as_data(note) for note in self.changed],
             "lost": [_as_data(note) for note in self.lost],
-            "compared": {"with": self.like, "added": list(self.added), "not": self.unproven},
         }
 
     def summary(self) -> str:
-        """The report in one line; only a comparison that found no loss says that everything came over."""
-        carried = f"{len(self.carried)} fields carried, " if self.carried else ""
-        counts = f"{carried}{len(self.changed)} changed, {len(self.lost)} lost"
-        if self.unproven:
-            return f"{counts}; not compared with {self.unproven}"
-        if not self.like:
-            return counts
-        added = f"; ours also have {', '.join(self.added)}" if self.added else ""
-        if self.lost:
-            return f"{counts}; compared with {self.like}'s own pods{added}"
-        count = len(self.changed)
-        changes = f" but for the {count} change{'s' if count > 1 else ''} above" if count else ""
-        return f"{counts}: everything came over; the pods are {self.like}'s own{changes}{added}"
+        """Return the report in one line."""
+        carried = f"{len(self.carried)} carried, " if self.carried else ""
+        return f"{carried}{len(self.changed)} changed, {len(self.lost)} lost"
 
 
 def _as_data(note: Note) -> dict[str, str]:

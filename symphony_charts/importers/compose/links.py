@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.compose.files import ComposeFiles
 from symphony_charts.importers.compose.interpolation import Port
 from symphony_charts.importers.compose.names import keep_names
-from symphony_charts.importers.compose.service import DONE, Service
+from symphony_charts.importers.compose.service import ALWAYS, DONE, HEALTHY, Service
 from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["link"]
@@ -34,10 +34,11 @@ def link(services: Mapping[str, Service], files: ComposeFiles, log: Log) -> dict
         _name_ports(key, listener, listeners, log)
     for service in services.values():
         _rewrite(service, listeners, log)
-    for key, service in services.items():
-        _depend(key, service, services, log)
     keep_names(services, files, log)
-    return {service.name: _finish(key, service, services, log) for key, service in services.items()}
+    serving = {key for key, service in services.items() if _serves(key, service, services)}
+    for key, service in services.items():
+        _depend(key, service, services, serving, log)
+    return {service.name: _finish(key, service, serving, log) for key, service in services.items()}
 
 
 def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener], log: Log) -> None:
@@ -56,6 +57,11 @@ def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener
         listener.names[number] = name
         if port is not None and port.is_open:
             exposes[name] = number
+            what = (
+                f"port {number} of {key} has no address outside of a cluster: `symph open` forwards it to this machine"
+            )
+            step = f"`expose: {{{name}: {{type: LoadBalancer}}}}` gives it one, which the whole world may reach"
+            log.changed(f"{service.path}.ports", what, step)
             if port.published and port.published != str(number):
                 what = f"port {number} of {key} is reached as {number}, not as {port.published}"
                 log.changed(f"{service.path}.ports", what)
@@ -133,8 +139,30 @@ def _put(text: str, pattern: str, value: str, name: str, connects: list[str]) ->
     return result
 
 
-def _depend(key: str, service: Service, services: Mapping[str, Service], log: Log) -> None:
-    after = [services[name].name for name in service.depends if name != key]
+def _conditions_on(key: str, services: Mapping[str, Service]) -> list[str]:
+    """Return the conditions that others wait for of the service `key`."""
+    return [other.depends[key] for other in services.values() if key in other.depends]
+
+
+def _serves(key: str, service: Service, services: Mapping[str, Service]) -> bool:
+    """Return True if the service runs until the others end, False if it is a task that ends by itself."""
+    conditions = _conditions_on(key, services)
+    if DONE in conditions:
+        return False
+    listens = "binds" in service.process or "exposes" in service.process or bool(service.kept)
+    is_needed = HEALTHY in conditions or (bool(conditions) and not service.is_task())
+    return service.restart in ALWAYS or listens or service.has_healthcheck or is_needed
+
+
+def _depend(key: str, service: Service, services: Mapping[str, Service], serving: Collection[str], log: Log) -> None:
+    after: list[str] = []
+    for name, condition in service.depends.items():
+        if condition == DONE or name in serving:
+            after += [services[name].name] if name != key else []
+        else:
+            what = f"{key} does not wait for {name}: the file asks for its start alone, and {name} is a task that ends"
+            step = "`condition: service_completed_successfully` waits for its end, `restart: always` makes it a service"
+            log.changed(f"{service.path}.depends_on", what, step)
     if after:
         service.process["after"] = after
         what = "here it waits for them (`after`); in a cluster all start at once, and it has to try again"
@@ -148,18 +176,14 @@ def _depend(key: str, service: Service, services: Mapping[str, Service], log: Lo
         del service.process["connects"]
 
 
-def _finish(key: str, service: Service, services: Mapping[str, Service], log: Log) -> dict[str, object]:
-    """Whether the process serves the others until the end, or ends by itself."""
-    conditions = [other.depends[key] for other in services.values() if key in other.depends]
-    listens = "binds" in service.process or "exposes" in service.process or bool(service.kept)
-    serves = service.restart in ("always", "unless-stopped") or listens or service.has_healthcheck
-    serves = serves or any(condition != DONE for condition in conditions)
-    if serves and DONE not in conditions:
+def _finish(key: str, service: Service, serving: Collection[str], log: Log) -> dict[str, object]:
+    """Return the data of the process, with its lifecycle."""
+    if key in serving:
         service.process["lifecycle"] = "service"
         counted = [service.process.pop(part, None) for part in ("restart", "retries")]
         if any(part is not None for part in counted):
             log.changed(f"{service.path}.restart", "it serves others, so it is always started again, however often")
-    elif service.restart in ("always", "unless-stopped"):
+    elif service.restart in ALWAYS:
         what = "another service waits for its end, so it is not started again after it"
         log.changed(f"{service.path}.restart", what, "`restart: on-failure`")
     return {**service.process, "names": service.kept} if service.kept else service.process

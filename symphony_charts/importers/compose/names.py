@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.compose.files import ComposeFiles
-from symphony_charts.importers.compose.service import DONE, Alias, Service
+from symphony_charts.importers.compose.service import HEALTHY, STARTED, Alias, Service
 
 __all__ = ["keep_names"]
 
@@ -31,7 +31,9 @@ def keep_names(services: Mapping[str, Service], files: ComposeFiles, log: Log) -
     for key, service in services.items():
         others = [other for other in services.values() if other is not service]
         heard = [*texts, *(text for other in others for text in other.texts())]
-        is_waited_for = any(other.depends.get(key, DONE) != DONE and key not in other.rewritten for other in others)
+        # A task that others only start after has no address.
+        waited_for = (HEALTHY,) if service.is_task() else (HEALTHY, STARTED)
+        is_waited_for = any(other.depends.get(key) in waited_for and key not in other.rewritten for other in others)
         for name in names[key]:
             alias = service.aliases.get(name, Alias(path=service.path))
             # What a service says of itself with a port, it tells others to dial, as a broker of Kafka does.

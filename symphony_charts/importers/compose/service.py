@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,13 +23,22 @@ from symphony_charts.importers.compose.interpolation import (
 )
 from symphony_charts.importers.compose.resources import read_resources
 
-__all__ = ["DONE", "NETWORKS", "Alias", "Service", "read_service"]
+__all__ = ["ALWAYS", "DONE", "HEALTHY", "NETWORKS", "STARTED", "Alias", "Service", "read_service"]
 
 NETWORKS = "`security.network_policy: true` allows only what `connects` says"
 
 _PULL = {"always": "Always", "never": "Never", "missing": "IfNotPresent", "if_not_present": "IfNotPresent"}
 DONE = "service_completed_successfully"
-_CONDITIONS = ("service_started", "service_healthy", DONE)
+HEALTHY = "service_healthy"
+STARTED = "service_started"
+_CONDITIONS = (STARTED, HEALTHY, DONE)
+ALWAYS = ("always", "unless-stopped")
+# A command that names one of these is that of a server: `redis-server`, `manage.py runserver`, `mongod`.
+_SERVER = re.compile(
+    r"(?<!ob)servers?\b|(?<![a-z])serve\b|daemon"
+    r"|(?:^|[/ ])(?:mongod|mysqld|mariadbd|postgres|etcd|memcached|httpd|nginx|consul|vault|uvicorn|gunicorn)(?= |$)"
+)
+_SERVER_OPTION = re.compile(r"--(?:bind|listen|serve|daemon)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +83,31 @@ class Service:
             texts += [text for text in env.values() if isinstance(text, str)]
         return texts
 
+    def is_task(self) -> bool:
+        """Return True if nothing in the file says that it serves others or runs for ever.
+
+        It has a command of its own that names no server, and no port, health check or restart policy that keeps it
+        running. Options alone, as in ``command: --save 60``, are those of the image's own program, which may serve.
+        """
+        words = [
+            word for part in ("command", "args") if isinstance(held := self.process.get(part), list) for word in held
+        ]
+        if not words or str(words[0]).startswith("-") or any(_is_of_server(str(word)) for word in words):
+            return False
+        return not (self.ports or self.has_healthcheck or self.restart in ALWAYS)
+
     def drop_absent(self, services: Mapping[str, Service], log: Log) -> None:
         """Forget dependencies on services that are not there."""
         for name in [name for name in self.depends if name not in services]:
             log.lost(f"{self.path}.depends_on", f'it depends on "{name}", which is not carried over')
             del self.depends[name]
+
+
+def _is_of_server(word: str) -> bool:
+    """Return True if a word of a command is a server's; an address or an option may name another server."""
+    if word.startswith("-"):
+        return _SERVER_OPTION.match(word) is not None
+    return "://" not in word and _SERVER.search(re.sub(r"\$\(SYMPH_\w+\)", "", word)) is not None
 
 
 def read_service(
@@ -252,13 +282,13 @@ def _depends(fields: Fields) -> dict[str, str]:
     value = fields.get("depends_on")
     conditions: dict[str, str] = {}
     for link in fields.texts("links"):
-        conditions[link.partition(":")[0]] = "service_started"
+        conditions[link.partition(":")[0]] = STARTED
     if not isinstance(value, dict):
-        return conditions | dict.fromkeys(fields.texts("depends_on"), "service_started")
+        return conditions | dict.fromkeys(fields.texts("depends_on"), STARTED)
     inner = fields.map("depends_on")
     for name in inner.keys():  # noqa: SIM118 - not a dict
         options = inner.map(name)
-        condition = options.text("condition") or "service_started"
+        condition = options.text("condition") or STARTED
         if condition not in _CONDITIONS:
             fields.log.fault(
                 options.at("condition"), f"{show(condition)} is no condition", f"one of {', '.join(_CONDITIONS)}"

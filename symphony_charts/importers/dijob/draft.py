@@ -8,19 +8,15 @@ from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import shorten
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.names import LONGEST, UniqueNames, Volumes
-from symphony_charts.importers.common.pod import PodParts
 from symphony_charts.importers.common.report import Log
-from symphony_charts.kinds.dijob.objects import longest_task
+from symphony_charts.spec.checks.dijob import MAX_TASK
 
 __all__ = ["Draft"]
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """Collects the data of the experiment, and for each of its paths the place in the input (`origins`).
-
-    `pods` are those that were read, by the name that they have in the experiment, in the order of the input.
-    """
+    """Collects the data of the experiment, and for each of its paths the place in the input (`origins`)."""
 
     log: Log
     config_maps: dict[str, Fields] = field(default_factory=dict)
@@ -40,7 +36,6 @@ class Draft:
     configs: dict[str, str] = field(default_factory=dict)
     done_when: list[str] = field(default_factory=list)
     image_pull_secrets: list[str] = field(default_factory=list)
-    pods: list[tuple[str, PodParts]] = field(default_factory=list)
     volumes: Volumes = field(default_factory=Volumes)
     origins: dict[str, str] = field(default_factory=dict)
     used_config_maps: set[str] = field(default_factory=set)
@@ -57,8 +52,8 @@ class Draft:
 
     @property
     def longest_task(self) -> int:
-        """How long the name of a task may be, which the names of a DIJob's pods hold as well as the job's own."""
-        return min(LONGEST, longest_task(self.name)) if self.workload.get("kind") == "dijob" else LONGEST
+        """The most characters of the name of a task."""
+        return min(LONGEST, MAX_TASK) if self.workload.get("kind") == "dijob" else LONGEST
 
     def place(self, ref: str, container: str, usual: str) -> None:
         """Keep the next process in order, and what its container is called where that is not as usual."""

@@ -13,7 +13,6 @@ from symphony_charts.importers.common.field_reader import Fields, show
 from symphony_charts.importers.common.input_file import Source
 from symphony_charts.importers.common.report import Imported, Log, build
 from symphony_charts.importers.dijob.draft import Draft
-from symphony_charts.importers.dijob.proof import compared
 from symphony_charts.importers.dijob.roles import read_aggregator, read_roles
 from symphony_charts.importers.dijob.tasks import read_single_template, read_tasks
 from symphony_charts.spec.checks.dijob import Operator
@@ -55,11 +54,7 @@ def import_dijob(source: Source, job: str = "", kind: str = "dijob") -> Imported
         _read_job(fields, objects, draft, kind)
     for unused in draft.unused_config_maps():
         log.note(draft.config_maps[unused].path, f"ConfigMap `{unused}` is mounted by nothing; it is not carried over")
-    imported = build(draft.data(), log, draft.origins)
-    if fields is None or kind != "dijob":
-        return imported  # other kinds have another controller
-    aggregator = objects.aggregators[0].whole if objects.aggregators else {}
-    return compared(imported, fields.whole, fields.path, draft.pods, aggregator)
+    return build(draft.data(), log, draft.origins)
 
 
 def _sort(source: Source, log: Log) -> _Objects:

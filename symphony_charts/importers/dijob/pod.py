@@ -41,7 +41,6 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
     """
     parts = read_pod(template, draft.volumes, shared)
     name = draft.names.give(role, role_path, draft.longest_task)
-    draft.pods.append((name, parts))
     _lift_config_maps(parts, name, draft)
     for container, step in parts.steps.items():
         _read_script(step, parts.paths[container], draft)

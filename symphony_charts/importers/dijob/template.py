@@ -138,7 +138,7 @@ class PodWriter:
 
     def _exposed(self, service: Service) -> dict[str, object]:
         settings = self._experiment.expose.get(service.name)
-        kind = settings.type if settings is not None and settings.type in ("ClusterIP", "NodePort") else "LoadBalancer"
+        kind = settings.type if settings is not None and settings.type in ("LoadBalancer", "NodePort") else "ClusterIP"
         job, pod = self._experiment.name, service.listener.pod
         selector = {
             "v0": {"dijob-name": job, "replica-type": pod},

@@ -7,7 +7,10 @@ subproc (`cmd`), docker (`service_yml`). Source: SurrealAI/symphony 0.10, sympho
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import sanitize
 from symphony_charts.importers.common.field_reader import Fields, show
 from symphony_charts.importers.common.input_file import Source
@@ -15,11 +18,9 @@ from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.pod import read_settings
 from symphony_charts.importers.common.pod_container import read_process
 from symphony_charts.importers.common.pod_volumes import PodVolumes
-from symphony_charts.importers.common.proof import proven
 from symphony_charts.importers.common.report import Imported, Log, build
-from symphony_charts.importers.symphony.original import original_pods
 
-__all__ = ["SHELL", "import_legacy", "serving"]
+__all__ = ["SHELL", "as_load_balancers", "import_legacy", "serving"]
 
 # What Symphony's lines were typed into, or run by: bash, which goes on after a line that fails.
 SHELL = ["bash", "-c"]
@@ -42,10 +43,7 @@ def import_legacy(source: Source) -> Imported:
     reader = _Reader(root, log)
     data = reader.read()
     data = {key: value for key, value in data.items() if value not in (None, {}, [])}
-    imported = build(data, log, reader.origins)
-    names = {place: path for path, place in reader.origins.items()}
-    originals = list(original_pods(dump, root.path, names))
-    return proven(imported, originals, "Symphony") if originals else imported
+    return build(data, log, reader.origins)
 
 
 def _unwrapped(value: object) -> object:
@@ -90,6 +88,10 @@ class _Reader:
             "port_range": self._port_range(),
             "local": self._local(),
         }
+        pods = [*groups.values(), {"processes": processes}]
+        members = [process for pod in pods for process in sub(pod, "processes").values()]
+        if exposed := [name for process in members for name in sub(process, "exposes")]:
+            data["expose"] = as_load_balancers(exposed, {})
         root.note_unread("of an experiment is not carried over")
         return data
 
@@ -114,7 +116,7 @@ class _Reader:
         self, process: Fields, preamble: list[str] | None = None, cwd: str | None = None
     ) -> dict[str, object]:
         process.skip("standalone")
-        data: dict[str, object] = {
+        data: dict[str, Any] = {
             "image": process.text("container_image"),
             "binds": _ports(process, "binded_services"),
             "connects": list(_ports(process, "connected_services")),
@@ -129,7 +131,9 @@ class _Reader:
         if data.get("cmds"):
             data["shell"] = SHELL
         if "container_yml" in process:
-            data |= _read_container(process.map("container_yml"), self._volumes)
+            container_yml = process.map("container_yml")
+            _report_ports(container_yml.map("data"), {*data["binds"].values(), *data["exposes"].values()})
+            data |= _read_container(container_yml, self._volumes)
         if "service_yml" in process:
             data |= _compose_service(process.map("service_yml"))
         return {key: value for key, value in data.items() if value not in (None, {}, [])}
@@ -160,6 +164,16 @@ class _Reader:
         children = any("cmd" in process for process in self._root.maps("processes"))
         local["on_exit"] = None if children else "keep"
         return {key: value for key, value in local.items() if value not in (None, [])}
+
+
+def as_load_balancers(services: Iterable[str], expose: Mapping[str, object]) -> dict[str, object]:
+    """Return `expose` with settings of all `services`: those without a type are load balancers, as in Symphony."""
+    settings = dict(expose)
+    for name in services:
+        own = settings.get(name)
+        if own is None or isinstance(own, Mapping):
+            settings[name] = {"type": "LoadBalancer", **(own or {})}
+    return settings
 
 
 def serving(pod: dict[str, object]) -> dict[str, object]:
@@ -227,6 +241,16 @@ def _check_addresses(root: Fields, log: Log) -> None:
 
 _SECRETS = "symph-default-secret"
 _OWN_ENV = ("SYMPH_", "SYMPHONY_")
+
+
+def _report_ports(container: Fields, bound: set[object]) -> None:
+    """Report the ports that the container declares, unless its process binds or exposes all of them."""
+    ports = container.get("ports")
+    items = ports if isinstance(ports, list) else []
+    if not all(
+        isinstance(port, dict) and port.keys() == {"containerPort"} and port["containerPort"] in bound for port in items
+    ):
+        container.drop("ports", "the container's own `ports` are not carried over", "name them in `binds`")
 
 
 def _read_container(container_yml: Fields, volumes: Volumes) -> dict[str, object]:

@@ -7,7 +7,6 @@ nothing is taken off the requests unless asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from symphony_charts.importers.common.field_reader import Fields
@@ -18,10 +17,9 @@ from symphony_charts.importers.torchx.appdef import AppDef, Role, read_appdef
 from symphony_charts.importers.torchx.limits import long_host_lists
 from symphony_charts.importers.torchx.option_table import SCHEDULER_OPTIONS
 from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, read_options
-from symphony_charts.importers.torchx.proof import compared
 from symphony_charts.importers.torchx.role import RoleContext, process_of, restarts_whole_set
 
-__all__ = ["appdef_of", "experiment_of", "import_appdef", "import_torchx"]
+__all__ = ["appdef_of", "experiment_of", "import_torchx"]
 
 _LABEL_APP = "torchx.pytorch.org/app-name"
 _METADATA = "torchx.pytorch.org/metadata-"
@@ -32,7 +30,7 @@ _RANK0_PORT = 29500  # TorchX's own default for its Service
 def import_torchx(source: Source, cfg: str = "", kind: str = "") -> Imported:
     """The experiment of the AppDef in a file; `cfg` holds run options as ``torchx run -cfg`` takes them.
 
-    `kind` is the workload's, whatever they say. Where TorchX is installed, its own pods are compared with ours.
+    `kind` is the kind of the workload and overrides theirs.
 
     Raises SpecError with file and line of every fault.
     """
@@ -41,15 +39,7 @@ def import_torchx(source: Source, cfg: str = "", kind: str = "") -> Imported:
     if cfg:
         options = parse_cfg(cfg, log)
     options = replace(options, kind=kind) if kind else options
-    imported = experiment_of(app, options, log)
-    return compared(imported, app, options, list(imported.experiment.processes))
-
-
-def import_appdef(data: object, cfg: Mapping[str, object] | None = None) -> Imported:
-    """The experiment of an AppDef as ``dataclasses.asdict`` gives it, under the run options `cfg`."""
-    log = Log()
-    app = read_appdef(data, log)
-    return experiment_of(app, read_options(cfg or {}, log, "cfg"), log)
+    return experiment_of(app, options, log)
 
 
 def appdef_of(source: Source, log: Log) -> tuple[AppDef, RunOptions]:

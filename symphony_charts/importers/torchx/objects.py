@@ -1,9 +1,8 @@
-"""The objects that TorchX itself would make of an application are made field for field, under a given app id.
+"""Make the AppWrapper that TorchX's MCAD scheduler makes of an application, field for field, under a given app id.
 
 For users whose tools read these objects. What is wrong with them (pods of two roles collide, labels are not cleaned,
 one object per replica) is kept here and only here: an experiment made by `importers.torchx` has none of it.
-Sources: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (release 0.7.0) and
-kubernetes_scheduler.py (releases 0.7.0 and 2026.10).
+Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (release 0.7.0).
 """
 
 from __future__ import annotations
@@ -11,40 +10,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal, TypeAlias
 
-from symphony_charts.errors import SpecError
 from symphony_charts.importers.torchx.appdef import AppDef, Role
 from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, substitute
 from symphony_charts.importers.torchx.options import RunOptions, pushed_image
-from symphony_charts.importers.torchx.overlay import apply_overlay, overlay_of
-from symphony_charts.importers.torchx.pod import FIELD_PATH, PodOptions, pod_spec
+from symphony_charts.importers.torchx.pod import pod_spec
 
 __all__ = [
+    "NO_VOLCANO",
     "POD_GROUP",
     "VERSION",
-    "Release",
     "app_wrapper",
     "mcad_name",
     "mcad_pod_labels",
     "mcad_service",
     "mcad_service_port",
-    "volcano_job",
 ]
 
-Release: TypeAlias = Literal["0.7.0", "2026.10.26"]
 VERSION = "0.7.0"
+NO_VOLCANO = "`torchx run -s kubernetes --dryrun` prints TorchX's Volcano Job; kind=volcano alone makes one of ours"
 POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
 _LABELS = "torchx.pytorch.org/"
 _DEFAULT_PORT = 29500
 _EMBEDDED_ISTIO = {"sidecar.istio.io/inject": "false"}
-_RESTARTS = {
-    "REPLICA": [],
-    "APPLICATION": [
-        {"event": "PodEvicted", "action": "RestartJob"},
-        {"event": "PodFailed", "action": "RestartJob"},
-    ],
-}
 
 
 def mcad_name(text: str) -> str:
@@ -84,41 +72,10 @@ def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = VE
     }
 
 
-def volcano_job(
-    app: AppDef, options: RunOptions, app_id: str, release: Release = "2026.10.26", version: str = ""
-) -> dict[str, object]:
-    """The Volcano Job of ``torchx run -s kubernetes``; `app_id` is the name of the job.
-
-    Raises SpecError without a queue, which TorchX asks for, too.
-    """
-    if options.queue is None:
-        raise SpecError.one("TorchX's scheduler for Volcano needs a queue", "cfg.queue", "give queue=NAME (`default`)")
-    app = _pushed(app, options)
-    is_new = release != "0.7.0"
-    tasks = [
-        _volcano_task(app, index, role, replica, options, app_id, is_new, version or release)
-        for index, role in enumerate(app.roles)
-        for replica in range(role.num_replicas)
-    ]
-    spec: dict[str, object] = {
-        "schedulerName": "volcano",
-        "queue": options.queue,
-        "tasks": tasks,
-        "maxRetry": min(role.max_retries for role in app.roles),
-        "plugins": {"svc": ["--publish-not-ready-addresses"], "env": []},
-    }
-    if options.priority_class_name is not None:
-        spec["priorityClassName"] = options.priority_class_name
-    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": app_id}, "spec": spec}
-
-
 def mcad_service_port(app: AppDef) -> int:
     """The port of the one Service: the last one seen over all roles, unless that is no port at all."""
     ports = [port for role in app.roles for port in role.port_map.values()]
     return ports[-1] if ports and 0 < ports[-1] <= 65535 else _DEFAULT_PORT
-
-
-# --- MCAD -----------------------------------------------------------------------------------------------------------
 
 
 def _shortened(app: AppDef) -> AppDef:
@@ -154,9 +111,7 @@ def _mcad_pods(
             filled = _filled(role, index, replica, app_id, rank0)
             own = {"name": _mcad_hosts(role), "value": f"{app_id}-0.{app_id}"}
             name = mcad_name(f"{app_id}-{replica}")
-            spec = pod_spec(
-                filled, PodOptions(container=name, service_account=options.service_account, extra_env=(own,))
-            )
+            spec = pod_spec(filled, container=name, service_account=options.service_account, extra_env=own)
             spec |= {
                 "hostname": name,
                 "subdomain": app_id,
@@ -205,72 +160,6 @@ def mcad_service(app: AppDef, namespace: str, app_id: str, port: int) -> dict[st
     }
 
 
-# --- Volcano --------------------------------------------------------------------------------------------------------
-
-
-def _volcano_task(
-    app: AppDef, index: int, role: Role, replica: int, options: RunOptions, app_id: str, is_new: bool, version: str
-) -> dict[str, object]:
-    rank0 = f"VC_{_volcano_name(app.roles[0].name, is_new)}_0_HOSTS".upper()
-    filled = _filled(role, index, replica, app_id, rank0)
-    if is_new:
-        filled = replace(filled, env={**filled.env, "TORCHX_IMAGE": role.image})
-    name = _volcano_name(f"{role.name}-{replica}", is_new)
-    pod_options = PodOptions(
-        container=name,
-        service_account=options.service_account,
-        reserved_millicpu=options.reserved_millicpu,
-        reserved_mb=options.reserved_memmb,
-        efa_devices=options.efa_device_count,
-        has_field_refs=is_new,
-    )
-    pod: dict[str, object] = {
-        "metadata": {"annotations": dict(_EMBEDDED_ISTIO), "labels": {}},
-        "spec": pod_spec(filled, pod_options),
-    }
-    overlay = overlay_of(role) if is_new else None
-    if isinstance(overlay, dict):
-        patched = apply_overlay(pod, overlay)
-        pod = {"metadata": patched.get("metadata"), "spec": patched.get("spec")}
-    _add_labels(pod, _volcano_labels(app, role, index, replica, app_id, is_new, version))
-    task: dict[str, object] = {"replicas": 1, "name": name, "template": pod}
-    if role.max_retries > 0:
-        task |= {"maxRetry": role.max_retries, "policies": list(_RESTARTS.get(role.retry_policy, []))}
-    if role.min_replicas is not None:
-        task["minAvailable"] = 1 if replica < role.min_replicas else 0
-    return task
-
-
-def _volcano_name(text: str, is_new: bool) -> str:
-    kept = "".join(re.findall(r"[a-z0-9-]", (text if is_new else text.removeprefix("-")).lower()))
-    return kept.lstrip("-") if is_new else kept
-
-
-def _volcano_labels(
-    app: AppDef, role: Role, index: int, replica: int, app_id: str, is_new: bool, version: str
-) -> dict[str, str]:
-    labels = _pod_labels(app, role.name, index, replica, version) | _object_labels(app, app_id)
-    return {key: _volcano_value(value) for key, value in labels.items()} if is_new else labels
-
-
-def _volcano_value(text: str) -> str:
-    """A label value as release 2026.10 cleans it; its ends can still be dots, which no API server takes."""
-    text = re.sub(r"[^A-Za-z0-9\-_.]", ".", text)
-    return re.sub(r"[^A-Za-z0-9]+\Z", ".", re.sub(r"\A[^A-Za-z0-9]+", ".", text))[:63]
-
-
-def _add_labels(pod: dict[str, object], labels: dict[str, str]) -> None:
-    metadata = pod.get("metadata")
-    if not isinstance(metadata, dict):
-        pod["metadata"] = {"labels": labels}
-        return
-    held = metadata.get("labels")
-    pod["metadata"] = {**metadata, "labels": {**(held if isinstance(held, dict) else {}), **labels}}
-
-
-# --- both -----------------------------------------------------------------------------------------------------------
-
-
 def _pushed(app: AppDef, options: RunOptions) -> AppDef:
     """The application with the images where TorchX pushes them before it submits."""
     return replace(
@@ -298,9 +187,7 @@ def _filled(role: Role, index: int, replica: int, app_id: str, rank0: str) -> Ro
         "replica_id": str(replica),
         "rank0_env": RANK0_VARIABLE if is_first else rank0,
     }
-    env = {
-        name: value if value.startswith(FIELD_PATH) else substitute(value, values) for name, value in role.env.items()
-    }
+    env = {name: substitute(value, values) for name, value in role.env.items()}
     if is_first:
         env[RANK0_VARIABLE] = "localhost"
     return replace(role, args=[substitute(arg, values) for arg in role.args], env=env)

@@ -103,7 +103,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="reserved_millicpu",
         type="int",
-        default="0 (compat: 100)",
+        default="0",
         becomes="processes.*.requests",
         help="millicores taken off the CPU request for the node's own use",
         schedulers=_VOLCANO,
@@ -111,7 +111,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="reserved_memmb",
         type="int",
-        default="0 (compat: 1024)",
+        default="0",
         becomes="processes.*.requests",
         help="megabytes taken off the memory request for the node's own use",
         schedulers=_VOLCANO,
@@ -198,8 +198,8 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         name="compat",
         type="str",
         default="none",
-        becomes="symph import torchx --as",
-        help="torchx: a dry run gives TorchX's own AppWrapper (with kind=volcano its Volcano Job) under app_id",
+        becomes="symph import torchx --compat",
+        help="torchx: a dry run gives TorchX's own AppWrapper under app_id",
         schedulers=_OURS,
         value="none",
     ),

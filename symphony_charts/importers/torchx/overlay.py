@@ -9,7 +9,7 @@ from __future__ import annotations
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.appdef import Role
 
-__all__ = ["apply_overlay", "overlay_of", "pod_overlay_of"]
+__all__ = ["overlay_of", "pod_overlay_of"]
 
 _FORMAT_KEY = "__torchx_overlays__"
 _PUT, _JOIN, _DEL = "__put__:", "__join__:", "__del__:"
@@ -51,45 +51,4 @@ def _plain(overlay: dict[str, object], path: str, log: Log) -> dict[str, object]
         elif isinstance(value, list) and not key.startswith(_PUT):
             log.note(f"{path}.{key}", f"TorchX appends to `{name}`; here lists without names are replaced")
         result[name] = _plain(value, f"{path}.{key}", log) if isinstance(value, dict) else value
-    return result
-
-
-def apply_overlay(base: dict[str, object], overlay: dict[str, object]) -> dict[str, object]:
-    """`base` patched as TorchX does it; neither is changed."""
-    result = dict(base)
-    for key, value in overlay.items():
-        if key.startswith(_DEL):
-            result.pop(key.removeprefix(_DEL), None)
-        elif key.startswith(_PUT):
-            result[key.removeprefix(_PUT)] = value
-        elif key.startswith(_JOIN):
-            name, _, on = key.removeprefix(_JOIN).partition(":")
-            result[name] = _join(result.get(name), value, on)
-        else:
-            result[key] = _merged(result.get(key), value)
-    return result
-
-
-def _merged(old: object, new: object) -> object:
-    if isinstance(old, dict) and isinstance(new, dict):
-        return apply_overlay(old, new)
-    if isinstance(new, dict):
-        return apply_overlay({}, new)
-    if isinstance(old, list) and isinstance(new, list):
-        return [*old, *new]
-    return new
-
-
-def _join(old: object, new: object, on: str) -> object:
-    if not isinstance(old, list) or not isinstance(new, list):
-        return new
-    result = list(old)
-    for item in new:
-        key = item.get(on) if isinstance(item, dict) else None
-        for index, present in enumerate(result):
-            if isinstance(item, dict) and isinstance(present, dict) and key is not None and present.get(on) == key:
-                result[index] = apply_overlay(present, item)
-                break
-        else:
-            result.append(item)
     return result

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.argo.manifest import manifests_of
-from symphony_charts.kinds.argo.objects import objects
 from symphony_charts.kinds.base import Kind, Object, described_job
-from symphony_charts.kinds.group import Unit
 from symphony_charts.spec.workload import Workload
 
 __all__ = ["ArgoWorkflow"]
@@ -17,7 +15,7 @@ _API = "argoproj.io/v1alpha1"
 
 
 class ArgoWorkflow(Kind):
-    """A Workflow, by the WorkflowTemplate that holds the experiment, at once or on a schedule."""
+    """A Workflow that runs once or on a schedule, and the WorkflowTemplate that holds the experiment."""
 
     name = "argo"
     runs_as = "Job of a Workflow"
@@ -27,39 +25,22 @@ class ArgoWorkflow(Kind):
     is_repeated = True
     is_workflow = True
 
-    def settings(self, workload: Workload) -> dict[str, object]:
-        """Schedules, needs, parameters and rights."""
-        argo = workload.argo
-        values: dict[str, object] = {
-            "schedules": list(argo.schedules),
-            "timezone": argo.timezone,
-            "needs": {name: list(after) for name, after in argo.needs.items()},
-            "retries": argo.retries,
-            "parameters": list(argo.parameters),
-            "serviceAccount": argo.service_account,
-        }
-        if argo.schedules or argo.concurrency != "Forbid":
-            values["concurrency"] = argo.concurrency
-        return {key: value for key, value in values.items() if value} | ({} if argo.submit else {"submit": False})
-
-    def build(self, unit: Unit) -> Iterator[dict[str, object]]:
-        """The WorkflowTemplate, what runs it, and the rights to do so where no service account is named."""
-        return objects(unit)
-
-    def stops_the_rest(self, values: Mapping[str, object], done: int) -> bool:
-        """Always: its last task does."""
+    def stops_the_rest(self, workload: Workload, done: int) -> bool:
+        """Return True: its last task does."""
         return True
 
-    def children(self, item: Mapping[str, object]) -> Iterator[dict[str, object]]:
-        """What a WorkflowTemplate creates; the Workflows that name it create nothing else."""
+    def children(
+        self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
+    ) -> Iterator[dict[str, object]]:
+        """Yield what a WorkflowTemplate creates. The Workflows that name it create nothing else."""
         return manifests_of(item) if item.get("kind") == "WorkflowTemplate" else iter(())
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        """The same."""
+        """Yield the same."""
         return (Fields.of(created, item.path, item.faults) for created in self.children(item.data))
 
     def jobs(self, item: Object) -> list[Object]:
-        """The Jobs that a Workflow creates, by what it says itself or took over from its template."""
+        """Return the Jobs that a Workflow creates, by its own spec or the stored one of its template."""
         if item["kind"] != "Workflow":
             return []
         taken = (item.get("status") or {}).get("storedWorkflowTemplateSpec") or {}

@@ -1,11 +1,11 @@
-"""Objects inside Argo Workflows' templates: text in which Argo expands what we mean, and nothing of the user's.
+"""Objects as texts inside templates of Argo Workflows, in which Argo expands our variables and no text of users.
 
 Argo replaces ``{{...}}`` anywhere in a template before its executor reads the manifest as YAML. So the manifest is
-JSON, where a brace of the user's can be written as an escape that only the reader of the manifest undoes.
+JSON, in which a brace of a user can be written as an escape that only the reader of the manifest undoes.
 
 Source: argoproj/argo-workflows v3.7.3, util/template, workflow/controller/workflowpod.go (substitutePodParams) and
-operator.go: `setOwnerReference` reads and writes the manifest anew and so undoes the escapes, before a last
-substitution; that is why the owner stands in the manifest itself.
+operator.go: `setOwnerReference` reads and writes the manifest, which undoes the escapes before a last substitution.
+That is why the manifest itself names its owner.
 """
 
 from __future__ import annotations
@@ -17,48 +17,42 @@ from collections.abc import Iterator, Mapping
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.go_json import dumps
 
-__all__ = ["OWNER", "as_json", "as_text", "manifest", "manifests_of", "parameter"]
+__all__ = ["as_json", "manifest", "manifests_of", "parameter"]
 
-OWNER = (
+_OWNER = (
     '"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","controller":true,"kind":"Workflow",'
     '"name":"{{workflow.name}}","uid":"{{workflow.uid}}"}]'
 )
-"""What lets an object vanish with the Workflow that created it."""
 
-# An input where a value stands, not inside of a text; the name of one whose value is a text.
-_EXPRESSION = re.compile(r"(?<=[:,\[])\{\{(?:=toJson\(inputs\.parameters\.([^{}()]+)\)|[^{}]+)\}\}")
+# An input in place of a value, not inside a text, with its name if its value is a text.
+_EXPRESSION = re.compile(r"(?:(?<=[:,\[])|(?<=[^\\]\": ))\{\{(?:=toJson\(inputs\.parameters\.([^{}()]+)\)|[^{}]+)\}\}")
 
 
 def manifest(item: Mapping[str, object], inputs: Mapping[str, str]) -> str:
-    """The text of an object that has labels; `inputs` maps stand-ins in it, made by `parameter`, to what Argo reads."""
+    """Return the text of an object that has labels. `inputs` maps stand-ins made by `parameter` to what Argo reads."""
     head = {key: value for key, value in item.items() if key < "metadata"}
     tail = {key: value for key, value in item.items() if key > "metadata"}
     text = f'{dumps(head)[:-1]},"metadata":{dumps(item["metadata"])}{"," if tail else ""}{dumps(tail)[1:]}'
     text = text.replace("{{", "{\\u007b")
     for stand_in, said in inputs.items():
         text = text.replace(f'"{stand_in}"', said)
-    return text.replace('"metadata":{', f'"metadata":{{{OWNER},', 1)
-
-
-def as_text(name: str) -> str:
-    """What Argo reads as the value of an input, whatever stands in it."""
-    return f"{{{{=toJson(inputs.parameters.{name})}}}}"
+    return text.replace('"metadata":{', f'"metadata":{{{_OWNER},', 1)
 
 
 def as_json(name: str) -> str:
-    """What Argo reads as the JSON that an input holds, which must be ASCII without two braces."""
+    """Return what Argo replaces with the JSON in an input, which must be ASCII without two braces."""
     return f"{{{{inputs.parameters.{name}}}}}"
 
 
 def parameter(name: str, run: str) -> str:
-    """What stands in an object for the input `name`. It holds the hash of the object's run, which no user can write."""
+    """Return the stand-in for the input `name`. No user can write it: it contains a hash of the object."""
     return f"symph.dev/parameter/{name}/{run}"
 
 
 def manifests_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """The objects that a Workflow, WorkflowTemplate or CronWorkflow creates, with the arguments that it says.
+    """Yield the objects that a Workflow, WorkflowTemplate or CronWorkflow creates, with its arguments.
 
-    Inputs that nothing is said of are empty texts, and so are those that stand for more than a text.
+    Inputs without an argument are empty texts, and so are those that replace more than a text.
     """
     spec = item.get("spec")
     if item.get("kind") == "CronWorkflow" and isinstance(spec, Mapping):
@@ -74,7 +68,7 @@ def manifests_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
 
 
 def _read(text: str, arguments: Mapping[str, object]) -> dict[str, object] | None:
-    """The object in a manifest of ours; those of others may be YAML, or not even that before Argo has expanded them."""
+    """Return the object in a manifest of ours; None for one of others, which may be YAML with variables of Argo."""
 
     def value(found: re.Match[str]) -> str:
         said = arguments.get(found[1])

@@ -1,4 +1,4 @@
-"""A DIJob as its operator reads it: what it makes of each task, written as a Job or Deployment.
+"""The pods that an operator creates from each task of a DIJob, written as a Job or Deployment.
 
 Sources: opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go (names, labels, domain, environment); v1.0.0; v0.2.2.
 """
@@ -14,13 +14,16 @@ from symphony_charts.spec import variable_names
 
 __all__ = ["RANK", "group_of", "process_of", "tasks_of"]
 
-# Where the pods of a task find their number among all; the template says that of the first.
+# The annotation with the number of a pod among all; that of a template is the number of the first.
 RANK = "diengine/rank"
 _ROLES = ("coordinator", "collector", "learner")
 
 
-def tasks_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """A Job for each task of a DIJob: its pods bear our label of the group, which their processes are told."""
+def tasks_of(item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()) -> Iterator[dict[str, object]]:
+    """Yield a Job for each task of a DIJob. Its pods have our label of the group, from a variable of their processes.
+
+    Operator v0 takes the pods of aggregators from the AggregatorConfig, which is one of the objects `beside` the job.
+    """
     spec, name = sub(item, "spec"), str(sub(item, "metadata").get("name"))
     tasks = maps(spec, "tasks")
     if "tasks" in spec:
@@ -37,17 +40,24 @@ def tasks_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
     else:
         for role in _ROLES:
             if role in spec:
-                pod = _pod(sub(sub(spec, role), "template"), "")
-                yield _job(f"{name}-{role}", 1, pod, {"dijob-name": name, "replica-type": role})
+                yield _role(name, role, sub(spec, role))
+        for other in beside:
+            if other.get("kind") == "AggregatorConfig":
+                yield _role(name, "aggregator", sub(other, "spec", "aggregator"))
+
+
+def _role(job: str, role: str, said: Mapping[str, object]) -> dict[str, object]:
+    labels = {"dijob-name": job, "replica-type": role}
+    return _job(f"{job}-{role}", 1, _pod(sub(said, "template"), ""), labels)
 
 
 def group_of(pod: Mapping[str, object], task: str) -> str:
-    """The group whose pod has this spec; the name of a task may be cut, so its processes say it."""
+    """Return the group whose pod has this spec: that in a variable of its processes, else the name of its task."""
     return next((group for one in maps(pod, "containers") if (group := _told(one, variable_names.GROUP))), task)
 
 
 def process_of(container: Mapping[str, object]) -> str:
-    """The process that a container runs: as it is told, since operators look for containers of given names."""
+    """Return the process that a container runs. The container may have the name that an operator looks for."""
     return _told(container, variable_names.ROLE) or str(container["name"])
 
 
@@ -57,7 +67,7 @@ def _told(container: Mapping[str, object], variable: str) -> str:
 
 
 def _job(name: str, replicas: int, template: dict[str, object], found_by: Mapping[str, str]) -> dict[str, object]:
-    """A Job, or for pods that never end a Deployment; `found_by` are the labels that the operator gives the pods."""
+    """Return a Job, or a Deployment if its pods never end. `found_by` are the operator's labels of the pods."""
     spec = sub(template, "spec")
     group = {"symph.dev/group": group_of(spec, found_by.get("diengine/task-name") or found_by.get("replica-type", ""))}
     labels = {**found_by, **group}
@@ -79,7 +89,7 @@ def _pod(template: Mapping[str, object], domain: str) -> dict[str, object]:
 def _with_ranks(
     job: str, task: Mapping[str, object], tasks: Sequence[Mapping[str, object]], rank: int
 ) -> dict[str, object]:
-    """The pod of a task with the variables that its operator adds; the service of operator v1.1.2 and later."""
+    """Return the pod of a task with the variables and the domain that operator v1.1.2 and later give it."""
     template = _pod(sub(task, "template"), f"di-{job}")
     hosts = {
         str(one.get("name")): [f"{job}-{one.get('name')}-{index}.di-{job}" for index in range(_count(one, "replicas"))]

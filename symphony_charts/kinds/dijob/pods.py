@@ -1,4 +1,4 @@
-"""The pods of DIJobs, seen as those of our charts: they bear the labels of DI-orchestrator, and none of ours. Pure.
+"""The pods of DIJobs with the labels of our charts: they themselves have those of DI-orchestrator only.
 
 Sources: opendilab/DI-orchestrator v1.1.3, pkg/common/config.go; v0.2.2, common/const.go.
 """
@@ -27,7 +27,7 @@ __all__ = [
 Object = Mapping[str, Any]
 
 KINDS = (("diengine.opendilab.org/v2alpha1", "DIJob"), ("diengine.opendilab.org/v1alpha1", "DIJob"))
-# By which all pods of operators from v1.0 on are found, whatever their job.
+# Selects the pods of all jobs of operators from v1.0 on.
 OPERATOR = "diengine/operator=di-operator"
 
 _JOB, _JOB_V0 = "diengine/job", "dijob-name"
@@ -36,23 +36,23 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 _GROUP, _PROCESS = "symph.dev/group", "symph.dev/process"
 _EXPERIMENT, _INSTANCE = "symph.dev/experiment", "app.kubernetes.io/instance"
 _INHERITED = (_INSTANCE, "app.kubernetes.io/name", _EXPERIMENT, "symph.dev/run")
-# What the pods of a job with one template are called, whose operator has no name for them.
+# Our name for the task of a job with one template, which has none.
 _ONE = "worker"
 _COUNTS = ("active", "succeeded", "failed")
-# Of operator v0 only the roles of a job have a template there; an aggregator is of the whole cluster.
+# Roles of operator v0. A job has no template for the aggregator, which is one of the whole cluster.
 _ROLES = ("aggregator", "coordinator", "collector", "learner")
-# A learner of several GPUs, whose pods the operator counts among the learners.
+# The pods of a learner with several GPUs, which the operator counts as learners.
 _PARTS = {"ddp-learner": "learner"}
 
 
 def pods_of_jobs(jobs: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
-    """The pods of `jobs`, dressed; `listed` gives those with given labels."""
+    """Return the pods of `jobs` with our labels. `listed` returns the pods that a selector matches."""
     pairs = ((selector.partition(" ")[0], listed(selector)) for selector in selectors_of(jobs))
     return [pod for label, pods in pairs for pod in dressed(jobs, pods, label)]
 
 
 def selectors_of(jobs: Sequence[Object]) -> list[str]:
-    """The labels by which the pods of `jobs` are found, one selector for each of the labels in use."""
+    """Return the selectors of the pods of `jobs`, one for each label in use."""
     names: dict[str, set[str]] = {}
     for item in jobs:
         names.setdefault(_JOB_V0 if is_of_v0(item) else _JOB, set()).add(item["metadata"]["name"])
@@ -60,12 +60,12 @@ def selectors_of(jobs: Sequence[Object]) -> list[str]:
 
 
 def is_of_v0(job: Object) -> bool:
-    """Whether a DIJob has the shape of operator v0: roles in place of tasks or a template."""
+    """Return True if a DIJob has the shape of operator v0: roles instead of tasks or a template."""
     return not {"tasks", "template"} & set(job["spec"])
 
 
 def dressed(jobs: Iterable[Object], pods: Iterable[Object], label: str) -> Iterator[dict[str, Any]]:
-    """Pods of `jobs` with the labels that our charts give theirs: whose they are, their group, and their index."""
+    """Yield the pods of `jobs` with the labels of our charts: experiment, group and index."""
     by_place = {(item["metadata"].get("namespace"), item["metadata"]["name"]): item for item in jobs}
     counts: dict[tuple[str, str, str], int] = {}
     for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp")), one["metadata"]["name"])):
@@ -88,7 +88,7 @@ def dressed(jobs: Iterable[Object], pods: Iterable[Object], label: str) -> Itera
 
 
 def tasks_of(job: Object) -> list[tuple[str, Object]]:
-    """Name and Job-like template of each task that a DIJob describes: labels, number of pods, and their template."""
+    """Return the name of each task of a DIJob, and a Job with its labels, number of pods and their template."""
     spec = job["spec"]
     if "tasks" in spec:
         parts = [(str(one.get("name")), one.get("replicas", 1), one.get("template")) for one in spec["tasks"] or []]
@@ -96,27 +96,27 @@ def tasks_of(job: Object) -> list[tuple[str, Object]]:
         parts = [("", spec.get("minReplicas") or 0, spec["template"])]
     else:
         roles = [role for role in _ROLES if role in spec or any(counts_of(job, role).values())]
-        # A job says nothing of its aggregator's pods but how many there are.
+        # A job states only the number of its aggregator's pods.
         unknown = {"template": {"spec": {"containers": [{"name": "di-container"}]}}}
         parts = [(role, 1, spec.get(role, unknown).get("template")) for role in roles]
     return [(name, _task(job, name, count, (template or {}).get("spec") or {})) for name, count, template in parts]
 
 
 def counts_of(job: Object, role: str) -> dict[str, int]:
-    """How many replicas of a role are active, succeeded and failed, as operator v0 says itself; it names no others."""
+    """Return how many replicas of a role are active, succeeded and failed, by the status of operator v0."""
     said = (job.get("status") or {}).get("replicaStatus") or {}
     return {key: int(count) for key, count in (said.get(role.capitalize()) or {}).items() if key in _COUNTS}
 
 
 def message_of(job: Object) -> str:
-    """Why a DIJob is in its phase: what the condition of that name says."""
+    """Return the message of the condition that is named like the phase of a DIJob."""
     status = job.get("status") or {}
     conditions = (one for one in status.get("conditions") or [] if one.get("type") == status.get("phase"))
     return str(next((one["message"] for one in conditions if one.get("message")), ""))
 
 
 def adopted(job: Object) -> dict[str, Any] | None:
-    """A DIJob that no chart of ours made, with the labels of an experiment of its name; None for one of ours."""
+    """Return a DIJob of others with the labels of an experiment of its name; None for one of our charts."""
     meta = job["metadata"]
     labels = meta.get("labels") or {}
     if _EXPERIMENT in labels:
@@ -125,7 +125,7 @@ def adopted(job: Object) -> dict[str, Any] | None:
 
 
 def _told(pod: Object, task: str) -> Object:
-    """The pod whose only container is called as its task, where nobody has told it its process."""
+    """Return the pod with a variable that names its task as its process, if its only container has none."""
     containers = pod.get("containers") or []
     if len(containers) != 1 or process_of(containers[0]) != containers[0]["name"]:
         return pod
@@ -137,7 +137,7 @@ def _task(job: Object, name: str, count: int, pod: Object) -> Object:
     pod = _told(pod, name or _ONE)
     labels = _labels(job, pod, group_of(pod, name or _ONE))
     template = {"metadata": {"labels": labels}, "spec": {"containers": [], **pod}}
-    # Operator v0 starts no pod again; what it counts as failed has failed.
+    # Operator v0 never starts a pod again.
     limit = 0 if is_of_v0(job) else job["spec"].get("backoffLimit")
     return {"metadata": {"labels": labels}, "spec": {"completions": count, "backoffLimit": limit, "template": template}}
 

@@ -69,7 +69,6 @@ class Releases:
         self._api = KubeApi(chosen.kubeconfig, chosen.context)
         self.namespace = self._api.namespace
         self._timeout_s = timeout_s
-        self.helm_version = self._helm.version
 
     def close(self) -> None:
         """Give the connections back."""

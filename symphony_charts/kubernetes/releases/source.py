@@ -10,19 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.chart.render.assemble import Release
-from symphony_charts.chart.render.names import fullname, join
-from symphony_charts.chart.render.sealing import unsealed
-from symphony_charts.chart.render.values import Values
-from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.formats.data import sub
+from symphony_charts.chart.build.chart import BuiltChart, Release
+from symphony_charts.chart.build.checks import unsealed
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.errors import NotFound, SpecError, UsageError
+from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_text import load
+from symphony_charts.gate import judge
 from symphony_charts.package import template
 from symphony_charts.prepare import Prepared, prepare
-from symphony_charts.secrets.existing import secret_object
-from symphony_charts.secrets.files import read_secret_files
+from symphony_charts.secrets.files import read_secret_files, secret_object
 from symphony_charts.spec import files as specfile
-from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_tree
 
@@ -31,75 +29,86 @@ __all__ = ["ReleaseSource", "chart_of", "prepared_chart"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSource:
-    """A chart on disk, and what its experiment says about the release.
+    """A chart on disk, and what is needed to push the secrets of its release.
 
-    `name` is the usual name of the release, `namespace` is empty where nothing says it. `experiment` is None for a
-    chart that was packaged before: its secrets have been pushed by whoever packaged it.
+    `name` is the default name of the release; `namespace` is empty if the experiment sets none. `built` is the chart
+    with its default values, None for a chart that was packaged before: its secrets are pushed apart from it. The secret
+    files count from `folder`.
     """
 
     name: str
     chart: Path
     namespace: str = ""
-    experiment: Experiment | None = None
+    built: BuiltChart | None = None
     folder: Path = Path()
 
     def secret(self, release: str, namespace: str, values: Mapping[str, object] | None = None) -> dict[str, Any] | None:
-        """The Secret that the release's pods will look for under these `values`, None where nobody is to push one.
+        """Return the Secret to push for a release with `values` over the chart's own; None if it needs none.
 
-        That is so where the experiment declares none, where an external store makes it, and where the values bring it
-        sealed or name another. Raises SpecError with every file that cannot be read, and where secrets that are to be
-        sealed are not: they are never pushed in the clear.
+        It needs none without secrets, if the chart makes the Secret, or if the values name an existing one.
+
+        Raises:
+            SpecError: Secret files cannot be read, or secrets that must be sealed are not; they are never pushed in
+                plain text.
         """
-        chosen = sub(values or {}, "secrets")
-        if self.experiment is None or not self.experiment.secrets:
+        if self.built is None or not self.built.experiment.secrets:
             return None
-        source = chosen.get("source") or self.experiment.secret_source.source
-        sealed = sub(chosen, "encryptedData")
-        lacking = unsealed(chosen, map(key_of, self.experiment.secrets))
-        if source == "sealed" and lacking:
-            what = f"the secrets are to be sealed, and the values have nothing sealed for {', '.join(lacking)}"
+        experiment = self.built.experiment
+        source = experiment.secret_source.source
+        complete = merge(self.built.values, values or {})
+        chosen = sub(complete, "secrets")
+        missing = unsealed(chosen, map(key_of, experiment.secrets)) if source == "sealed" else []
+        if missing:
+            what = f"the experiment seals its secrets, and nothing is sealed for {', '.join(missing)}"
             step = f"symph secrets seal SPEC -n {namespace} --cert cluster > sealed.yaml, then -f sealed.yaml"
             raise SpecError.one(what, "secrets.encryptedData", next=step)
-        if source == "external" or sealed or chosen.get("name"):
+        if source in ("sealed", "external") or chosen.get("name"):
             return None
-        at = Release(name=release, chart_name=self.name)
-        name = join(fullname(dict(values or {}), at), "secrets", 63)
-        return dict(secret_object(self.experiment, read_secret_files(self.experiment, self.folder), name, namespace))
+        name = self.built.secret_name(complete, Release(name=release, namespace=namespace))
+        contents = read_secret_files(experiment, self.folder)
+        return dict(secret_object(experiment, contents, name, namespace, release=release))
 
 
 @contextmanager
 def chart_of(
-    source: str, values: Values | None = None, pools: Sequence[str] = (), *, force: bool = False
+    source: str,
+    values: Values | None = None,
+    pools: Sequence[str] = (),
+    *,
+    changes: Sequence[str] = (),
+    force: bool = False,
 ) -> Iterator[ReleaseSource]:
     """The chart of `source`: a spec file, a chart's folder or an archive, to be installed with `values`.
 
     A spec is judged with them as `symph package` does, and its chart is that without them: helm is given the values.
-    Raises NotFound, SpecError, PlacementError.
+    `changes` are made to the spec before it is read. Raises NotFound, SpecError, UsageError, and the errors of
+    `Verdict.refuse`.
     """
     path = Path(source).expanduser()
     if path.is_dir() or path.suffix == ".tgz":
+        if changes:
+            raise UsageError("--spec-set changes a spec, and a chart has none", source, "package its spec again")
         yield ReleaseSource(name=_chart_name(path), chart=path.absolute())
         return
-    spec = specfile.read(path)
-    prepared = prepare(spec, overrides=values, pools=pools, force=force)
+    spec = specfile.read(path, changes)
+    prepared = prepare(spec, overrides=values, pools=pools, force=True)
+    judge(spec, prepared, prepared.chart(template(), spec.lock.version), is_forced=force).refuse()
     with prepared_chart(prepared, path.absolute().parent, spec.lock.version) as chart:
         yield chart
 
 
 @contextmanager
-def prepared_chart(prepared: Prepared, folder: Path, version: str | None = None) -> Iterator[ReleaseSource]:
-    """The chart of what was prepared, without the overrides, in a folder that is gone afterwards.
-
-    The experiment's own files count from `folder`.
-    """
-    chart = prepared.chart(template(), version, with_overrides=False)
-    experiment = prepared.experiment
+def prepared_chart(
+    prepared: Prepared, folder: Path, version: str | None = None, *, with_overrides: bool = False
+) -> Iterator[ReleaseSource]:
+    """Write the prepared chart to a temporary folder; the experiment's secret files count from `folder`."""
+    chart = prepared.chart(template(), version, with_overrides=with_overrides)
     with tempfile.TemporaryDirectory(prefix="symph-release-") as parent:
         root = Path(parent) / chart.name
         write_tree(root, chart.packed)
-        yield ReleaseSource(
-            name=chart.name, chart=root, namespace=experiment.namespace or "", experiment=experiment, folder=folder
-        )
+        namespace = prepared.experiment.namespace or ""
+        built = prepared.own.chart if with_overrides else prepared.built
+        yield ReleaseSource(name=chart.name, chart=root, namespace=namespace, built=built, folder=folder)
 
 
 def _chart_name(path: Path) -> str:

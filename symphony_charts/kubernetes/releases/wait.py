@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
-from symphony_charts.kinds.base import Restartable, is_pod_ready
+from symphony_charts.kinds.base import Restartable, is_pod_ready, run_of
 from symphony_charts.kinds.dijob.pods import KINDS as DIJOBS
 from symphony_charts.kinds.dijob.pods import selectors_of
 from symphony_charts.kinds.outcome import is_whole, word_of
@@ -77,16 +77,14 @@ def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished:
 
 
 def run_in(manifest: Sequence[Object]) -> str:
-    """The run that the objects of a release are of, as its workloads say; empty where none does."""
-    labels = (item["metadata"].get("labels") or {} for item in manifest if workload_kind(item))
-    return next((str(label["symph.dev/run"]) for label in labels if "symph.dev/run" in label), "")
+    """Return the run of the workloads of a release; empty if they outlive runs."""
+    return next((run for item in manifest if workload_kind(item) and (run := run_of(item))), "")
 
 
 def services_of_run(manifest: Sequence[Object]) -> tuple[str, ...]:
-    """The groups of services in a release that begin anew with each run; those that keep are of no run."""
-    workloads = [item for item in manifest if workload_kind(item) and not is_finite(item)]
-    labels = (item["metadata"].get("labels") or {} for item in workloads)
-    return tuple(sorted(str(label["symph.dev/group"]) for label in labels if "symph.dev/run" in label))
+    """Return the groups of services in a release that each run restarts."""
+    restarted = [item for item in manifest if workload_kind(item) and not is_finite(item) and run_of(item)]
+    return tuple(sorted(str(item["metadata"]["labels"]["symph.dev/group"]) for item in restarted))
 
 
 def is_finite(item: Object) -> bool:
@@ -219,26 +217,20 @@ def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
     if owned or not is_whole(workload):
         return owned
     # Those of an AppWrapper are its Jobs', which bear the run that it is called after.
-    run = (workload["metadata"].get("labels") or {}).get("symph.dev/run")
+    run = run_of(workload)
     return [pod for pod in pods if _is_of_run(pod, run) or name in str(pod["metadata"].get("ownerReferences"))]
 
 
-def _is_of_run(pod: Object, run: str | None) -> bool:
-    """Whether a Job of the run made the pod."""
-    labels, owners = pod["metadata"].get("labels") or {}, pod["metadata"].get("ownerReferences") or []
-    return (
-        run is not None
-        and labels.get("symph.dev/run") == run
-        and any(kind_for(owner) is KINDS["jobs"] for owner in owners)
-    )
+def _is_of_run(pod: Object, run: str) -> bool:
+    """Return True if a Job of the run made the pod."""
+    owners = pod["metadata"].get("ownerReferences") or []
+    return bool(run) and run_of(pod) == run and any(kind_for(owner) is KINDS["jobs"] for owner in owners)
 
 
 def _jobs_of(live: Object, workloads: Sequence[Object]) -> Iterator[Object]:
-    """The Jobs of the run that a workload is."""
-    run = (live["metadata"].get("labels") or {}).get("symph.dev/run")
-    for item in workloads:
-        if kind_for(item) is KINDS["jobs"] and (item["metadata"].get("labels") or {}).get("symph.dev/run") == run:
-            yield item
+    """Yield the Jobs of the run of a workload."""
+    run = run_of(live)
+    yield from (item for item in workloads if kind_for(item) is KINDS["jobs"] and run_of(item) == run)
 
 
 def _failure_of(job: Object) -> Object:
@@ -275,9 +267,15 @@ def _bad_status(pods: Sequence[Object]) -> int | None:
 
 
 def _bad_ends(pods: Sequence[Object]) -> Iterator[tuple[Object, Object, Object]]:
-    """The containers that ended badly, each with its pod and how it did."""
+    """Yield the containers that ended badly, each with its pod and its end; sidecars only while their pod runs.
+
+    The kubelet stops sidecars with their pod, mostly with an exit status that is not 0.
+    """
     for pod in pods:
+        has_ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
         for container in _containers(pod):
+            if has_ended and container["name"] in _sidecars(pod):
+                continue
             states = (container.get(key) or {} for key in ("state", "lastState"))
             ended = next((state["terminated"] for state in states if state.get("terminated")), None)
             if ended and ended.get("exitCode"):
@@ -297,6 +295,12 @@ def _pending_reasons(pods: Sequence[Object]) -> list[str]:
             elif not container.get("ready") and "running" in state:
                 reasons.append(f"{container['name']} runs and is not ready")
     return list(dict.fromkeys(reasons))
+
+
+def _sidecars(pod: Object) -> list[str]:
+    """Return the names of the containers that run beside the others and never end a pod."""
+    steps = (pod.get("spec") or {}).get("initContainers") or []
+    return [step["name"] for step in steps if step.get("restartPolicy") == "Always"]
 
 
 def _containers(pod: Object) -> list[Object]:

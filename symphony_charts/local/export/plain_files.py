@@ -44,18 +44,15 @@ def command_of(process: PlannedProcess, folder: str) -> str:
     return f"/usr/bin/env -i /bin/sh {check_path(folder)}/p/{process.slot}/run"
 
 
-def plain_files(plan: LocalPlan, folder: str, *, waits: bool, lingers: bool = False) -> dict[str, tuple[bytes, int]]:
-    """The scripts of all processes and the files they see, for the absolute path `folder`.
+def plain_files(plan: LocalPlan, folder: str, *, waits: bool) -> dict[str, tuple[bytes, int]]:
+    """Return the scripts of all processes and the files they see, for the absolute path `folder`.
 
-    With `waits` each process itself waits for those it depends on, for runners that know no order. With `lingers` one
-    that succeeded stays until all have that the run is for, for runners that end everything with the first process.
+    With `waits` each process itself waits for those it depends on, for runners that know no order.
     """
     files = {file.path: (file.content, file.mode) for file in plan.files}
     for process in plan.processes:
         awaited = any(wait.slot == process.slot for other in plan.processes for wait in other.waits)
-        script = _run_script(plan, process, folder, keeps_status=lingers or (waits and awaited), waits=waits)
-        if lingers:
-            script = script.replace("exit $status\n", "\n".join([*_linger_lines(plan), "exit $status", ""]))
+        script = _run_script(plan, process, folder, keeps_status=waits and awaited, waits=waits)
         files[f"p/{process.slot}/run"] = (script.encode(), 0o700)
         files[f"p/{process.slot}/start"] = (start_script(process).encode(), 0o600)
     return files
@@ -86,13 +83,6 @@ def _run_script(plan: LocalPlan, process: PlannedProcess, folder: str, *, keeps_
         "exit $status",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _linger_lines(plan: LocalPlan) -> list[str]:
-    # The handler above would let the waiting shell survive its end.
-    lines = ["trap - HUP INT TERM", 'if [ "$status" = 0 ]; then']
-    lines += [f"    while [ ! -e ../{slot}/exit ]; do sleep 0.1; done" for slot in plan.done_when]
-    return [*lines, "fi"]
 
 
 def _wait_lines(other: PlannedProcess, until: str) -> Iterator[str]:

@@ -30,7 +30,8 @@ def to_tmuxp(plan: LocalPlan, folder: str) -> Export:
                 "window_name": pod,
                 "layout": "tiled",
                 "window_shell": command_of(panes[0], folder),
-                "panes": [_pane(process, folder, is_first=process is panes[0]) for process in panes],
+                # `window_shell` is the first pane; the others are split off with a shell of their own.
+                "panes": ["blank", *({"shell": command_of(process, folder)} for process in panes[1:])],
             }
             for pod, panes in windows.items()
         ],
@@ -39,8 +40,3 @@ def to_tmuxp(plan: LocalPlan, folder: str) -> Export:
     files = {**plain_files(plan, folder, waits=True), main: (dump(document).encode(), 0o600)}
     files["clean"] = (f"rm -f {check_path(folder)}/p/*/exit\n".encode(), 0o600)
     return Export(main=main, files=files, notes=mount_notes(plan), start=f"tmuxp load {check_path(folder)}/{main}")
-
-
-def _pane(process: PlannedProcess, folder: str, *, is_first: bool) -> object:
-    # The first pane of a window runs its `window_shell`; the others are split off with a shell of their own.
-    return "blank" if is_first else {"shell": command_of(process, folder)}

@@ -20,7 +20,7 @@ from symphony_charts.local.plan.environment import FROM_CALLER
 from symphony_charts.local.plan.host_names import HOSTS, HOSTS_FILE, of_machine
 from symphony_charts.local.plan.plan import make_plan
 from symphony_charts.local.plan.records import Gpus, Limiter, LocalPlan, Machine
-from symphony_charts.local.runs import Run
+from symphony_charts.local.runs import Run, home
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import Service
 from symphony_charts.spec.sources import key_of
@@ -60,7 +60,7 @@ def plan_here(
             problems.append(Problem(what=f"secret file {path}: {error.strerror}", path=f"secrets[{number}]", next=step))
     if problems:
         raise SpecError(problems)
-    private = str(run_dir or state_dir() / "local" / experiment.name / run_id)
+    private = str(run_dir or home() / experiment.name / run_id)
     if run_dir is None:
         experiment, services = with_server(experiment, services, private)
     addresses = places_of_run(of_run) if of_run else places_now(experiment, services, strict=gpus is not None)

@@ -213,6 +213,11 @@ class Placer:
 
     def _make(self, path: str, *, is_folder: bool) -> bool:
         """Make what is missing of `path`; False where that is not allowed."""
+        # Who removes points must not see one that is made and not yet noted: the folder above would look like theirs.
+        with self._journal.locked() if self._journal else contextlib.nullcontext():
+            return self._make_missing(path, is_folder=is_folder)
+
+    def _make_missing(self, path: str, *, is_folder: bool) -> bool:
         above = _existing(path)
         names = path[len(above.rstrip("/")) + 1 :].split("/")
         folder = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

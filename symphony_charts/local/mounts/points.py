@@ -35,15 +35,14 @@ class Journal:
         os.close(self._file)
 
     def note(self, path: str, facts: os.stat_result, to: str = "") -> None:
-        """Write down that we have just made the point at `path`; `to` is where a link leads."""
+        """Write down, under the lock, that we have just made the point at `path`; `to` is where a link leads."""
         point: Point = {"path": path, "dev": facts.st_dev, "ino": facts.st_ino}
         if to:
             point["to"] = to
-        with self.locked():
-            # At the end, whoever else has written meanwhile; a half line of a crash stays a line of its own.
-            text = self._read()
-            start = b"" if not text or text.endswith(b"\n") else b"\n"
-            os.pwrite(self._file, start + json.dumps(point).encode() + b"\n", len(text))
+        # A half line of a crash stays a line of its own.
+        text = self._read()
+        start = b"" if not text or text.endswith(b"\n") else b"\n"
+        os.pwrite(self._file, start + json.dumps(point).encode() + b"\n", len(text))
 
     def points(self) -> list[Point]:
         """All points, in the order in which they were made."""

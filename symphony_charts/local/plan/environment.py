@@ -67,21 +67,24 @@ class Environments:
     ) -> tuple[dict[str, str], dict[str, str]]:
         """The variables of the process `name` of a replica, in the order of a pod; `secrets` is its secrets' folder.
 
-        `attempt` is which try it always is, where it is always the same. The second map has those that ``$(NAME)`` may
-        name: not what an image or a node sets.
+        `attempt` is the number of earlier tries, None if it changes or is unknown. The second map has those that
+        ``$(NAME)`` may name: not what an image or a node sets.
 
         Raises SpecError for a value that only a cluster knows.
         """
         local = process.local.env if isinstance(process, Process) and process.local is not None else {}
         ref = ProcessRef(replica.pod.name, name)
         listens = [service.name for service in self._services if service.listener == ref]
+        own = [service.name for service in self._services if service.listener.pod == replica.pod.name]
+        # A step runs before the services of its pod.
+        beside = [service for service in own if service not in listens] if isinstance(process, Process) else []
         dialled = process.connects if isinstance(process, Process) else ()
         connects = [service for service in dialled if service in self.addresses]
         is_node = isinstance(process, Process) and replica.pod.name in self._nodes
         declared = {**process.env, **self._gpus(process, gpus), **self._experiment.local.env, **local}
         listed = interpret(
             [
-                *own_variables(self._experiment.name, ref, listens, connects, is_node=is_node),
+                *own_variables(self._experiment.name, ref, listens, connects, beside=beside, is_node=is_node),
                 *(Variable(key, value) for key, value in declared.items()),
                 *(Variable(key, value) for key, value in self._older(process, replica).items()),
             ],

@@ -42,7 +42,6 @@ __all__ = [
     "made_on_demand",
     "mount_binds",
     "note_of",
-    "original",
     "own_secrets",
     "relocated",
     "secrets_dir",
@@ -221,11 +220,6 @@ def relocated(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
         env=env,
         cwd=None if process.cwd is None else _replaced(process.cwd, moves),
     )
-
-
-def original(text: str, binds: Iterable[Bind]) -> str:
-    """`text` as it was before `relocated`."""
-    return _replaced(text, {bind.source: bind.target for bind in binds})
 
 
 def note_of(binds: Iterable[Bind]) -> tuple[str, ...]:

@@ -175,9 +175,12 @@ class _Context:
         retries = retries_of(experiment, replica.pod)
         restart = _restart(replica.pod, retries, is_service=is_service)
         on_exit = (local.on_exit if local is not None else None) or experiment.local.on_exit
+        log_size = (local.log_size if local is not None else None) or experiment.local.log_size
         ends = isinstance(process, Process) and not is_service
         is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0) or on_exit == "restart"
-        attempt = "1" if ends and not is_tried_again else None
+        counts_tries = ends and is_tried_again
+        # As in a Job, steps and services know the number, too. They are not tried again as their pod is.
+        attempt = "0" if replica.pod.is_finite and not counts_tries else None
         env, named = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
         entry = entry_point(process)
         if not entry.command:
@@ -208,11 +211,11 @@ class _Context:
             health=tuple(self._checks(health_of, ref, replica, process)),
             restart=restart,
             retries=retries,
-            counts_tries=ends and is_tried_again,
+            counts_tries=counts_tries,
             on_exit=on_exit,
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
-            log_bytes=_log_bytes((local.log_size if local is not None else None) or experiment.local.log_size),
+            log_bytes=0 if log_size == UNLIMITED else amount_of("storage", log_size),
             gpus=gpus,
             enter=machine.enter,
             limits=limits,
@@ -233,10 +236,6 @@ class _Context:
             for check in find(process, replica.address, listening):
                 # A probe may name the pod's number of a port that has another one here.
                 yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
-
-
-def _log_bytes(size: str) -> int:
-    return 0 if size == UNLIMITED else amount_of("storage", size)
 
 
 def _checkouts(experiment: Experiment, replicas: Sequence[Replica], machine: Machine) -> Iterator[Checkout]:

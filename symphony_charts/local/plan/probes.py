@@ -119,8 +119,6 @@ def _check(
 
 def _port(port: object, ports: Mapping[str, int], path: str) -> int:
     if isinstance(port, str) and not port.isdecimal():
-        if port not in ports:
-            raise _fault(f'the process listens on no port "{port}"', path)
         return ports[port]
     return _number(port, path)
 

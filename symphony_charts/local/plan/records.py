@@ -170,7 +170,7 @@ class PlannedProcess:
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `pod` the replica of the
     pod, which is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees. `enter`
     is put before `argv`: programs that become it; `scope` starts all of it, in bounds of its own. One that
-    `counts_tries` is told which try it is when it starts. `spec_path` is where it stands in the experiment, `log_bytes`
+    `counts_tries` gets the number of its earlier tries. `spec_path` is where it stands in the experiment, `log_bytes`
     the size beyond which its log loses its beginning (0: never), `digest` covers all whose change needs a restart.
     """
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 TRIES = "tries"
-"""The file in the folder of a process that says which try it is."""
+"""The file in the folder of a process with the number of its earlier tries."""
 
 _EXPORT = re.compile(r"export ([A-Za-z_][A-Za-z0-9_]*)=((?:'[^']*'|\\')+)\n")
 # GNU's env puts values in place of ${NAME} itself, so no argument list ever holds them.

@@ -19,6 +19,8 @@ __all__ = ["Phase", "State", "hopeless", "startable", "step", "verdict"]
 Phase = Literal["starting", "running", "stopping", "over"]
 Process = dict[str, Any]
 _ENDED = ("done", "failed", "stopped")
+# A start that is held up is tried again after this pause, in seconds.
+_HELD_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,12 @@ class _Turn:
             case events.RestartDue(slot, ended):
                 process = self._processes[slot]
                 # Meanwhile somebody may have started it by hand, and it may have ended once more.
-                if self._phase == "running" and process["phase"] == "backoff" and process["ended"] == ended:
+                if self._phase == "running" and process["phase"] == "backoff" and process.get("ended") == ended:
                     self._act("respawn", slot)
             case events.Respawned(slot, is_done):
                 self._respawned(slot, is_done=is_done)
+            case events.Held(slot, why):
+                self._later(_HELD_S, events.RestartDue(slot, self._note(slot, held=why).get("ended")))
             case events.RestartAsked(slots):
                 self._restart([slot for slot in slots if not self._processes[slot].get("is_restart_asked")])
             case events.StopAsked():
@@ -122,7 +126,9 @@ class _Turn:
             self._later(decision.delay_s, events.RestartDue(slot, process["ended"]))
         elif decision.action == "failed":
             self._note(slot, phase="failed")
-            failed = {"name": process["name"], "status": process["status"] or 1, "slot": slot}
+            # A service that ends well has failed as well.
+            status = 1 if process["status"] == 0 else process["status"]
+            failed = {"name": process["name"], "status": status, "slot": slot}
             self._failed = self._failed or {**failed, "limit": process.get("limit", "")}
             if decision.stops:
                 self._stop("failed")
@@ -133,7 +139,7 @@ class _Turn:
         if is_done:
             process = self._processes[slot]
             restarts, in_a_row = process["restarts"] + 1, process.get("in_a_row", 0) + 1
-            self._note(slot, restarts=restarts, in_a_row=in_a_row, status=None, ended=None)
+            self._note(slot, restarts=restarts, in_a_row=in_a_row, status=None, ended=None, held="")
             self._start(slot)
         else:
             # Without tmux nothing can be started any more, and what runs cannot be looked at.
@@ -185,7 +191,7 @@ class _Turn:
 
     def _start_afresh(self, slot: int) -> None:
         """Start a process because somebody asked for it: nothing that was before counts any more."""
-        self._note(slot, is_restart_asked=False)
+        self._note(slot, is_restart_asked=False, held="")
         if slot not in self._live:
             self._note(
                 slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False

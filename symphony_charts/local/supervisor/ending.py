@@ -28,7 +28,7 @@ from symphony_charts.system.process_identity import (
 )
 from symphony_charts.system.processes import Session
 
-__all__ = ["check_here", "close_lost", "damage_of", "end_damaged", "has_ended_by", "programs_of", "stop"]
+__all__ = ["await_supervisor", "check_here", "close_lost", "damage_of", "end_damaged", "programs_of", "stop"]
 
 # Whoever waits for longer than this, in seconds, is told for what.
 _PATIENCE_S = 1.5
@@ -91,16 +91,12 @@ def _is_ending(run: Run) -> bool:
     return True
 
 
-def has_ended_by(run: Run, seconds: float | None) -> bool:
-    """Whether the supervisor of `run` is gone once so much time has passed (None: however long it takes), or before."""
+def await_supervisor(run: Run, seconds: float | None) -> None:
+    """Wait until the supervisor of `run` has ended, at most `seconds` (None: without limit)."""
     record = run.supervisor
     with verified(record) as descriptor:
-        if descriptor is None or record is None:
-            return True
-        if not has_ended_within(descriptor, seconds):
-            return False
-    _reap(record)
-    return True
+        if descriptor is not None and record is not None and has_ended_within(descriptor, seconds):
+            _reap(record)
 
 
 def _reap(record: ProcessRecord) -> None:

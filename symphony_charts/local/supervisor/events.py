@@ -12,6 +12,7 @@ __all__ = [
     "Deed",
     "Ended",
     "Event",
+    "Held",
     "Later",
     "Overdue",
     "PaneClosed",
@@ -53,9 +54,17 @@ class Ended:
     """A program has ended `at` a time since 1970; `limit` is what limits had to do with that."""
 
     slot: int
-    status: int
+    status: int | None
     at: float
     limit: str = ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A program cannot be restarted yet; `why` names what it waits for (``tmux, which does not answer``)."""
+
+    slot: int
+    why: str
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class RestartDue:
     """The pause after the end of a process at that time is over."""
 
     slot: int
-    ended: float
+    ended: float | None
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,7 @@ Event = (
     | Overdue
     | RestartDue
     | Respawned
+    | Held
     | RestartAsked
     | StopAsked
 )
@@ -143,9 +153,9 @@ Deed = Literal["open gate", "respawn", "attend", "end", "read end", "grant"]
 class Act:
     """Do something with the program of `slot`.
 
-    ``open gate`` lets it go where it waits; ``respawn`` runs it once more, and is answered by `Respawned`; ``attend``
-    begins its checks; ``end`` sends TERM, and KILL after `grace_s`; ``read end`` finds out how it ended when nobody saw
-    it, and is answered by `Ended`; ``grant`` takes back the request for it once the state is written.
+    ``open gate`` lets it go where it waits; ``respawn`` runs it once more, and is answered by `Respawned` or `Held`;
+    ``attend`` begins its checks; ``end`` sends TERM, and KILL after `grace_s`; ``read end`` finds out how it ended when
+    nobody saw it, and is answered by `Ended`; ``grant`` takes back the request for it once the state is written.
     """
 
     do: Deed

@@ -5,20 +5,21 @@ The program that writes a log ends when it cannot, and tmux then tells nobody wh
 
 from __future__ import annotations
 
-import sys
-
-from symphony_charts.errors import ToolFailed
+from symphony_charts.errors import SymphError
 from symphony_charts.local import tmux_client
 from symphony_charts.local.plan.log_pipe import log_pipe
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.log_clock import LogClock
+from symphony_charts.local.supervisor.startup import say
 from symphony_charts.system.full_disks import full_disk
 
 __all__ = ["LogPipes"]
 
 # While a disk is full it is looked at so often, in seconds.
 _PAUSE_S = 1.0
+# The loop waits this long for tmux, and tries again after a pause, in seconds.
+_ANSWER_S, _RETRY_S = 2.0, 5.0
 
 
 class LogPipes:
@@ -42,8 +43,10 @@ class LogPipes:
         self._is_full = False
         with_terminal = {process["slot"] for process in self._run.plan()["processes"] if process["tty"]}
         try:
-            for slot, pane in tmux_client.panes_without_pipe(self._run.socket):
+            for slot, pane in tmux_client.panes_without_pipe(self._run.socket, timeout_s=_ANSWER_S):
                 if slot in with_terminal:
-                    tmux_client.pipe(self._run.socket, pane, log_pipe(str(self._run.process_dir(slot))))
-        except ToolFailed as error:
-            sys.stderr.write(f"logs are not written any more: {error}\n")
+                    tmux_client.pipe(self._run.socket, pane, log_pipe(str(self._run.process_dir(slot))), _ANSWER_S)
+        except SymphError as error:
+            say(f"logs are not written yet: {error}")
+            self._is_full = True
+            self._loop.later(_RETRY_S, self._look)

@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from symphony_charts.errors import SymphError
 from symphony_charts.local import tmux_client
+from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.runs import Run, wrapper_of
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.new_pane import commands_of_pane
@@ -29,6 +31,11 @@ from symphony_charts.system.process_identity import (
 __all__ = ["Panes"]
 
 _FRESH_S = 0.1
+# Seconds. tmux usually answers within milliseconds. After a timeout the loop leaves tmux alone for the same time.
+# Each timeout doubles the next, up to the maximum, so that a slow tmux can answer without blocking the loop for long.
+_ANSWER_S, _LONGEST_ANSWER_S = 1.0, 4.0
+# A command that is sent right after an answer gets this long, in seconds.
+_COMMAND_S = 8.0
 _KILLED = 128 + signal.SIGKILL
 
 
@@ -44,6 +51,9 @@ class Panes:
         self._fds: dict[int, int] = {}
         self._noted: dict[int, float] = {}
         self._until: dict[ProcessRecord, int] = {}
+        self._killed: set[ProcessRecord] = set()
+        self._asked: dict[int, int] = {}
+        self._answer_s, self._silent_until = _ANSWER_S, 0.0
         self._there: set[int] = set()
         self._listed = 0.0
         self._look: Callable[[], None] | None = None
@@ -114,39 +124,69 @@ class Panes:
         return self._noted.pop(slot, None) or time.time()
 
     def has_lost(self, slot: int) -> bool:
-        """Whether tmux has no pane for `slot` any more; asked at most every `_FRESH_S` seconds, of all at once."""
+        """Return True if tmux has no pane for `slot`; asked at most every `_FRESH_S` seconds, of all at once.
+
+        If tmux does not answer, nothing is known to be lost.
+        """
         now = time.monotonic()
         if now > self._listed + _FRESH_S:
-            self._there, self._listed = {pane.slot for pane in tmux_client.list_panes(self.run.socket)}, now
+            try:
+                self._there, self._listed = {pane.slot for pane in self._list()}, now
+            except SymphError:
+                return False
         return bool(self.server) and slot not in self._there
 
     def respawn(self, slot: int) -> None:
-        """Run the program of `slot` once more; what the last start left behind in its session is killed first.
+        """Run the program of `slot` once more and watch it; first kill what the last start left in its session.
 
-        Where its pane was closed it gets another, in a window of its own.
+        If its pane was closed it gets another, in a window of its own. A program that has ended already is not watched
+        afterwards. Raises TmuxSilent if tmux does not answer: call it again later, since tmux may have started the
+        program or not. Raises ToolFailed if tmux refuses, OSError if a file cannot be written.
         """
-        process = self._slots[slot]
-        for name in ("exit", "limit", "pid", "go"):
-            (self.run.process_dir(slot) / name).unlink(missing_ok=True)
-        # Written over what is there: a full disk has room for that, too.
-        with contextlib.suppress(FileNotFoundError), (self.run.process_dir(slot) / "tries").open("r+") as file:
-            file.write(f"{process['restarts'] + 2}\n")
-        self._kill_session(wrapper_of(process))
-        if process["pane"]:
-            tmux_client.respawn(self.run.socket, process["pane"])
-            return
-        folder, has_session = self.run.process_dir(slot), bool(tmux_client.list_panes(self.run.socket))
-        text = commands_of_pane((self.run.folder / "up.conf").read_text("utf-8"), str(folder), has_session=has_session)
-        commands = folder / "pane.conf"
-        commands.write_text(text, encoding="utf-8")
-        tmux_client.source_file(self.run.socket, commands)
-
-    def follow_respawned(self, slot: int) -> None:
-        """Watch what `respawn` has started; a program that is over already is not there afterwards."""
-        for pane in tmux_client.list_panes(self.run.socket):
+        panes = self._list()
+        before = next((pane.pid for pane in panes if pane.slot == slot), 0)
+        if self._asked.pop(slot, before) == before:
+            self._start_again(slot, has_session=bool(panes), before=before)
+            panes = self._list()
+            del self._asked[slot]
+        for pane in panes:
             if pane.slot == slot:
                 self._slots[slot]["pane"] = pane.id
                 self._follow(slot, pane.pid, self._ended)
+
+    def _start_again(self, slot: int, *, has_session: bool, before: int) -> None:
+        process, folder = self._slots[slot], self.run.process_dir(slot)
+        for name in ("limit", "pid", "go"):
+            (folder / name).unlink(missing_ok=True)
+        # Both are written over what is there: a full disk has room for that, too.
+        with (folder / "exit").open("r+b" if (folder / "exit").exists() else "wb") as exit_file:
+            exit_file.write(NO_STATUS)
+        with contextlib.suppress(FileNotFoundError), (folder / "tries").open("r+") as file:
+            file.write(f"{process['restarts'] + 1}\n")
+        self._kill_session(wrapper_of(process))
+        commands = folder / "pane.conf"
+        if not process["pane"]:
+            file_of_all = (self.run.folder / "up.conf").read_text("utf-8")
+            commands.write_text(commands_of_pane(file_of_all, str(folder), has_session=has_session), encoding="utf-8")
+        # If no answer comes, the next call sees by the program in the pane whether tmux has done it.
+        self._asked[slot] = before
+        if process["pane"]:
+            tmux_client.respawn(self.run.socket, process["pane"], timeout_s=_COMMAND_S)
+        else:
+            tmux_client.source_file(self.run.socket, commands, timeout_s=_COMMAND_S)
+
+    def _list(self) -> list[tmux_client.Pane]:
+        """Return all panes. Raises TmuxSilent without asking if tmux was silent a moment ago."""
+        if time.monotonic() < self._silent_until:
+            raise tmux_client.TmuxSilent("tmux does not answer")
+        try:
+            panes = tmux_client.list_panes(self.run.socket, timeout_s=self._answer_s)
+        except tmux_client.TmuxSilent:
+            self._silent_until = time.monotonic() + self._answer_s
+            self._answer_s = min(2 * self._answer_s, _LONGEST_ANSWER_S)
+            raise
+        self._answer_s = _ANSWER_S
+        return panes
 
     def let_go(self, slot: int) -> None:
         """Open the gate at which the program waits; it may not have reached it yet."""
@@ -167,21 +207,22 @@ class Panes:
     def end(self, slot: int, grace_s: float) -> None:
         """TERM to the main process of a slot, KILL to its session after its grace period."""
         wrapper = wrapper_of(self._slots[slot])
-        if send_signal(self.main_process(slot), signal.SIGTERM):
+        if send_signal(self.run.main_process(self._slots[slot]), signal.SIGTERM):
             self._loop.later(grace_s, lambda: self._kill(slot, wrapper))
         else:
             self._kill(slot, wrapper)
 
-    def main_process(self, slot: int) -> ProcessRecord | None:
-        """The process that the program of `slot` has become, None when it has not yet or is gone."""
-        return self.run.main_process(self._slots[slot])
+    def status_of(self, slot: int) -> int | None:
+        """Return the exit status that the wrapper wrote, None if it is unknown.
 
-    def status_of(self, slot: int) -> int:
-        """What the wrapper wrote. A wrapper that was killed wrote nothing: then what it ran is killed as well."""
+        A wrapper that was killed wrote nothing: what it ran is killed as well. If this supervisor killed it after its
+        grace period, the status is that of SIGKILL.
+        """
         with contextlib.suppress(OSError, ValueError):
             return int((self.run.process_dir(slot) / "exit").read_text(encoding="ascii"))
-        self._kill_session(wrapper_of(self._slots[slot]))
-        return _KILLED
+        wrapper = wrapper_of(self._slots[slot])
+        self._kill_session(wrapper)
+        return _KILLED if wrapper in self._killed else None
 
     def limit_of(self, slot: int) -> str:
         """What limits had to do with the end of the program, in words; mostly nothing."""
@@ -225,7 +266,8 @@ class Panes:
         self._slots[slot].update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
 
     def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:
-        if slot in self and wrapper_of(self._slots[slot]) == wrapper:
+        if slot in self and wrapper is not None and wrapper_of(self._slots[slot]) == wrapper:
+            self._killed.add(wrapper)
             self._kill_session(wrapper)
 
     def _kill_session(self, leader: ProcessRecord | None) -> None:

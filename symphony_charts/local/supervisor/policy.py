@@ -41,7 +41,7 @@ class Decision:
 
 def decide(
     *,
-    status: int,
+    status: int | None,
     is_service: bool,
     restart: Restart,
     retries: int,
@@ -50,13 +50,13 @@ def decide(
     in_a_row: int,
     backoff: Backoff,
 ) -> Decision:
-    """What follows from exit status `status` of a process that was restarted `restarts` times.
+    """Decide what follows from exit status `status` (None: unknown) of a process that was restarted `restarts` times.
 
     `in_a_row` of these restarts came without a long life before them; the pause depends on them.
 
-    Finite processes that end with 0 are done. Failures are retried `retries` times under `on-failure` (at least
-    Kubernetes' backoffLimit semantics: the first run is not a retry) and without end under `always`. A service that
-    may not restart has failed when it ends, whatever its status.
+    Finite processes that end with 0 are done. An unknown status is a failure. Failures are retried `retries` times
+    under `on-failure` (at least Kubernetes' backoffLimit semantics: the first run is not a retry) and without end under
+    `always`. A service that may not restart has failed when it ends, whatever its status.
     """
     if restart == "always" or (on_exit == "restart" and status != 0):
         return Decision(action="restart", delay_s=backoff.delay_s(in_a_row))
@@ -67,14 +67,14 @@ def decide(
     return Decision(action="failed", stops=on_exit == "stop-all")
 
 
-def judge(process: Mapping[str, Any], planned: Mapping[str, Any], status: int, backoff: Backoff) -> Decision:
+def judge(process: Mapping[str, Any], planned: Mapping[str, Any], status: int | None, backoff: Backoff) -> Decision:
     """What follows from the end of `process` (as `state.json` has it) that was `planned` (as `plan.json` has it)."""
     if process.get("is_overdue"):
         # As a Job past its deadline: it has failed, however it ended and whatever retries are left.
         return Decision(action="failed", stops=planned["on_exit"] == "stop-all")
     if process.get("unhealthy") and planned["restart"] != "never":
         # Ended by its liveness probe: that it then left in peace is no success.
-        status = status or _UNHEALTHY
+        status = _UNHEALTHY if status == 0 else status
     return decide(
         status=status,
         is_service=planned["is_service"],
@@ -87,8 +87,10 @@ def judge(process: Mapping[str, Any], planned: Mapping[str, Any], status: int, b
     )
 
 
-def describe_status(status: int) -> str:
-    """`3` -> ``exit status 3``; 128 and above is what a signal leaves, as in a pod: 137 -> ``SIGKILL (137)``."""
+def describe_status(status: int | None) -> str:
+    """Return a status in words: ``exit status 3``, with a signal as in a pod ``SIGKILL (137)``; None is unknown."""
+    if status is None:
+        return "exit status unknown"
     signals = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE"}
     signals[15] = "SIGTERM"
     name = signals.get(status - 128)

@@ -6,11 +6,13 @@ The files outlive the supervisor: one that takes over finds what its predecessor
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Sequence
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.runs import Run
+from symphony_charts.local.waiting import wait_words
 from symphony_charts.system.full_disks import full_disk
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.process_identity import send_signal
@@ -19,6 +21,8 @@ __all__ = ["request", "requested", "withdraw"]
 
 # How often it is asked whether the disk is full, in seconds.
 _LOOK_S = 5.0
+# A start that is held up is waited for this long, in seconds.
+_HELD_S = 20.0
 
 
 def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
@@ -32,7 +36,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     for slot in slots:
         (folder / str(slot)).touch(mode=0o600)
-    deadline, has_waited = time.monotonic() + timeout_s, False
+    deadline, has_waited, held_since = time.monotonic() + timeout_s, False, 0.0
     with Changes([run.folder, folder]) as watched:
         # One that was stopped by hand hears nothing until it goes on.
         for number in (signal.SIGUSR1, signal.SIGCONT):
@@ -40,6 +44,14 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
         while left := sorted(set(requested(run)) & set(slots)):
             if not run.is_live:
                 raise _run_is_over(run)
+            held = _held(run, left)
+            if held and not held_since:
+                held_since = time.monotonic()
+                sys.stderr.write(f"{run.experiment}: {held}\n")
+            elif held and time.monotonic() - held_since > _HELD_S:
+                what = f"{held}; not started within {_HELD_S:g} s"
+                step = f"the supervisor starts it when it can: symph ps {run.experiment}"
+                raise ToolFailed(what, str(run.folder), f"{step}; to end all: symph down {run.experiment}")
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 names = ", ".join(str(run.state()["processes"][slot]["name"]) for slot in left)
@@ -53,6 +65,13 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
                 raise ToolFailed(what, str(run.folder), f"make room, then look: symph ps {run.experiment}")
             watched.wait(min(remaining, _LOOK_S))
             has_waited = True
+
+
+def _held(run: Run, slots: Sequence[int]) -> str:
+    """Return the reason why the supervisor cannot start one of `slots` yet; empty if there is none."""
+    state, plan = run.state(), run.plan()
+    waits = ((state["processes"][slot], wait_words(slot, state, plan)) for slot in slots)
+    return next((f"{item['name']} {words}" for item, words in waits if words and item.get("held")), "")
 
 
 def requested(run: Run) -> list[int]:

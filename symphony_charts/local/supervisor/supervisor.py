@@ -40,7 +40,9 @@ from symphony_charts.local.supervisor.probe_runner import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
 from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, make_room, say
 from symphony_charts.local.supervisor.terminals import Terminals
+from symphony_charts.local.tmux_client import TmuxSilent
 from symphony_charts.system.file_locks import hold_life
+from symphony_charts.system.full_disks import full_disk
 from symphony_charts.system.process_identity import ProcessRecord, send_signal
 
 __all__ = ["Supervisor", "main"]
@@ -74,8 +76,7 @@ class Supervisor:
         self.terminals = Terminals(self.loop, self._terminal_closed)
         self.checks = Checks(run, self.loop, self._changed, self._dead)
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
-        # A plan of an older version has no limits.
-        self.clock = LogClock(logs, [planned.get("log_bytes", 0) for planned in self.plan["processes"]])
+        self.clock = LogClock(logs, [planned["log_bytes"] for planned in self.plan["processes"]])
         make_room(len(self.slots))
         self.gpus = restore_gpu_locks(run, self.plan)
         self.backoff = Backoff(**self.plan.get("backoff", {}))
@@ -105,7 +106,13 @@ class Supervisor:
             send_signal(ProcessRecord.from_data(self.old.get("tmux")), signal.SIGCONT)
         # Where all panes have been closed none is left that would say which server it is.
         self.panes.server = ProcessRecord.from_data(self.old.get("tmux"))
-        count = self.panes.adopt()
+        try:
+            count = self.panes.adopt()
+        except SymphError as error:
+            # The programs keep running, and the next verb starts another supervisor.
+            say(str(error))
+            self.channel.refuse(error.what)
+            return
         gone = events.TmuxGone(START_CUT) if is_cut and not count else events.TmuxGone()
         for slot in self.panes.live:
             self._follow_terminal(slot)
@@ -145,10 +152,23 @@ class Supervisor:
         ended = self.panes.ended_at(slot)
         self.checks.leave(slot)
         status = self.panes.status_of(slot)
-        if status and self.phase == "running" and self.slots[slot]["phase"] == "running" and self.panes.has_lost(slot):
+        if (
+            status != 0
+            and self.phase == "running"
+            and self.slots[slot]["phase"] == "running"
+            and self.panes.has_lost(slot)
+        ):
             # It may have failed since it could not print.
             self._happened(events.PaneClosed(slot))
-        self._happened(events.Ended(slot, status, ended, self.panes.limit_of(slot)))
+        limit = self.panes.limit_of(slot)
+        if status != 0 and not limit:
+            limit = self._full_disk()
+        self._happened(events.Ended(slot, status, ended, limit))
+
+    def _full_disk(self) -> str:
+        """Return in words that the disk of the run is full, or that its state could not be written; mostly nothing."""
+        why = full_disk(self.run.folder)
+        return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self.file.refusal
 
     def _changed(self, slot: int, is_ready: bool, why: str) -> None:
         self._happened(events.Readiness(slot, is_ready, why))
@@ -189,12 +209,21 @@ class Supervisor:
     def _respawn(self, slot: int) -> None:
         try:
             self.panes.respawn(slot)
+        except TmuxSilent:
+            self._happened(events.Held(slot, "tmux, which does not answer"))
+            return
         except ToolFailed as error:
             say(str(error))
             self._happened(events.Respawned(slot, is_done=False))
             return
+        except SymphError as error:
+            self._happened(events.Held(slot, f"tmux: {error.what}"))
+            return
+        except OSError as error:
+            # The disk is full, for example. This may pass.
+            self._happened(events.Held(slot, f"its files: {error.strerror} ({error.filename})"))
+            return
         self._happened(events.Respawned(slot, is_done=True))
-        self.panes.follow_respawned(slot)
         self._follow_terminal(slot)
         if slot not in self.panes:
             # It was over before it could be watched: nothing else will tell.
@@ -254,6 +283,8 @@ class StateFile:
     def __init__(self, run: Run) -> None:
         self._run, self.old = run, run.state()
         self._granted: list[int] = []
+        # The reason why the state could not be written last, empty if it was.
+        self.refusal = ""
         self._phase = ""
 
     def grant(self, slot: int) -> None:
@@ -269,14 +300,17 @@ class StateFile:
                 self._run.folder / "state.json", {**self.old, **news, **last}, is_safe=news["phase"] != self._phase
             )
         except ToolFailed as error:
+            self.refusal = f"{error.what} ({error.at})"
             if self._phase != _UNWRITTEN:
                 self._phase = _UNWRITTEN
                 say(str(error))
             return False
-        self._phase = news["phase"]
-        while self._granted:
-            # Only now: whoever takes over finds either what was asked for or what came of it.
-            withdraw(self._run, self._granted.pop())
+        self._phase, self.refusal = news["phase"], ""
+        # Only now: a supervisor that takes over finds either the request or its result.
+        held = [slot for slot in self._granted if news["processes"][slot].get("held")]
+        for slot in set(self._granted) - set(held):
+            withdraw(self._run, slot)
+        self._granted = held
         return True
 
 

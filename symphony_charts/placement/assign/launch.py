@@ -17,16 +17,11 @@ from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
+from symphony_charts.spec.scheduling import topology_of
 
-__all__ = ["add_launch_features", "asks_for_tpu", "topology_of"]
+__all__ = ["add_launch_features", "asks_for_tpu"]
 
 _PREFIX = "cloud.google.com/"
-_LEVELS = {
-    "block": f"{_PREFIX}gce-topology-block",
-    "subblock": f"{_PREFIX}gce-topology-subblock",
-    "host": f"{_PREFIX}gce-topology-host",
-    "node": "kubernetes.io/hostname",
-}
 
 
 def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experiment:
@@ -118,12 +113,6 @@ def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, s
     if any(pool_selector(pool) and pool_selector(pool)[0] in chosen.items() for pool in close):
         return {}
     return {f"{_PREFIX}gke-placement-group": experiment.name}
-
-
-def topology_of(wanted: str) -> tuple[str, str]:
-    """Strength and node label of a wish for nearness: ``block``, ``preferred:block``, ``required:<label>``."""
-    strength, _, level = wanted.rpartition(":")
-    return strength or "required", _LEVELS.get(level, level)
 
 
 def _topology(wanted: str | None) -> dict[str, str]:

@@ -6,24 +6,24 @@ The rendered pods are the only source: what the scheduler will see is what is pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Faults, Fields
-from symphony_charts.kinds.registry import kind_for
+from symphony_charts.kinds.registry import KINDS, kind_for
 from symphony_charts.placement.fit.filters import NodeAffinity, Requirement
 from symphony_charts.placement.fit.podspec import (
     gpus_at_once,
     pod_ports,
     pod_requests,
+    read_anti_affinity,
     read_node_affinity,
     read_tolerations,
 )
-from symphony_charts.placement.pools.pool import Amounts, HostPort
+from symphony_charts.placement.pools.pool import HOSTNAME, Amounts, AntiAffinity, HostPort, Pools
 from symphony_charts.spec.model import Toleration
 
-__all__ = ["Demand", "Shape", "demands_of", "in_order", "running_requests"]
+__all__ = ["Demand", "Shape", "demands_of", "in_order", "is_of_controllers", "pending_demands", "running_requests"]
 
-_HOSTNAME = "kubernetes.io/hostname"
 _GROUP_LABEL = "symph.dev/group"
 # Those that filter nodes as kube-scheduler does: itself, GKE's profile of it, and the gang schedulers we support.
 _SCHEDULERS = frozenset(
@@ -35,8 +35,6 @@ _Selectors = tuple[tuple[Requirement, ...], ...]
 # Where the labels stand that the controllers of Kubernetes, JobSet, Kueue and Volcano add; the oldest have no domain.
 _DOMAINS = ("kubernetes.io", "k8s.io", "volcano.sh")
 _BARE = frozenset({"job-name", "controller-uid", "pod-template-hash", "controller-revision-hash"})
-# Fields of an affinity term that say in which namespaces, or among which of its own pods, it counts.
-_SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +42,11 @@ class Shape:
     """All that the scheduler looks at in a pod.
 
     `repels` are the label selectors of required anti-affinity on one node: pods that match never share it. `shuns` are
-    those of any other: pods that match may be kept off more than that node, or off none. `labels` are filled in only
-    where somebody repels. `unproven` names constraints whose outcome depends on what is outside of
-    the pods and pools, `unknown` what the model of the scheduler does not know; `is_unruly` says that such a pod may
-    take a node, or more of one, than its own rules say. `gpus_at_once` is the most GPUs that one container asks for, if
-    more than one.
+    those of any other: pods that match may be kept off more than that node, or off none. `anti_affinity` are the terms
+    of both. `labels`, `namespace` (if the objects name it) and `is_of_jobset` are filled in only if some pod repels.
+    `unproven` names constraints whose outcome depends on what is outside of the pods and pools, `unknown` what the
+    model of the scheduler does not know; `is_unruly` says that such a pod may take a node, or more of one, than its own
+    rules say. `gpus_at_once` is the most GPUs that one container asks for, if more than one.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -58,7 +56,10 @@ class Shape:
     ports: frozenset[HostPort] = frozenset()
     repels: tuple[tuple[Requirement, ...], ...] = ()
     shuns: tuple[tuple[Requirement, ...], ...] = ()
+    anti_affinity: tuple[AntiAffinity, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    namespace: str = ""
+    is_of_jobset: bool = False
     unproven: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     is_unruly: bool = False
@@ -92,58 +93,111 @@ class Demand:
         return first if len(self.members) == 1 else f"{first} and {len(self.members) - 1} more"
 
 
-def demands_of(objects: Iterable[Mapping[str, object]], *, scheduler: str = "") -> list[Demand]:
+def demands_of(
+    objects: Iterable[Mapping[str, object]], *, scheduler: str = "", pools: Pools | None = None
+) -> list[Demand]:
     """The demands of all pods that `objects` make at a time, sorted by shape.
 
     Known are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, DIJob, WorkflowTemplate and lists of
-    these; other kinds make no pods. `scheduler` is one more that filters nodes as kube-scheduler does. Raises SpecError
-    for a pod that cannot be read.
+    these; other kinds make no pods. `scheduler` is one more that filters nodes as kube-scheduler does. Give the `pools`
+    on which the demands are planned: their pods may repel these by label. Raises SpecError for a pod that cannot be
+    read.
     """
     faults = Faults()
     pods = [pod for item in objects for pod in _pods(Fields.of(dict(item), "", faults))]
     faults.check()
-    with_labels = any(template.block("spec").block("affinity").has("podAntiAffinity") for _, template, _ in pods)
+    with_labels = (pools is not None and pools.has_anti_affinity) or any(
+        pod.template.block("spec").block("affinity").has("podAntiAffinity") for pod in pods
+    )
     by_shape: dict[Shape, Demand] = {}
-    for name, template, count in pods:
-        if count > 0:
-            shape = _shape(template, _SCHEDULERS | {scheduler}, with_labels=with_labels)
-            by_shape.setdefault(shape, Demand(shape)).add(name, count)
+    for pod in pods:
+        if pod.count > 0:
+            shape = _shape(pod, _SCHEDULERS | {scheduler}, with_labels=with_labels)
+            by_shape.setdefault(shape, Demand(shape)).add(pod.name, pod.count)
     faults.check()
     for demand in by_shape.values():
         demand.members.sort()
     return in_order(by_shape.values())
 
 
+def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
+    """The demands of pods that wait for a node, by namespace and name.
+
+    The scheduler of another name, a gate or a runtime class changes when a pod is bound, not where it may be: the API
+    server has added the overhead of its runtime class to it.
+    """
+    faults = Faults()
+    by_shape: dict[Shape, Demand] = {}
+    for item in pods:
+        pod = Fields.of(dict(item), "", faults)
+        namespace = pod.block("metadata").text("namespace")
+        name = f"{namespace}/{pod.block('metadata').text('name')}"
+        shape = _shape(_Pods(name, pod, 1, namespace=namespace), _SCHEDULERS, with_labels=True)
+        rules = replace(shape, unknown=(), is_unruly=False)
+        by_shape.setdefault(rules, Demand(rules)).add(name, 1)
+    faults.check()
+    return in_order(by_shape.values())
+
+
 def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amounts]:
     """What one pod of each group requests while it runs: its containers and sidecars, not the steps before them."""
     faults = Faults()
-    pods = {name: template for item in objects for name, template, _ in _pods(Fields.of(dict(item), "", faults))}
+    pods = {pod.name: pod.template for item in objects for pod in _pods(Fields.of(dict(item), "", faults))}
     requests = {name: pod_requests(template.block("spec"), with_steps=False) for name, template in pods.items()}
     faults.check()
     return requests
 
 
-def _pods(item: Fields) -> Iterator[tuple[str, Fields, int]]:
-    """Name, pod template and number at a time of every kind of pod that an object makes."""
+@dataclass(frozen=True, slots=True)
+class _Pods:
+    """`count` pods of one template; `kind` makes them, in `namespace` if its object names one.
+
+    `exclusive` is the node label whose values their controller gives to one Job each; empty if it does not.
+    """
+
+    name: str
+    template: Fields
+    count: int
+    kind: str = ""
+    namespace: str = ""
+    exclusive: str = ""
+
+
+def _pods(item: Fields) -> Iterator[_Pods]:
+    """Every kind of pod that an object makes."""
     kind = kind_for(item.data)
     for pods in kind.pod_sets(item) if kind else ():
-        yield _named(pods.template, pods.name), pods.template, pods.count
+        yield _Pods(
+            name=_named(pods.template, pods.name),
+            template=pods.template,
+            count=pods.count,
+            kind=kind.name if kind else "",
+            namespace=item.block("metadata").text("namespace"),
+            exclusive=_exclusive(kind.exclusive, item, pods.template) if kind and kind.exclusive else "",
+        )
     # Only a list of objects is no object itself.
     for part in kind.parts(item) if kind else item.blocks("items") if item.text("kind") == "List" else ():
         yield from _pods(part)
+
+
+def _exclusive(annotation: str, *holders: Fields) -> str:
+    found = (holder.block("metadata").block("annotations").text(annotation) for holder in holders)
+    return next(filter(None, found), "")
 
 
 def _named(template: Fields, name: str) -> str:
     return template.block("metadata").block("labels").text(_GROUP_LABEL) or name
 
 
-def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -> Shape:
-    spec = template.block("spec")
-    repels, shuns, unproven = _pod_affinity(spec)
+def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool) -> Shape:
+    template, spec = pods.template, pods.template.block("spec")
+    anti_affinity = read_anti_affinity(spec)
+    repels, shuns, unproven = _pod_affinity(spec, anti_affinity)
     labels = template.block("metadata").mapping("labels") if with_labels else {}
     requests = pod_requests(spec)
     passes_by = spec.has("nodeName") or spec.has("runtimeClassName")
     is_unruly = passes_by or spec.text("schedulerName") not in schedulers
+    outside = tuple(_unknown(spec, schedulers)) if is_unruly or not _OUTSIDE.isdisjoint(spec.data) else ()
     return Shape(
         requests=tuple(sorted((name, amount) for name, amount in requests.items() if amount > 0)),
         selector=tuple(sorted(spec.mapping("nodeSelector").items())),
@@ -152,9 +206,12 @@ def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -
         ports=pod_ports(spec),
         repels=repels,
         shuns=shuns,
+        anti_affinity=anti_affinity,
         labels=tuple(sorted(labels.items())),
+        namespace=pods.namespace if with_labels else "",
+        is_of_jobset=with_labels and pods.kind in KINDS and bool(KINDS[pods.kind].exclusive),
         unproven=unproven,
-        unknown=tuple(_unknown(spec, schedulers)) if is_unruly or not _OUTSIDE.isdisjoint(spec.data) else (),
+        unknown=(*outside, f"exclusive placement over {pods.exclusive}") if pods.exclusive else outside,
         is_unruly=is_unruly,
         gpus_at_once=gpus_at_once(spec) if requests.get("nvidia.com/gpu", 0) > 1 else 0,
     )
@@ -182,25 +239,22 @@ def _sort_key(shape: Shape) -> tuple[object, ...]:
     return (shape.requests, shape.selector, str(shape.affinity), str(shape.tolerations), sorted(shape.ports))
 
 
-def _pod_affinity(spec: Fields) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:
+def _pod_affinity(spec: Fields, terms: Iterable[AntiAffinity]) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:
     """Selectors that this pod keeps off its node, those it keeps off elsewhere, and what cannot be proven from here."""
     if not (spec.has("affinity") or spec.has("topologySpreadConstraints")):
         return (), (), ()
     repels, shuns, unproven = [], [], []
     affinity = spec.block("affinity")
-    for term in affinity.block("podAntiAffinity").blocks(_REQUIRED):
-        if term.data.get("labelSelector") is None:
-            continue  # selects no pod at all, where an empty one selects all
-        selector = _label_selector(term.block("labelSelector"))
-        certain = tuple(requirement for requirement in selector if not _is_of_controllers(requirement.key))
-        if any(term.has(key) for key in _SCOPES) or term.data.get("namespaceSelector") is not None:
+    for term in terms:
+        certain = tuple(requirement for requirement in term.selector if not is_of_controllers(requirement.key))
+        if term.is_scoped:
             unproven.append("anti-affinity of a scope of its own")
-        elif term.text("topologyKey") != _HOSTNAME:
-            unproven.append(f"anti-affinity over {term.text('topologyKey')}")
-        elif certain != selector:
+        elif term.key != HOSTNAME:
+            unproven.append(f"anti-affinity over {term.key}")
+        elif certain != term.selector:
             unproven.append("anti-affinity to labels that controllers set")
         else:
-            repels.append(selector)
+            repels.append(term.selector)
             continue
         shuns.append(certain)
     if any(True for _ in affinity.block("podAffinity").blocks(_REQUIRED)):
@@ -211,16 +265,7 @@ def _pod_affinity(spec: Fields) -> tuple[_Selectors, _Selectors, tuple[str, ...]
     return tuple(repels), tuple(shuns), tuple(unproven)
 
 
-def _is_of_controllers(key: str) -> bool:
-    """Whether a label may be one that a controller adds to its pods, so that no template shows it."""
+def is_of_controllers(key: str) -> bool:
+    """Return True if a controller may add this label to its pods, so that no template shows it."""
     domain, slash, _ = key.rpartition("/")
     return domain.endswith(_DOMAINS) and domain != "app.kubernetes.io" if slash else key in _BARE
-
-
-def _label_selector(selector: Fields) -> tuple[Requirement, ...]:
-    exact = [Requirement(key, "In", (value,)) for key, value in sorted(selector.mapping("matchLabels").items())]
-    rest = [
-        Requirement(item.text("key"), item.text("operator"), tuple(item.texts("values")))
-        for item in selector.blocks("matchExpressions")
-    ]
-    return (*exact, *rest)

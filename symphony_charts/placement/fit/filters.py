@@ -5,43 +5,12 @@ Source: Kubernetes 1.34-1.36, pkg/scheduler/framework/plugins (TaintToleration, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
 
-from symphony_charts.placement.pools.pool import HostPort, Taint
+from symphony_charts.placement.pools.pool import HostPort, Requirement, Taint
 from symphony_charts.spec.model import Toleration
 
 __all__ = ["NodeAffinity", "Requirement", "Term", "labels_match", "ports_conflict", "tolerates", "untolerated_taint"]
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One expression of a node affinity term; `is_field` for matchFields, which knows ``metadata.name`` alone."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-    is_field: bool = False
-
-    def holds(self, labels: Mapping[str, str], node: str) -> bool:
-        """Whether a node with these labels and this name satisfies it."""
-        value = node if self.is_field else labels.get(self.key)
-        if self.operator == "In":
-            return value is not None and value in self.values
-        if self.operator == "NotIn":
-            return value is None or value not in self.values
-        if self.operator == "Exists":
-            return value is not None
-        if self.operator == "DoesNotExist":
-            return value is None
-        return value is not None and self._compares(value)
-
-    def _compares(self, value: str) -> bool:
-        try:
-            have, limit = int(value), int(self.values[0])
-        except (ValueError, IndexError):
-            return False
-        return have > limit if self.operator == "Gt" else have < limit
 
 
 Term = tuple[Requirement, ...]
@@ -49,14 +18,28 @@ NodeAffinity = tuple[Term, ...]  # one of the terms must hold; a term without re
 
 
 def labels_match(
-    selector: Mapping[str, str], affinity: NodeAffinity | None, labels: Mapping[str, str], node: str = ""
+    selector: Mapping[str, str],
+    affinity: NodeAffinity | None,
+    labels: Mapping[str, str],
+    node: str = "",
+    *,
+    assumed: Container[str] = (),
+    ruled_out: Container[str] = (),
 ) -> bool:
-    """Whether node selector and required node affinity accept a node; `affinity` None means that there is none."""
-    if any(labels.get(key) != value for key, value in selector.items()):
+    """Whether node selector and required node affinity accept a node; `affinity` None means that there is none.
+
+    What is asked of the labels `assumed` holds, and nothing holds of those that are `ruled_out`.
+    """
+
+    def holds(requirement: Requirement) -> bool:
+        key = "" if requirement.is_field else requirement.key
+        return key in assumed or (key not in ruled_out and requirement.holds(labels, node))
+
+    if any((key in ruled_out or labels.get(key) != value) and key not in assumed for key, value in selector.items()):
         return False
     if affinity is None:
         return True
-    return any(term and all(requirement.holds(labels, node) for requirement in term) for term in affinity)
+    return any(term and all(holds(requirement) for requirement in term) for term in affinity)
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:

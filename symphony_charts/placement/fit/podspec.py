@@ -11,12 +11,22 @@ from collections.abc import Iterable
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.fit.filters import NodeAffinity, Requirement, Term
-from symphony_charts.placement.pools.pool import Amounts, HostPort
+from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort
 from symphony_charts.spec.model import Toleration
 
 _ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
 
-__all__ = ["gpus_at_once", "pod_ports", "pod_requests", "read_node_affinity", "read_tolerations"]
+__all__ = [
+    "gpus_at_once",
+    "pod_ports",
+    "pod_requests",
+    "read_anti_affinity",
+    "read_node_affinity",
+    "read_tolerations",
+]
+
+# Fields of an affinity term that set in which namespaces, or among which of its own pods, it counts.
+_SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
 
 def _effective_requests(
@@ -103,6 +113,35 @@ def read_node_affinity(spec: Fields) -> NodeAffinity | None:
     if not required.data:
         return None
     return tuple(_term(item) for item in required.blocks("nodeSelectorTerms"))
+
+
+def read_anti_affinity(spec: Fields) -> tuple[AntiAffinity, ...]:
+    """Return the required anti-affinity terms of a pod spec.
+
+    A term without a selector selects no pod and is left out; an empty selector selects all.
+    """
+    if not spec.has("affinity"):
+        return ()
+    terms = spec.block("affinity").block("podAntiAffinity").blocks("requiredDuringSchedulingIgnoredDuringExecution")
+    return tuple(
+        AntiAffinity(
+            key=term.text("topologyKey"),
+            selector=_label_selector(term.block("labelSelector")),
+            # An empty namespaceSelector selects all namespaces.
+            is_scoped=any(term.data.get(key) not in (None, []) for key in _SCOPES),
+        )
+        for term in terms
+        if term.data.get("labelSelector") is not None
+    )
+
+
+def _label_selector(selector: Fields) -> tuple[Requirement, ...]:
+    exact = [Requirement(key, "In", (value,)) for key, value in sorted(selector.mapping("matchLabels").items())]
+    rest = [
+        Requirement(item.text("key"), item.text("operator"), tuple(item.texts("values")))
+        for item in selector.blocks("matchExpressions")
+    ]
+    return (*exact, *rest)
 
 
 def _term(term: Fields) -> Term:

@@ -29,7 +29,7 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
     rivals = [
         other
         for other in range(len(cluster.demands))
-        if other != demand and cluster.demands[other].count and not cluster.fits[other].keys().isdisjoint(rooms)
+        if other != demand and cluster.demands[other].count and cluster.may_use(other, rooms)
     ]
     count = cluster.demands[demand].count
     if not rivals:

@@ -37,11 +37,16 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
     """Everything that keeps such a pod off an empty node of the pool: (kind, text); kinds are label, taint, size."""
     reasons: list[tuple[str, str]] = []
     for key, value in shape.selector:
-        if pool.labels.get(key) != value:
+        if pool.leaves_open(key):
+            reasons.append(("label", f"its label {key} is unknown"))
+        elif pool.labels.get(key) != value:
             has = pool.labels.get(key)
             reasons.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
-    if not labels_match({}, shape.affinity, pool.labels):
+    open_labels = _open_labels(shape, pool)
+    if not labels_match({}, shape.affinity, pool.labels, assumed=open_labels):
         reasons.append(("label", "node affinity does not match"))
+    elif not labels_match({}, shape.affinity, pool.labels, ruled_out=open_labels):
+        reasons.append(("label", f"node affinity depends on labels that are unknown: {', '.join(open_labels)}"))
     taint = untolerated_taint(shape.tolerations, pool.taints)
     if taint:
         reasons.append(("taint", f"taint {taint} is not tolerated"))
@@ -56,6 +61,12 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
     if pool.max_nodes < 1:
         reasons.append(("size", "it may have no node at all"))
     return reasons
+
+
+def _open_labels(shape: Shape, pool: Pool) -> list[str]:
+    """The labels that `shape` asks for and nodes of the pool may or may not have."""
+    required = {requirement.key for term in shape.affinity or () for requirement in term if not requirement.is_field}
+    return sorted(key for key in required | {key for key, _ in shape.selector} if pool.leaves_open(key))
 
 
 def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
@@ -154,7 +165,7 @@ def _offer(machine: Machine, like: Pool) -> Amounts:
 def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
     """No pool lets the pod in: a selector that nobody answers, or taints."""
     for key, value in shape.selector:
-        if not any(pool.labels.get(key) == value for pool in pools):
+        if not any(pool.labels.get(key) == value or pool.leaves_open(key) for pool in pools):
             values = sorted({pool.labels[key] for pool in pools if key in pool.labels})
             near = nearest(value, values)
             present = f"nodes have {', '.join(values[:5])}" if values else f"no node has the label {key}"
@@ -162,7 +173,7 @@ def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
     tainted = [
         (pool, taint)
         for pool in pools
-        if labels_match(dict(shape.selector), shape.affinity, pool.labels)
+        if labels_match(dict(shape.selector), shape.affinity, pool.labels, assumed=_open_labels(shape, pool))
         and (taint := untolerated_taint(shape.tolerations, pool.taints))
     ]
     if tainted:

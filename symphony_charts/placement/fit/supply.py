@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.filters import Requirement, labels_match, ports_conflict, untolerated_taint
-from symphony_charts.placement.pools.pool import HostPort, Pool, Taint
+from symphony_charts.placement.fit.present_pods import Domains, closed_domains
+from symphony_charts.placement.pools.pool import HOSTNAME, HostPort, Pool, Taint
 from symphony_charts.spec.model import Toleration
 
 __all__ = ["HOSTNAME", "Cluster", "NodeClass", "make_cluster", "with_admission"]
 
 Vector = tuple[int, ...]
 ZONE = "topology.kubernetes.io/zone"
-HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Cluster:
     """Supply and demand in numbers.
 
     `needs[i]` is the request vector of demand i, `fits[i]` maps each node class on which it may run to the number of
-    its pods that fit on one empty node of it (never 0). `allowed[i]` holds the classes whose labels and taints let
+    its pods that fit on one empty node of it (never 0). `maybe[i]` are further classes that it may or may not use, each
+    with the reason and a way to find out. `allowed[i]` holds the classes whose labels and taints let
     it in, whether it fits or not. `anti_affine[i]` are the demands that never share a node with i, itself included
     where two of its pods may not. `unproven[i]` names what of it depends on more than its pods and the nodes.
     `splits_zones`: a pool's new nodes were shared out evenly over its zones, though the autoscaler may do otherwise, so
@@ -51,27 +52,45 @@ class Cluster:
     needs: tuple[Vector, ...]
     allowed: tuple[frozenset[int], ...]
     fits: tuple[dict[int, int], ...]
+    maybe: tuple[dict[int, tuple[str, str]], ...]
     anti_affine: tuple[frozenset[int], ...]
     unproven: tuple[tuple[str, ...], ...]
     splits_zones: bool = False
+
+    def may_use(self, demand: int, nodes: Collection[int]) -> bool:
+        """Return True if pods of `demand` may take room on one of these node classes."""
+        return any(not found.keys().isdisjoint(nodes) for found in (self.fits[demand], self.maybe[demand]))
 
 
 def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     """Node classes, request vectors, and which demand fits where."""
     dimensions = tuple(sorted({name for demand in demands for name, _ in demand.shape.requests} | {"pods"}))
     keys = _relevant_keys(demands)
-    classes = tuple(_classes(pools, dimensions, keys))
+    closed = closed_domains(pools, demands)
+    classes = tuple(_classes(pools, dimensions, keys, closed))
     needs = tuple(tuple(demand.shape.amount(name) for name in dimensions) for demand in demands)
-    groups: dict[object, list[int]] = {}
+    groups: dict[object, tuple[tuple[str, ...], list[int]]] = {}
     for index, node in enumerate(classes):
         values = tuple(node.labels.get(key) for key in keys)
-        groups.setdefault((values, node.taints, node.ports, node.name if "" in keys else ""), []).append(index)
-    tolerant = [with_admission(demand.shape) for demand in demands]
-    allowed = tuple(_allowed(shape, classes, groups.values()) for shape in tolerant)
+        open_keys = tuple(key for key in keys if key not in node.labels and pools[node.pool].leaves_open(key))
+        alike = (values, node.taints, node.ports, node.name if "" in keys else "", open_keys)
+        groups.setdefault(alike, (open_keys, []))[1].append(index)
+    filtered = [_allowed(with_admission(demand.shape), classes, groups.values()) for demand in demands]
+    allowed = tuple(found for found, _ in filtered)
     anti_affine = _anti_affine(demands)
-    fits = tuple(
+    possible = tuple(
         _fits(need, sorted(allow), classes, alone=index in anti_affine[index])
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
+    )
+    maybe = tuple(
+        {node: doubt for node in rooms for doubt in islice(_doubts(classes[node], domains, labels.get(node)), 1)}
+        if domains or labels
+        else {}
+        for rooms, domains, (_, labels) in zip(possible, closed, filtered, strict=True)
+    )
+    fits = tuple(
+        {node: room for node, room in rooms.items() if node not in doubts} if doubts else rooms
+        for rooms, doubts in zip(possible, maybe, strict=True)
     )
     splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
     shy = [demand for demand in demands if demand.shape.shuns]
@@ -80,7 +99,7 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         for demand, rooms in zip(demands, fits, strict=True)
     )
     return Cluster(
-        tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, anti_affine, unproven, splits
+        tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, maybe, anti_affine, unproven, splits
     )
 
 
@@ -94,7 +113,22 @@ def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-def _classes(pools: Sequence[Pool], dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
+def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
+    """Why a present pod may keep a demand with these `domains` off nodes of the class; nothing if none does.
+
+    A node to come has a name of its own, and may have any value of a label that its pool does not fix.
+    """
+    for key, values in domains.items():
+        value = node.labels.get(key, node.name if key == HOSTNAME else None)
+        if value in values:
+            yield values[value]
+        elif value is None and not node.is_live:
+            yield from islice(values.values(), 1)
+
+
+def _classes(
+    pools: Sequence[Pool], dimensions: tuple[str, ...], keys: tuple[str, ...], closed: Sequence[Domains]
+) -> Iterable[NodeClass]:
     for index, pool in enumerate(pools):
         alike: dict[object, list[NodeClass]] = {}
         for node in pool.nodes:
@@ -103,7 +137,8 @@ def _classes(pools: Sequence[Pool], dimensions: tuple[str, ...], keys: tuple[str
             free = tuple(max(0, node.free.get(name, 0)) for name in dimensions)
             node_class = NodeClass(index, free, 1, dict(node.labels), node.taints, node.ports, node.name, True)
             values = tuple(node.labels.get(key) for key in keys)
-            key = (free, values, node.taints, node.ports, node.name if "" in keys else "")
+            closed_to = tuple(number for number, domains in enumerate(closed) if any(_closed(node_class, domains)))
+            key = (free, values, node.taints, node.ports, node.name if "" in keys else "", closed_to)
             alike.setdefault(key, []).append(node_class)
         for nodes in alike.values():
             first = nodes[0]
@@ -147,18 +182,43 @@ def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
             yield f"anti-affinity of {other.name}"
 
 
-def _allowed(shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[list[int]]) -> frozenset[int]:
-    """The node classes that labels, taints and host ports leave to a demand; alike classes are asked once."""
+def _allowed(
+    shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]]
+) -> tuple[frozenset[int], dict[int, str]]:
+    """The node classes that labels, taints and host ports may leave to a demand; alike classes are asked once.
+
+    The second value gives, for those that depend on a label that their nodes may or may not have, this label.
+    """
     selector = dict(shape.selector)
     allowed: list[int] = []
-    for members in groups:
+    uncertain: dict[int, str] = {}
+    for open_keys, members in groups:
         node = classes[members[0]]
-        if not labels_match(selector, shape.affinity, node.labels, node.name):
+        if not labels_match(selector, shape.affinity, node.labels, node.name, assumed=open_keys):
             continue
         if untolerated_taint(shape.tolerations, node.taints) or ports_conflict(shape.ports, node.ports):
             continue
         allowed += members
-    return frozenset(allowed)
+        if open_keys and not labels_match(selector, shape.affinity, node.labels, node.name, ruled_out=open_keys):
+            uncertain |= dict.fromkeys(members, _first_asked(shape, open_keys))
+    return frozenset(allowed), uncertain
+
+
+def _first_asked(shape: Shape, keys: Collection[str]) -> str:
+    """The first of the labels `keys` that the node selector or affinity of `shape` asks for."""
+    required = (requirement.key for term in shape.affinity or () for requirement in term)
+    return next(key for key in (*dict(shape.selector), *required) if key in keys)
+
+
+def _doubts(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
+    """Why a demand may or may not use nodes of the class, and a way to find out; `label` decides about it, if any."""
+    for why in _closed(node, domains):
+        yield why, ""
+    if label:
+        yield (
+            f"it depends on the node label {label}, which no input sets and no model computes",
+            f"give `kubectl get nodes -o json`, or set {label} under `labels` in a pools.yaml",
+        )
 
 
 def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], *, alone: bool) -> dict[int, int]:

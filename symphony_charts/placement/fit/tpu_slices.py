@@ -67,6 +67,6 @@ def is_whole(cluster: Cluster, demand: int) -> bool:
     rivals = [
         other
         for other in range(len(cluster.demands))
-        if other != demand and cluster.needs[other][tpu] and cluster.fits[other].keys() & rooms.keys()
+        if other != demand and cluster.needs[other][tpu] and cluster.may_use(other, rooms)
     ]
     return not rivals and sum(cluster.classes[node].count for node in rooms) == cluster.demands[demand].count

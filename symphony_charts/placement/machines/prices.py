@@ -1,6 +1,6 @@
 """List prices are dollars per hour, each with region, date and source; what is not listed has no price.
 
-The shipped table is written by scripts/make_prices.py; a user's own go over it (`symph catalog refresh --prices`).
+The table is written by scripts/make_prices.py.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Protocol
 
 import msgspec
 
 from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches
+from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.system.package_data import table
 
 __all__ = ["PriceTable", "RegionPrices", "default_prices", "is_plain"]
@@ -40,33 +40,6 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
     origins: dict[str, tuple[str, str]] = {}
 
 
-_FIGURES = tuple(field for field in RegionPrices.__struct_fields__ if field not in ("date", "source", "origins"))
-
-
-class Priced(Protocol):
-    """What of a pool its price depends on."""
-
-    @property
-    def machine_type(self) -> str:
-        """Its machine type."""
-
-    @property
-    def region(self) -> str:
-        """Its region, or an empty text."""
-
-    @property
-    def attached_gpus(self) -> int:
-        """GPUs that are no part of the machine type."""
-
-    @property
-    def gpu_type(self) -> str:
-        """Their type."""
-
-    @property
-    def local_ssds(self) -> int:
-        """Its local SSDs."""
-
-
 _CUSTOM = re.compile(r"(?:(?P<family>[a-z]\w*)-)?custom-(?P<cpu>\d+)-(?P<mib>\d+)(?P<ext>-ext)?$")
 # Machines whose local SSDs cost what those of any other do; of newer ones no source says.
 _PLAIN_SSD = frozenset({"n1", "n2", "n2d", "c2", "c2d", "c3", "c3d"})
@@ -79,16 +52,14 @@ class PriceTable(msgspec.Struct, frozen=True):
 
     date: str
     regions: Mapping[str, RegionPrices]
-    currency: str = "USD per hour"
     source: str = ""
-    notes: str = ""
 
     def origin(self, region: str) -> tuple[str, str]:
         """The date and the source of a region's prices; empty texts where there are none."""
         prices = self.regions.get(region)
         return ("", "") if prices is None else (prices.date or self.date, prices.source or self.source)
 
-    def origins_of(self, pool: Priced) -> list[tuple[str, str, str]]:
+    def origins_of(self, pool: Pool) -> list[tuple[str, str, str]]:
         """What the price of a pool's node is made of, each with date and source."""
         prices, region = self.regions.get(pool.region), pool.region
         if prices is None:
@@ -106,7 +77,7 @@ class PriceTable(msgspec.Struct, frozen=True):
             parts.append((f"local SSDs in {region}", own.get("ssd_gib", rest)))
         return [(what, date, source) for what, (date, source) in parts]
 
-    def price_of(self, pool: Priced, *, spot: bool) -> float | None:
+    def price_of(self, pool: Pool, *, spot: bool) -> float | None:
         """Dollars per hour of one node of a pool."""
         return self.price(
             pool.machine_type,
@@ -146,23 +117,6 @@ class PriceTable(msgspec.Struct, frozen=True):
             return None
         units = (prices.committed_1yr if years == 1 else prices.committed_3yr).get(described.family)
         return None if units is None else round(described.vcpu * units[0] + described.memory_mib / 1024 * units[1], 6)
-
-    def over(self, other: PriceTable) -> PriceTable:
-        """This table over another one, field by field of each region; each field keeps its own date and source."""
-        regions = sorted(self.regions.keys() | other.regions.keys())
-        return msgspec.structs.replace(self, regions={region: self._over(other, region) for region in regions})
-
-    def _over(self, other: PriceTable, region: str) -> RegionPrices:
-        fields: dict[str, object] = {}
-        origins: dict[str, tuple[str, str]] = {}
-        for listed in (other, self):
-            prices = listed.regions.get(region, RegionPrices())
-            for field in _FIGURES:
-                if value := getattr(prices, field):
-                    fields[field], origins[field] = value, prices.origins.get(field, listed.origin(region))
-        date, source = self.origin(region) if region in self.regions else other.origin(region)
-        others = {field: origin for field, origin in origins.items() if origin != (date, source)}
-        return RegionPrices(date=date, source=source, origins=others, **fields)  # type: ignore[arg-type]
 
 
 def _machine(prices: RegionPrices, name: str, machine: Machine | None, *, spot: bool) -> float | None:

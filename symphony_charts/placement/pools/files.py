@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import msgspec
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
-from symphony_charts.placement.machines.prices import PriceTable, default_prices
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import merge, read_pools, settled
 from symphony_charts.placement.pools.system_option import with_system_amounts, with_system_objects
@@ -23,8 +21,6 @@ __all__ = [
     "read_pools_file",
     "user_catalog",
     "user_catalog_path",
-    "user_prices",
-    "user_prices_path",
     "with_system",
 ]
 
@@ -42,27 +38,6 @@ def _read_catalog(path: Path, _changed: int) -> Catalog:
         hint = "write it again with `symph catalog refresh FILE`, or delete it"
         raise SpecError.one(f"the machine list is damaged: {error}", at=str(path), next=hint) from error
     return default_catalog().extended(machines, str(path))
-
-
-def user_prices_path() -> Path:
-    """Where `symph catalog refresh --prices` keeps the user's prices."""
-    return state_dir() / "prices.json"
-
-
-@lru_cache(maxsize=4)
-def _read_prices(path: Path, _changed: int) -> PriceTable:
-    try:
-        own = msgspec.json.decode(path.read_bytes(), type=PriceTable)
-    except msgspec.MsgspecError as error:
-        hint = "write it again with `symph catalog refresh --prices FILE`, or delete it"
-        raise SpecError.one(f"the price list is damaged: {error}", at=str(path), next=hint) from error
-    return own.over(default_prices())
-
-
-def user_prices() -> PriceTable:
-    """The shipped prices with the user's own over them, if there are any."""
-    path = user_prices_path()
-    return _read_prices(path, path.stat().st_mtime_ns) if path.is_file() else default_prices()
 
 
 def user_catalog() -> Catalog:
@@ -87,7 +62,7 @@ def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
         raise SpecError.one(f"no cluster file {path}", next="give the file that describes your node pools") from error
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError.one(f"cannot read the cluster file: {error}", at=str(path)) from error
-    return replace(read_pools(text, str(path), variables=variables, catalog=user_catalog()), prices=user_prices())
+    return read_pools(text, str(path), variables=variables, catalog=user_catalog())
 
 
 def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, object] | None = None) -> Pools:

@@ -1,4 +1,4 @@
-"""The keys of clusters, and of the calls and blueprints that make them, are listed as those of node pools are.
+"""The keys of clusters are listed as those of node pools are.
 
 What a cluster says holds for all of its pools; most of it is about its control plane and its network. An add-on that
 runs something on each node is used, and any other key makes PACKABLE of PROVEN.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from symphony_charts.placement.pools.known_keys import Keys, keys
 
-__all__ = ["BLUEPRINT_MODULE", "GCLOUD_CLUSTER", "MODULE_CALL", "TERRAFORM_CLUSTER"]
+__all__ = ["GCLOUD_CLUSTER", "TERRAFORM_CLUSTER"]
 
 _SWITCH = keys("enabled disabled", weight="PACKABLE")
 
@@ -126,56 +126,3 @@ GCLOUD_CLUSTER = keys(
         cloudRunConfig=keys("disabled", "loadBalancerType", "PACKABLE"),
     ),
 )
-# The arguments of terraform-google-modules/kubernetes-engine, as its variables name them.
-MODULE_CALL = keys(
-    "source name zones region regional network_policy datapath_provider default_max_pods_per_node node_pools"
-    " windows_node_pools node_pools_labels node_pools_taints node_pools_hugepage_size_2m node_pools_hugepage_size_1g"
-    " sandbox_enabled enable_confidential_nodes enable_gcfs logging_variant filestore_csi_driver gcs_fuse_csi_driver"
-    " parallelstore_csi_driver lustre_csi_driver monitoring_enable_managed_prometheus",
-    "version providers depends_on count for_each project_id add_cluster_firewall_rules"
-    " add_master_webhook_firewall_rules add_shadow_firewall_rules additional_ip_range_pods"
-    " additional_ip_ranges_config additive_vpc_scope_dns_domain anonymous_authentication_config_mode"
-    " authenticator_security_group boot_disk_kms_key cloudrun cloudrun_load_balancer_type cluster_dns_domain"
-    " cluster_dns_provider cluster_dns_scope cluster_ipv4_cidr cluster_resource_labels cluster_telemetry_type"
-    " compute_engine_service_account config_connector configure_ip_masq create_service_account"
-    " database_encryption deletion_protection deploy_using_private_endpoint description disable_default_snat"
-    " disable_l4_lb_firewall_reconciliation disable_legacy_metadata_endpoints dns_allow_external_traffic"
-    " dns_cache dns_enable_k8s_tokens_via_dns enable_binary_authorization"
-    " enable_cilium_clusterwide_network_policy enable_cost_allocation enable_default_node_pools_metadata"
-    " enable_fqdn_network_policy enable_identity_service enable_intranode_visibility enable_k8s_beta_apis"
-    " enable_kubernetes_alpha enable_l4_ilb_subsetting enable_legacy_lustre_port enable_mesh_certificates"
-    " enable_multi_networking enable_network_egress_export enable_pod_security_policy enable_private_endpoint"
-    " enable_private_nodes enable_resource_consumption_export enable_secret_manager_addon enable_secret_sync"
-    " enable_shielded_nodes enable_tpu enable_vertical_pod_autoscaling enterprise_config"
-    " firewall_inbound_ports firewall_priority fleet_project fleet_project_grant_service_agent"
-    " gateway_api_channel gce_pd_csi_driver gcp_public_cidrs_access_enabled gke_auto_upgrade_config_patch_mode"
-    " gke_backup_agent_config grant_registry_access horizontal_pod_autoscaling hpa_profile http_load_balancing"
-    " identity_namespace in_transit_encryption_config initial_node_count"
-    " insecure_kubelet_readonly_port_enabled ip_endpoints_enabled ip_masq_link_local ip_masq_resync_interval"
-    " ip_range_pods ip_range_services issue_client_certificate kubernetes_version logging_enabled_components"
-    " logging_service maintenance_end_time maintenance_exclusions maintenance_recurrence"
-    " maintenance_start_time master_authorized_networks master_global_access_enabled master_ipv4_cidr_block"
-    " monitoring_auto_monitoring_config_scope monitoring_enable_observability_metrics"
-    " monitoring_enable_observability_relay monitoring_enabled_components monitoring_metric_writer_role"
-    " monitoring_service network network_policy_provider network_project_id network_tags network_tier_config"
-    " node_metadata node_pools_cgroup_mode node_pools_linux_node_configs_sysctls node_pools_metadata"
-    " node_pools_oauth_scopes node_pools_resource_labels node_pools_resource_manager_tags node_pools_tags"
-    " node_pools_transparent_hugepage_defrag node_pools_transparent_hugepage_enabled non_masquerade_cidrs"
-    " notification_config_topic notification_filter_event_type private_endpoint_subnetwork ray_operator_config"
-    " rbac_binding_config registry_project_ids release_channel remove_default_node_pool resource_manager_tags"
-    " resource_usage_export_dataset_id security_posture_mode security_posture_vulnerability_mode"
-    " service_account service_account_name service_external_ips shadow_firewall_rules_log_config"
-    " shadow_firewall_rules_priority stack_type stateful_ha stub_domains subnetwork timeouts"
-    " total_egress_bandwidth_tier upstream_nameservers user_managed_keys_config workload_config_audit_mode"
-    " workload_vulnerability_mode",
-    "PACKABLE",
-    cluster_autoscaling=keys(
-        "enabled",
-        "autoscaling_profile min_cpu_cores max_cpu_cores min_memory_gb max_memory_gb gpu_resources auto_repair"
-        " auto_upgrade disk_size disk_type image_type strategy max_surge max_unavailable node_pool_soak_duration"
-        " batch_soak_duration batch_percentage batch_node_count enable_secure_boot enable_integrity_monitoring"
-        " service_account enable_default_compute_class auto_provisioning_locations",
-        "PACKABLE",
-    ),
-)
-BLUEPRINT_MODULE = keys("id source settings", "use outputs kind", "PACKABLE")

@@ -1,19 +1,25 @@
 """Live nodes (`kubectl get nodes -o json`) become pools, with pods and DaemonSets if the list holds them too.
 
-`kubectl get nodes,pods,daemonsets -A -o json` gives all three: then what runs is taken off each node exactly, and
+`kubectl get nodes,pods,daemonsets -A -o json` gives all three: what present pods request is taken off each node, and
 what system pods take of a new node is known from the DaemonSets.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.fit.filters import labels_match, tolerates
-from symphony_charts.placement.fit.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
+from symphony_charts.placement.fit.podspec import (
+    pod_ports,
+    pod_requests,
+    read_anti_affinity,
+    read_node_affinity,
+    read_tolerations,
+)
 from symphony_charts.placement.machines.catalog import Catalog, slice_hosts
 from symphony_charts.placement.machines.system_pods import system_profile
 from symphony_charts.placement.pools.gke_node_pool import read_taints
@@ -25,12 +31,13 @@ from symphony_charts.placement.pools.pool import (
     HostPort,
     Node,
     Pool,
+    PresentPod,
     Provisioning,
     Taint,
     Tpu,
 )
 
-__all__ = ["daemon_requests", "read_nodes"]
+__all__ = ["daemon_requests", "pending_pods", "read_nodes"]
 
 _POOL_LABELS = (
     GKE_POOL_LABEL,
@@ -50,16 +57,17 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
     sorted_items: dict[str, list[Fields]] = defaultdict(list)
     for item in items:
         sorted_items[item.text("kind") or "Node"].append(item)
-    used, ports = _load(sorted_items["Pod"])
+    load = _load(sorted_items["Pod"])
     knows_load = bool(sorted_items["Pod"])
     pools: dict[tuple[str, str], list[Node]] = defaultdict(list)
     doubts: dict[tuple[str, str], list[Doubt]] = defaultdict(list)
     for item in sorted_items["Node"]:
-        node = _read_node(item, used, ports)
+        node = _read_node(item, load)
         key = next((label for label in _POOL_LABELS if label in node.labels), "")
         pool = key, node.labels.get(key, "nodes")
         pools[pool].append(node)
         doubts[pool] += unread_keys(item, NODE)
+        doubts[pool] += _nominations(node.name, load)
     daemons = sorted_items["DaemonSet"]
     return [
         replace(pool, doubts=(*doubts[key], *_missing_devices(pool)))
@@ -76,22 +84,59 @@ def _missing_devices(pool: Pool) -> Iterable[Doubt]:
         yield Doubt(text=text, weight="PROVEN", may_grow=True)
 
 
-def _load(pods: Iterable[Fields]) -> tuple[dict[str, Amounts], dict[str, set[HostPort]]]:
-    """What the pods bound to each node request, and the host ports they hold."""
-    used: dict[str, Amounts] = defaultdict(dict)
-    ports: dict[str, set[HostPort]] = defaultdict(set)
+def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
+    """The pods among `items` that wait for a node."""
+    for item in items:
+        meta, status = item.block("metadata"), item.block("status")
+        is_over = status.text("phase") in _GONE or meta.has("deletionTimestamp")
+        if item.text("kind") == "Pod" and not item.block("spec").has("nodeName") and not is_over:
+            yield item
+
+
+def _nominations(node: str, loads: Mapping[str, _Load]) -> Iterator[Doubt]:
+    """A doubt for the first pod that the scheduler makes room for on the node: it may still go elsewhere."""
+    for name in loads[node].nominated[:1] if node in loads else ():
+        text = f"node {node} keeps room for the pending pod {name}, which may go elsewhere"
+        yield Doubt(text=text, weight="PROVEN", may_grow=True)
+
+
+@dataclass(slots=True)
+class _Load:
+    """The pods of one node, what they request, and the host ports they hold; `nominated` are those still to come."""
+
+    used: Amounts = field(default_factory=dict)
+    ports: set[HostPort] = field(default_factory=set)
+    pods: list[PresentPod] = field(default_factory=list)
+    nominated: list[str] = field(default_factory=list)
+
+
+def _load(pods: Iterable[Fields]) -> dict[str, _Load]:
+    """The load of each node by its name."""
+    loads: dict[str, _Load] = defaultdict(_Load)
     for pod in pods:
-        spec = pod.block("spec")
-        node = spec.text("nodeName")
-        if not node or pod.block("status").text("phase") in _GONE:
+        meta, spec = pod.block("metadata"), pod.block("spec")
+        status = pod.block("status")
+        node = spec.text("nodeName") or status.text("nominatedNodeName")
+        if not node or status.text("phase") in _GONE:
             continue
+        load = loads[node]
+        if not spec.has("nodeName"):
+            load.nominated.append(f"{meta.text('namespace')}/{meta.text('name')}")
         for name, amount in pod_requests(spec).items():
-            used[node][name] = used[node].get(name, 0) + amount
-        ports[node] |= pod_ports(spec)
-    return used, ports
+            load.used[name] = load.used.get(name, 0) + amount
+        load.ports |= pod_ports(spec)
+        load.pods.append(
+            PresentPod(
+                name=meta.text("name"),
+                namespace=meta.text("namespace"),
+                labels=meta.mapping("labels"),
+                anti_affinity=read_anti_affinity(spec),
+            )
+        )
+    return loads
 
 
-def _read_node(item: Fields, used: Mapping[str, Amounts], ports: Mapping[str, set[HostPort]]) -> Node:
+def _read_node(item: Fields, loads: Mapping[str, _Load]) -> Node:
     meta, spec, status = item.block("metadata"), item.block("spec"), item.block("status")
     name = meta.text("name", required=True)
     offered = status.block("allocatable")
@@ -103,16 +148,17 @@ def _read_node(item: Fields, used: Mapping[str, Amounts], ports: Mapping[str, se
             allocatable[resource] = amount_of(resource, offered.text(resource))
         except ValueError as error:
             offered.fault(str(error), resource)
-    taken = used.get(name, {})
+    load = loads.get(name, _Load())
     ready = {condition.text("type"): condition.text("status") for condition in status.blocks("conditions")}
     return Node(
         name=name,
         allocatable=allocatable,
-        free={resource: amount - taken.get(resource, 0) for resource, amount in allocatable.items()},
+        free={resource: amount - load.used.get(resource, 0) for resource, amount in allocatable.items()},
         labels=meta.mapping("labels"),
         taints=tuple(t for t in read_taints(spec, "taints") if not t.key.startswith(_PRESSURE_EFFECT)),
-        ports=frozenset(ports.get(name, set())),
+        ports=frozenset(load.ports),
         schedulable=not spec.flag("unschedulable") and ready.get("Ready", "True") == "True",
+        pods=tuple(load.pods),
     )
 
 
@@ -179,15 +225,7 @@ def _common_taints(nodes: list[Node]) -> tuple[Taint, ...]:
 
 def _without(node: Node, system: Amounts) -> Node:
     free = {resource: max(0, amount - system.get(resource, 0)) for resource, amount in node.free.items()}
-    return Node(
-        name=node.name,
-        allocatable=node.allocatable,
-        free=free,
-        labels=node.labels,
-        taints=node.taints,
-        ports=node.ports,
-        schedulable=node.schedulable,
-    )
+    return replace(node, free=free)
 
 
 def daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:

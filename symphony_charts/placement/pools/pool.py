@@ -7,20 +7,23 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
-from symphony_charts.placement.machines.prices import PriceTable, default_prices
 from symphony_charts.placement.machines.system_pods import memory_margin
 
 __all__ = [
     "ELSEWHERE",
     "GKE_POOL_LABEL",
+    "HOSTNAME",
     "Accuracy",
     "Amounts",
+    "AntiAffinity",
     "Doubt",
     "HostPort",
     "Node",
     "Pool",
     "Pools",
+    "PresentPod",
     "Provisioning",
+    "Requirement",
     "Taint",
     "Tpu",
     "Weight",
@@ -29,6 +32,22 @@ __all__ = [
 # The way in for clusters whose pools no reader knows.
 ELSEWHERE = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
 GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
+HOSTNAME = "kubernetes.io/hostname"
+# Domains of the labels that Kubernetes, GKE and their add-ons put on nodes; subdomains are theirs, too.
+_SYSTEM_DOMAINS = ("cloud.google.com", "gke.io", "kubernetes.io", "k8s.io")
+# Labels of these domains that are read from every input or computed: a pool without one has nodes without it.
+_MODELLED = {
+    "kubernetes.io": {"arch", "hostname", "os"},
+    "node.kubernetes.io": {"instance-type"},
+    "sandbox.gke.io": {"runtime"},
+    "cloud.google.com": {
+        "compute-class", "gke-accelerator", "gke-flex-start", "gke-gpu", "gke-gpu-driver-version",
+        "gke-gpu-partition-size", "gke-gpu-sharing-strategy", "gke-max-pods-per-node",
+        "gke-max-shared-clients-per-gpu", "gke-nodepool", "gke-os-distribution", "gke-placement-group",
+        "gke-preemptible", "gke-provisioning", "gke-queued", "gke-spot", "gke-tpu-accelerator", "gke-tpu-topology",
+        "machine-family", "placement-policy-name", "reservation-name",
+    },
+}  # fmt: skip
 
 # Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices by number.
 Amounts = dict[str, int]
@@ -55,6 +74,59 @@ class Taint:
 
     def __str__(self) -> str:
         return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One expression of a node affinity term; `is_field` for matchFields, which knows ``metadata.name`` alone."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    is_field: bool = False
+
+    def holds(self, labels: Mapping[str, str], node: str) -> bool:
+        """Whether a node with these labels and this name satisfies it."""
+        value = node if self.is_field else labels.get(self.key)
+        if self.operator == "In":
+            return value is not None and value in self.values
+        if self.operator == "NotIn":
+            return value is None or value not in self.values
+        if self.operator == "Exists":
+            return value is not None
+        if self.operator == "DoesNotExist":
+            return value is None
+        return value is not None and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
+        try:
+            have, limit = int(value), int(self.values[0])
+        except (ValueError, IndexError):
+            return False
+        return have > limit if self.operator == "Gt" else have < limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AntiAffinity:
+    """A required anti-affinity term: pods that match `selector` share no domain of the node label `key` with its pod.
+
+    `is_scoped`: the term names its own namespaces, or labels of its own pod. Other terms only concern pods of the
+    namespace of its pod.
+    """
+
+    key: str
+    selector: tuple[Requirement, ...]
+    is_scoped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresentPod:
+    """A pod on a live node."""
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    anti_affinity: tuple[AntiAffinity, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +157,7 @@ class Tpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One live node; `free` is what its present pods leave, `ports` the host ports they hold."""
+    """One live node with its `pods`; `free` is what they leave, `ports` the host ports they hold."""
 
     name: str
     allocatable: Mapping[str, int]
@@ -94,6 +166,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     ports: frozenset[HostPort] = frozenset()
     schedulable: bool = True
+    pods: tuple[PresentPod, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +216,19 @@ class Pool:
         left["memory"] = left.get("memory", 0) - memory_margin(self.allocatable.get("memory", 0), self.accuracy)
         return {name: max(0, amount) for name, amount in left.items()}
 
+    def leaves_open(self, label: str) -> bool:
+        """Return True if nodes of the pool may or may not have this label, which the pool does not show.
+
+        Live nodes show all of theirs. Only clusters that Kubernetes runs itself label nodes by role.
+        """
+        domain, _, name = label.rpartition("/")
+        if label in self.labels or self.accuracy == "live" or domain == "node-role.kubernetes.io":
+            return False
+        if domain == "topology.kubernetes.io" and name in ("zone", "region"):
+            return not self.zones
+        is_of_system = domain in _SYSTEM_DOMAINS or domain.endswith(tuple(f".{of}" for of in _SYSTEM_DOMAINS))
+        return is_of_system and name not in _MODELLED.get(domain, ())
+
     @property
     def region(self) -> str:
         """The region of the pool's zones or labels, or an empty string."""
@@ -169,16 +255,16 @@ class Pools:
 
     `grows` says why there may be pools that no file shows; `wanted` are pools that a file names and does not describe,
     with the place where it does. `workloads` are objects that run beside the experiment, where the user gave them, else
-    it is None.
+    it is None. `pending` are the pods of a live cluster that wait for a node.
     """
 
     pools: tuple[Pool, ...] = ()
     grows: tuple[str, ...] = ()
     wanted: tuple[tuple[str, str], ...] = ()
     workloads: tuple[Mapping[str, object], ...] | None = None
+    pending: tuple[Mapping[str, object], ...] = ()
     source: str = ""
     catalog: Catalog = field(default_factory=default_catalog)
-    prices: PriceTable = field(default_factory=default_prices)
     notes: tuple[str, ...] = ()
 
     def get(self, name: str) -> Pool | None:
@@ -187,6 +273,13 @@ class Pools:
             if pool.name == name:
                 return pool
         return next((pool for pool in self.pools if pool.labels.get("name") == name), None)
+
+    @property
+    def has_anti_affinity(self) -> bool:
+        """True if a pod of the cluster may have anti-affinity, so that the labels of other pods matter."""
+        return bool(self.pending) or any(
+            pod.anti_affinity for pool in self.pools for node in pool.nodes for pod in node.pods
+        )
 
     @property
     def names(self) -> list[str]:

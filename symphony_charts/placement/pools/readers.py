@@ -1,8 +1,8 @@
-"""Node pools are read from any of eleven inputs, which are told apart by their content.
+"""Read node pools from any of nine inputs, which are told apart by their content.
 
-Cloudwise and other Terraform configuration in JSON, HCL, `terraform show -json` of a plan or a state, a raw state,
+Cloudwise and other Terraform configuration in JSON, `terraform show -json` of a plan or a state, a raw state,
 `gcloud container node-pools list|describe` and `clusters describe` (JSON or YAML), `kubectl get nodes -o json` (with
-pods and DaemonSets, if given), ComputeClass, MachineConfig, blueprints of the Cluster Toolkit, and our own pools.yaml.
+pods and DaemonSets, if given), ComputeClass, MachineConfig, and our own pools.yaml.
 """
 
 from __future__ import annotations
@@ -16,36 +16,33 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
-from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.computeclass import read_compute_class
 from symphony_charts.placement.pools.gcloud import read_cluster, read_node_pool
 from symphony_charts.placement.pools.known_keys import MACHINE_CONFIG, MACHINE_TYPE, unread_keys
 from symphony_charts.placement.pools.machine_list import read_machine_configs, read_machine_types
-from symphony_charts.placement.pools.nodes import read_nodes
+from symphony_charts.placement.pools.nodes import pending_pods, read_nodes
 from symphony_charts.placement.pools.plain import read_plain
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
-from symphony_charts.placement.pools.terraform_config import hcl_line_of, parse_hcl, read_config
+from symphony_charts.placement.pools.terraform_config import read_config
 from symphony_charts.placement.pools.terraform_state import read_show, read_state
-from symphony_charts.placement.pools.toolkit import read_blueprint
 
-__all__ = ["FORMATS", "merge", "pools_of_data", "read_pools", "settled"]
+__all__ = ["merge", "pools_of_data", "read_pools", "settled"]
 
-FORMATS = (
-    "terraform", "terraform-plan", "terraform-state", "tfstate", "gcloud-cluster", "gcloud-pools", "kubernetes",
-    "machine-types", "blueprint", "pools",
-)  # fmt: skip
+# Removed formats.
+_REMOVED = {"hcl": "Terraform's language HCL", "blueprint": "a blueprint of the Cluster Toolkit"}
+_INSTEAD = "run `terraform show -json > cluster.json` in Terraform's folder, and give cluster.json"
 
 
 def read_pools(
     text: str, name: str = "", *, variables: Mapping[str, object] | None = None, catalog: Catalog | None = None
 ) -> Pools:
-    """The pools of one file's `text`; `name` is its path and tells HCL from the rest.
+    """Return the pools of one file's `text`; `name` is its path.
 
     `variables` are Terraform's, given by the user. Pools that another file must describe stay `wanted`. Raises
     SpecError with every fault at once, each with its line.
     """
     if name.endswith((".tf", ".hcl")):
-        return pools_of_data(parse_hcl(text, name), name, variables=variables, catalog=catalog, text=text)
+        raise _removed("hcl", name)
     documents = _documents(text)
     if len(documents) == 1:
         data = _parse(documents[0], name)
@@ -94,8 +91,7 @@ def pools_of_data(
     text: str = "",
 ) -> Pools:
     """The pools of data that has been parsed; `text` is used for line numbers in errors alone."""
-    find_line = hcl_line_of if name.endswith((".tf", ".hcl")) else line_of
-    faults = Faults(file=name, line_of=(lambda path: find_line(text, path)) if text else (lambda _path: None))
+    faults = Faults(file=name, line_of=(lambda path: line_of(text, path)) if text else (lambda _path: None))
     return _pools(data, name, faults, variables or {}, catalog or default_catalog())
 
 
@@ -124,12 +120,13 @@ def _detect(data: object, name: str = "") -> str:
             return "gcloud-pools"
         raise SpecError.one("these are no node pools of GKE", at=name, next=ELSEWHERE)
     if isinstance(data, dict):
+        if "deployment_groups" in data:
+            raise _removed("blueprint", name)
         for keys, kind in (
             (("planned_values",), "terraform-plan"),
             (("values", "format_version"), "terraform-state"),
             (("resources", "terraform_version"), "tfstate"),
             (("resource",), "terraform"),
-            (("deployment_groups",), "blueprint"),
             (("nodePools",), "gcloud-cluster"),
             (("guestCpus",), "machine-types"),
             (("kind", "apiVersion"), "kubernetes"),
@@ -139,13 +136,17 @@ def _detect(data: object, name: str = "") -> str:
         ):
             if all(key in data for key in keys):
                 return kind
-        if name.endswith((".tf", ".hcl", ".tf.json")):
+        if name.endswith(".tf.json"):
             return "terraform"
     raise SpecError.one(
         "this file describes no node pools",
         at=name,
-        next="give a Terraform file, plan or state, gcloud's or kubectl's JSON, or a pools.yaml (symph init)",
+        next="give a Terraform plan or state, gcloud's or kubectl's JSON, or a pools.yaml (symph init)",
     )
+
+
+def _removed(kind: str, name: str) -> SpecError:
+    return SpecError.one(f"{_REMOVED[kind]} is not read", at=name, next=_INSTEAD)
 
 
 def merge(several: Iterable[Pools]) -> Pools:
@@ -155,15 +156,16 @@ def merge(several: Iterable[Pools]) -> Pools:
     sources: list[str] = []
     grows: list[str] = []
     wanted: list[tuple[str, str]] = []
+    pending: list[Mapping[str, object]] = []
     workloads: tuple[Mapping[str, object], ...] | None = None
-    catalog, prices = default_catalog(), default_prices()
+    catalog = default_catalog()
     for pools in several:
-        prices = pools.prices
         workloads = pools.workloads if pools.workloads is not None else workloads
         sources.append(pools.source)
         notes += pools.notes
         grows += pools.grows
         wanted += pools.wanted
+        pending += pools.pending
         catalog = pools.catalog if pools.catalog.origin != "shipped" else catalog
         for pool in pools.pools:
             merged[pool.name] = _join(merged[pool.name], pool) if pool.name in merged else pool
@@ -172,9 +174,9 @@ def merge(several: Iterable[Pools]) -> Pools:
         grows=tuple(grows),
         wanted=tuple(wanted),
         workloads=workloads,
+        pending=tuple(pending),
         source=" + ".join(sources),
         catalog=catalog,
-        prices=prices,
         notes=tuple(notes),
     )
 
@@ -235,8 +237,6 @@ def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: 
         read = read_state(top, faults, catalog)
     elif kind == "gcloud-cluster":
         read = read_cluster(Fields.of(top, "", faults), catalog)
-    elif kind == "blueprint":
-        read = read_blueprint(Fields.of(top, "", faults), catalog, variables)
     else:
         read = read_plain(Fields.of(top, "", faults), catalog)
     return replace(read, catalog=catalog)
@@ -263,10 +263,11 @@ def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
     if "Node" in kinds:
         live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
         pools += read_nodes(live, faults, catalog)
+    pending = tuple(pod.data for pod in pending_pods(items))
     if not kinds & {"Node", "NodePool", "ComputeClass", "MachineConfig"}:
         found = ", ".join(sorted(kinds)) or "nothing"
         faults.add(f"no Node, ComputeClass or MachineConfig among {found}", "", ELSEWHERE)
-    return Pools(pools=tuple(pools), wanted=tuple(wanted), catalog=catalog, notes=notes)
+    return Pools(pools=tuple(pools), wanted=tuple(wanted), pending=pending, catalog=catalog, notes=notes)
 
 
 def _items(data: object, path: str, faults: Faults) -> list[Fields]:

@@ -1,12 +1,12 @@
 """Terraform's google_container_node_pool and google_container_cluster attributes become node pools.
 
-The same attributes stand in a configuration (JSON or HCL), in a plan and in a state; blocks are objects, or lists of
-one. The readers of those files hand over one attribute map per pool, and what its cluster says of all of its pools.
+A configuration in JSON, a plan and a state have the same attributes; blocks are objects, or lists of one. The readers
+of those files pass one attribute map per pool, and the settings of its cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.formats.field_reader import Fields
@@ -96,7 +96,6 @@ def read_pool(
     *,
     name: str = "",
     cluster: ClusterFacts | None = None,
-    more_doubts: Iterable[Doubt] = (),
 ) -> Pool | None:
     """The pool of one attribute map; `name` stands in where it has none: then the map is a cluster's own."""
     cluster = cluster or ClusterFacts()
@@ -157,7 +156,7 @@ def read_pool(
             config.block("linux_node_config").block("hugepages_config"), "hugepage_size_2m", "hugepage_size_1g"
         ),
         sandbox=_sandbox(config),
-        doubts=(*doubts, *more_doubts),
+        doubts=tuple(doubts),
         reservation_nodes=cluster.reservations,
     )
     place = Fields({}, config.at("machine_type"), pool.faults)

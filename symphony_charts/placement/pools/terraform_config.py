@@ -1,7 +1,7 @@
-"""Terraform configuration, JSON (`.tf.json`, Cloudwise's among them) or HCL (`.tf`), is turned into pools.
+"""Read the pools of Terraform configuration in JSON (`.tf.json`), such as Cloudwise's.
 
-Nothing is executed: variables take their defaults or the values given, locals and literal `count`/`for_each` are
-followed, anything else that a pool needs is a fault that asks for the plan's JSON.
+Nothing is executed: variables take their defaults or the values given, references to locals and resources and
+literal `count`/`for_each` are followed. Anything else that a pool needs is a fault that asks for the plan's JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from symphony_charts.errors import ToolMissing
 from symphony_charts.formats.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
@@ -26,52 +25,8 @@ from symphony_charts.placement.pools.terraform import (
     read_cluster_facts,
     read_pool,
 )
-from symphony_charts.placement.pools.terraform_modules import read_modules
 
-__all__ = ["Scope", "hcl_line_of", "instances", "parse_hcl", "read_config"]
-
-
-def parse_hcl(text: str, file: str = "") -> dict[str, object]:
-    """HCL text in the shape of Terraform's JSON syntax.
-
-    Raises ToolMissing without python-hcl2, SpecError for text that is no HCL.
-    """
-    try:
-        import hcl2  # only `.tf` files need it
-    except ImportError as error:
-        raise ToolMissing("reading .tf files needs python-hcl2", file, extra="hcl") from error
-    from lark.exceptions import UnexpectedInput
-
-    options = hcl2.SerializationOptions(with_comments=False, strip_string_quotes=True)
-    try:
-        data = hcl2.loads(text if text.endswith("\n") else text + "\n", serialization_options=options)
-    except UnexpectedInput as error:
-        faults = Faults(file=file)
-        hint = "`terraform validate` tells whether Terraform can; then give the output of `terraform show -json PLAN`"
-        faults.add("the library python-hcl2 cannot parse this HCL", "", hint, line=getattr(error, "line", None))
-        faults.check()
-    return {str(key): value for key, value in data.items()}
-
-
-def hcl_line_of(text: str, path: str) -> int | None:
-    """The line, from 1, where `path` (``resource.TYPE.NAME.node_config.machine_type``) stands in HCL text.
-
-    What is not written there itself (it came out of a local) counts where the last step that is stands.
-    """
-    parts = [re.sub(r"\[[^]]*\]", "", step) for step in path.split(".")]
-    named = 3 if parts[0] == "resource" else 2
-    words, steps = parts[:named], parts[named:]
-    head = re.compile(r"^\s*" + r"\s+".join(rf'"?{re.escape(word)}"?' for word in words), re.MULTILINE)
-    match = head.search(text)
-    if match is None:
-        return None
-    position = match.start() + len(match[0]) - len(match[0].lstrip())
-    for step in steps:
-        inner = re.compile(rf'^\s*"?{re.escape(step)}"?\s*[={{"]', re.MULTILINE).search(text, position)
-        if inner is None:
-            break
-        position = inner.end()
-    return text.count("\n", 0, position) + 1
+__all__ = ["read_config"]
 
 
 def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
@@ -101,24 +56,37 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
             fields = Fields.of(attributes, path + index, faults)
             pools += pools_of_cluster(fields, catalog, clusters.get(path.rsplit(".", 1)[-1]))
             growing += grows(fields)
-    modules = read_modules(
-        ((path, attributes) for path, body in _blocks(data, "module") for _, attributes in instances(body, scope)),
-        faults,
-        catalog,
-    )
-    found = [*(pool for pool in pools if pool is not None), *modules.pools]
+    _refuse_modules(data, faults)
+    found = [pool for pool in pools if pool is not None]
     if not found and not faults.problems:
-        _say_why_nothing(data, [*growing, *modules.grows], faults)
-    return Pools(pools=tuple(found), grows=(*growing, *modules.grows))
+        _say_why_nothing(data, growing, faults)
+    return Pools(pools=tuple(found), grows=tuple(growing))
+
+
+def _refuse_modules(data: dict[str, object], faults: Faults) -> None:
+    """Add a fault for each call of a module that makes node pools."""
+    for path, body in _blocks(data, "module"):
+        source = str(body.get("source", ""))
+        if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
+            faults.add(f"the node pools of module {source} are not read", path, _PLAN)
 
 
 def _can_expand(fields: Fields) -> bool:
     """Whether all that the resource repeats could be evaluated; a fault where not."""
     for key in ("for_each", "count"):
         if key in fields.data:
-            fields.fault(f"cannot evaluate {key}", "", "give the output of `terraform show -json PLAN` instead")
+            fields.fault(f"cannot evaluate {key}", "", _PLAN)
             return False
+    if _has_dynamic(fields.data):
+        fields.fault("cannot evaluate a dynamic block", "", _PLAN)
+        return False
     return True
+
+
+def _has_dynamic(data: object) -> bool:
+    if isinstance(data, dict):
+        return "dynamic" in data or any(map(_has_dynamic, data.values()))
+    return isinstance(data, list) and any(map(_has_dynamic, data))
 
 
 def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterFacts]:
@@ -152,7 +120,6 @@ _CLUSTER_NAME = re.compile(rf"{CLUSTER}\.([\w-]+)")
 def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults) -> None:
     """The fault of a configuration without a single pool: where they are, as far as it can be seen."""
     others = [kind for kind in _FOREIGN if any(True for _ in _resources(data, kind))]
-    plan = "give the output of `terraform show -json PLAN` instead"
     if others:
         faults.add(
             f"{others[0]}: what its nodes offer is not documented well enough to be computed",
@@ -164,11 +131,11 @@ def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults
             f"no node pools to plan on: it is {growing[0]}", "", "give a pools.yaml, or `kubectl get nodes -o json`"
         )
     elif sources := [str(body.get("source", "")) for _, body in _blocks(data, "module")]:
-        faults.add(f"no node pools in this file; modules may make some ({', '.join(sources[:3])})", "", plan)
+        faults.add(f"no node pools in this file; modules may make some ({', '.join(sources[:3])})", "", _PLAN)
     elif any(True for _ in _resources(data, CLUSTER)):
-        faults.add("a cluster, but no node pools in this file", "", f"give the file that has them, or {plan}")
+        faults.add("a cluster, but no node pools in this file", "", f"give the file that has them, or {_PLAN}")
     else:
-        faults.add("this file describes no node pools", "", f"give the file that has them, or {plan}")
+        faults.add("this file describes no node pools", "", f"give the file that has them, or {_PLAN}")
 
 
 _FOREIGN = (
@@ -247,6 +214,7 @@ def _provider_zone(data: dict[str, object], scope: Scope) -> str:
     return ""
 
 
+_PLAN = "give the output of `terraform show -json PLAN` instead"
 _EXPRESSION = re.compile(r"\$\{\s*([^{}]*?)\s*\}")
 _STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[\s*\"?([^\]\"]+)\"?\s*\]")
 _MISSING = object()
@@ -259,16 +227,8 @@ class Scope:
     names: Mapping[str, object] = field(default_factory=dict)
 
     def value(self, expression: str) -> object:
-        """The value of a reference or literal, or `_MISSING`."""
-        text = expression.strip().removeprefix("(").removesuffix(")").strip()
-        if text in ("true", "false"):
-            return text == "true"
-        if re.fullmatch(r"-?\d+", text):
-            return int(text)
-        if re.fullmatch(r'"[^"$\\]*"', text):
-            return text[1:-1]
-        if (call := re.fullmatch(r"(?:toset|tolist|tomap|tostring|tonumber)\((.*)\)", text)) is not None:
-            return self.value(call[1])
+        """Return the value of a reference, or `_MISSING`."""
+        text = expression.strip()
         position, here = 0, _MISSING
         while position < len(text):
             step = _STEP.match(text, position)
@@ -314,7 +274,7 @@ def _follow(here: object, step: str) -> object:
     if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
         return here[int(step)]
     if isinstance(here, list) and len(here) == 1 and isinstance(here[0], Mapping):
-        return here[0].get(step, _MISSING)  # a block, which HCL has as a list of one
+        return here[0].get(step, _MISSING)  # a block, which may be a list of one
     return _MISSING
 
 
@@ -338,29 +298,5 @@ def instances(body: dict[str, object], scope: Scope) -> Iterator[tuple[str, dict
 
 def _resolved(body: dict[str, object], scope: Scope, more: Mapping[str, object]) -> dict[str, object]:
     inner = Scope({**scope.names, **more})
-    result = inner.resolve(with_dynamic(body, inner))
+    result = inner.resolve(body)
     return result if isinstance(result, dict) else {}
-
-
-def with_dynamic(body: object, scope: Scope) -> object:
-    """`body` with each `dynamic` block written out, where what it repeats can be evaluated; else it stays."""
-    if isinstance(body, list):
-        return [with_dynamic(item, scope) for item in body]
-    if not isinstance(body, dict):
-        return body
-    result: dict[str, object] = {key: with_dynamic(value, scope) for key, value in body.items() if key != "dynamic"}
-    for name, block in ((name, block) for named in _maps(body.get("dynamic")) for name, block in named.items()):
-        for one in _maps(block):
-            items = scope.resolve(one.get("for_each"))
-            if not isinstance(items, (list, dict)):
-                result[name] = f"${{dynamic {name}}}"
-                continue
-            iterator = str(one.get("iterator") or name)
-            pairs = items.items() if isinstance(items, dict) else ((item, item) for item in items)
-            written = []
-            for key, value in pairs:
-                inner = Scope({**scope.names, iterator: {"key": key, "value": value}})
-                written += [inner.resolve(with_dynamic(content, inner)) for content in _maps(one.get("content"))]
-            if written:
-                result[name] = written
-    return result

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from symphony_charts.placement.machines.prices import PriceTable
+from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.plan import Plan, PoolUse
 from symphony_charts.placement.pools.pool import Pool
 
-__all__ = ["group_prices", "money_data", "money_lines", "no_price", "priced_total", "unpriced"]
+__all__ = ["group_prices", "money_data", "money_lines", "price_per_hour", "priced_total", "unpriced"]
 
 
 def priced_total(plan: Plan) -> float:
@@ -16,19 +16,24 @@ def priced_total(plan: Plan) -> float:
     return round(sum(use.price for use in plan.uses if use.price is not None), 6)
 
 
+def price_per_hour(plan: Plan) -> float | None:
+    """Return dollars per hour of all nodes; None if a node has no price or a group has no node."""
+    return priced_total(plan) if plan.fits and not unpriced(plan) else None
+
+
 def unpriced(plan: Plan) -> list[str]:
     """What has no price, a text for each pool."""
-    return [no_price(use.pool, use.nodes, plan.prices) for use in plan.uses if use.price is None]
+    return [_no_price(use.pool, use.nodes) for use in plan.uses if use.price is None]
 
 
-def no_price(pool: Pool, nodes: int, prices: PriceTable) -> str:
+def _no_price(pool: Pool, nodes: int) -> str:
     """That so many nodes of a pool have no price, as a text that says what they are."""
     parts = [pool.machine_type or "a machine of no known type"]
     parts += [f"{pool.attached_gpus} {pool.gpu_type}"] if pool.attached_gpus else []
     if not pool.region:
         where = "of no known region"
     else:
-        where = f"in {pool.region}" + ("" if pool.region in prices.regions else ", a region without prices")
+        where = f"in {pool.region}" + ("" if pool.region in default_prices().regions else ", a region without prices")
     return f"{nodes} x {' + '.join(parts)} {where} (pool {pool.name})"
 
 
@@ -82,10 +87,10 @@ def _all(plan: Plan, kind: str) -> float | None:
     for use in plan.uses:
         pool = use.pool
         if kind == "spot":
-            each = plan.prices.price_of(pool, spot=True)
+            each = default_prices().price_of(pool, spot=True)
         else:
             attached = pool.attached_gpus or pool.local_ssds
-            each = None if attached else plan.prices.committed(pool.machine_type, pool.region, int(kind[0]))
+            each = None if attached else default_prices().committed(pool.machine_type, pool.region, int(kind[0]))
         if each is None:
             return None
         total += each * use.nodes
@@ -94,7 +99,7 @@ def _all(plan: Plan, kind: str) -> float | None:
 
 def _origins(plan: Plan) -> list[tuple[str, str, str]]:
     priced = [use.pool for use in plan.uses if use.price is not None]
-    return sorted({origin for pool in priced for origin in plan.prices.origins_of(pool)}, reverse=True)
+    return sorted({origin for pool in priced for origin in default_prices().origins_of(pool)}, reverse=True)
 
 
 def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iterator[str]:

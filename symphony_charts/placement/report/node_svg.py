@@ -6,12 +6,12 @@ that look alike are drawn once, with their number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from xml.sax.saxutils import escape
 
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.placement.fit.packing import Filled
 from symphony_charts.placement.plan import Plan, PoolUse
-from symphony_charts.placement.report.svg import FRAME, INK, MUTED, box, color, fitted, svg, text
 from symphony_charts.placement.report.tables import plan_sentence, total_line
 
 __all__ = ["draw_nodes"]
@@ -22,39 +22,46 @@ COLUMN_H, CPU_W, MEM_W = 128, 128, 62
 _STATE = {"PROVEN": "#2f855a", "PACKABLE": "#b7791f", "UNKNOWN": "#b7791f", "NO": "#c53030"}
 _DEVICES = ("nvidia.com/gpu", "google.com/tpu")
 _MOST_LEGENDS = 24
+INK, MUTED, FRAME = "#1f2933", "#616e7c", "#cbd2d9"
+# Distinct on white, also for most colour-blind eyes; repeated after twelve groups.
+_PALETTE = (
+    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#86bcb6",
+    "#d37295", "#a0cbe8",
+)  # fmt: skip
+_FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 
 
 def draw_nodes(plan: Plan) -> str:
     """The SVG text of a plan."""
     parts: list[str] = [
-        text(MARGIN, 36, f"{plan.experiment or 'plan'} on {plan.source}", size=18, bold=True),
-        text(MARGIN, 56, fitted(plan_sentence(plan), 930, 13), size=13, fill=_STATE[plan.verdict]),
-        text(MARGIN, 74, total_line(plan), size=12, fill=MUTED),
+        _text(MARGIN, 36, f"{plan.experiment or 'plan'} on {plan.source}", size=18, bold=True),
+        _text(MARGIN, 56, _fitted(plan_sentence(plan), 930, 13), size=13, fill=_STATE[plan.verdict]),
+        _text(MARGIN, 74, total_line(plan), size=12, fill=MUTED),
     ]
     y = _legend(plan, parts, 94)
     for use in plan.uses:
         y = _pool(plan, use, parts, y + 26)
     if not plan.uses:
-        parts.append(text(MARGIN, y + 30, "No pod has a place.", fill=MUTED))
+        parts.append(_text(MARGIN, y + 30, "No pod has a place.", fill=MUTED))
         y += 40
-    return svg(WIDTH, y + MARGIN, parts, f"Plan of {plan.experiment}")
+    return _svg(WIDTH, y + MARGIN, parts, f"Plan of {plan.experiment}")
 
 
 def _legend(plan: Plan, parts: list[str], y: float) -> float:
     """One line a group: colour, name, number, verdict and reason; returns where it ends."""
     groups = plan.groups[:_MOST_LEGENDS]
     for group in groups:
-        parts.append(box(MARGIN, y, 11, 11, fill=color(group.demand), radius=2))
+        parts.append(_box(MARGIN, y, 11, 11, fill=_color(group.demand), radius=2))
         name = f"{group.name} x{group.count}" if group.count > 1 else group.name
-        parts.append(text(MARGIN + 18, y + 10, fitted(name, 180)))
-        parts.append(text(MARGIN + 205, y + 10, group.verdict, fill=_STATE[group.verdict], bold=True))
-        parts.append(text(MARGIN + 290, y + 10, fitted(group.why, 660), fill=MUTED))
+        parts.append(_text(MARGIN + 18, y + 10, _fitted(name, 180)))
+        parts.append(_text(MARGIN + 205, y + 10, group.verdict, fill=_STATE[group.verdict], bold=True))
+        parts.append(_text(MARGIN + 290, y + 10, _fitted(group.why, 660), fill=MUTED))
         y += 18
         if group.next:
-            parts.append(text(MARGIN + 290, y + 10, fitted(f"next: {group.next}", 660), fill=MUTED))
+            parts.append(_text(MARGIN + 290, y + 10, _fitted(f"next: {group.next}", 660), fill=MUTED))
             y += 18
     if len(plan.groups) > len(groups):
-        parts.append(text(MARGIN + 18, y + 10, f"and {len(plan.groups) - len(groups)} groups more", fill=MUTED))
+        parts.append(_text(MARGIN + 18, y + 10, f"and {len(plan.groups) - len(groups)} groups more", fill=MUTED))
         y += 18
     return y
 
@@ -64,9 +71,9 @@ def _pool(plan: Plan, use: PoolUse, parts: list[str], y: float) -> float:
     pool = use.pool
     price = "no price" if use.price is None else f"${use.price:.2f}/h"
     heading = f"{pool.name}  {pool.machine_type}".strip()
-    parts.append(text(MARGIN, y, heading, size=14, bold=True))
+    parts.append(_text(MARGIN, y, heading, size=14, bold=True))
     detail = f"{use.nodes} of at most {pool.max_nodes} nodes, {price}"
-    parts.append(text(WIDTH - MARGIN, y, detail, fill=MUTED, anchor="end"))
+    parts.append(_text(WIDTH - MARGIN, y, detail, fill=MUTED, anchor="end"))
     parts.append(f"<path d='M{MARGIN} {y + 8:g}H{WIDTH - MARGIN}' stroke='{FRAME}'/>")
     y += 20
     per_row = (WIDTH - 2 * MARGIN + GAP) // (NODE_W + GAP)
@@ -82,23 +89,23 @@ def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
     cluster = plan.cluster
     node = cluster.classes[filled.node]
     number = f"{filled.count} nodes alike" if filled.count > 1 else node.name or "1 node"
-    yield box(x, y, NODE_W, NODE_H, fill="#f8fafb", stroke=FRAME, radius=6)
-    yield text(x + 10, y + 18, fitted(number, 120), bold=filled.count > 1)
+    yield _box(x, y, NODE_W, NODE_H, fill="#f8fafb", stroke=FRAME, radius=6)
+    yield _text(x + 10, y + 18, _fitted(number, 120), bold=filled.count > 1)
     yield from _devices(plan, filled, x + NODE_W - 10, y + 8)
     columns = (("cpu", "CPU", x + 10, CPU_W), ("memory", "memory", x + 10 + CPU_W + 12, MEM_W))
     for resource, label, left, width in columns:
         dimension = cluster.dimensions.index(resource) if resource in cluster.dimensions else -1
         offered = node.free[dimension] if dimension >= 0 else 0
         used = offered - filled.free[dimension] if dimension >= 0 else 0
-        yield box(left, y + TOP - 12, width, COLUMN_H, fill="#eef2f5", stroke=FRAME)
+        yield _box(left, y + TOP - 12, width, COLUMN_H, fill="#eef2f5", stroke=FRAME)
         yield from _stack(plan, filled, dimension, offered, left, y + TOP - 12, width, with_names=resource == "cpu")
         amounts = (
             f"{cores_text(used)} of {cores_text(offered)}"
             if resource == "cpu"
             else f"{gib_text(used)}/{gib_text(offered)}"
         )
-        yield text(left, y + TOP + COLUMN_H + 2, amounts, size=10)
-        yield text(left, y + TOP + COLUMN_H + 15, label if resource == "cpu" else "GiB", size=10, fill=MUTED)
+        yield _text(left, y + TOP + COLUMN_H + 2, amounts, size=10)
+        yield _text(left, y + TOP + COLUMN_H + 15, label if resource == "cpu" else "GiB", size=10, fill=MUTED)
 
 
 def _devices(plan: Plan, filled: Filled, right: float, y: float) -> Iterator[str]:
@@ -111,14 +118,14 @@ def _devices(plan: Plan, filled: Filled, right: float, y: float) -> Iterator[str
         total = node.free[dimension]
         owners = [d for d, count in filled.contents for _ in range(cluster.needs[d][dimension] * count)]
         if total > 8:
-            yield text(right, y + 10, f"{len(owners)}/{total} {name.split('/')[1].upper()}", size=10, anchor="end")
+            yield _text(right, y + 10, f"{len(owners)}/{total} {name.split('/')[1].upper()}", size=10, anchor="end")
         else:
             for index in range(total):
-                fill = color(owners[index]) if index < len(owners) else "#ffffff"
-                yield box(right - 13 * (total - index), y, 10, 10, fill=fill, stroke=MUTED, title=name)
+                fill = _color(owners[index]) if index < len(owners) else "#ffffff"
+                yield _box(right - 13 * (total - index), y, 10, 10, fill=fill, stroke=MUTED, title=name)
             if total:
                 label = name.split("/")[1].upper()
-                yield text(right - 13 * total - 5, y + 9, label, size=10, fill=MUTED, anchor="end")
+                yield _text(right - 13 * total - 5, y + 9, label, size=10, fill=MUTED, anchor="end")
 
 
 def _stack(
@@ -133,30 +140,74 @@ def _stack(
         height = need / offered * COLUMN_H
         name = plan.cluster.demands[demand].name
         if count > 40 or height < 1.5:
-            yield box(x, bottom - height * count, width, height * count, fill=color(demand), title=f"{name} x{count}")
+            yield _box(x, bottom - height * count, width, height * count, fill=_color(demand), title=f"{name} x{count}")
             if with_names and height * count >= 13:
-                label = fitted(f"{name} x{count}", width - 8, 11)
-                yield text(x + 5, bottom - height * count / 2 + 4, label, size=11, fill=_on(demand))
+                label = _fitted(f"{name} x{count}", width - 8, 11)
+                yield _text(x + 5, bottom - height * count / 2 + 4, label, size=11, fill=_on(demand))
             bottom -= height * count
             continue
         pile = bottom - height * count
         for _ in range(count):
             bottom -= height
-            yield box(x, bottom, width, height, fill=color(demand), stroke="#ffffff", title=name)
+            yield _box(x, bottom, width, height, fill=_color(demand), stroke="#ffffff", title=name)
             if with_names and height >= 13:
-                yield text(x + 5, bottom + height / 2 + 4, fitted(name, width - 8, 11), size=11, fill=_on(demand))
+                yield _text(x + 5, bottom + height / 2 + 4, _fitted(name, width - 8, 11), size=11, fill=_on(demand))
         if with_names and height < 13 <= height * count:
-            yield from _plate(x, pile + height * count / 2, fitted(f"{name} x{count}", width - 16, 11))
+            yield from _plate(x, pile + height * count / 2, _fitted(f"{name} x{count}", width - 16, 11))
 
 
 def _plate(x: float, middle: float, label: str) -> Iterator[str]:
     """A label over pods that are too thin for one each."""
-    yield box(x + 4, middle - 7, len(label) * 6.6 + 6, 14, fill="#ffffff", radius=3)
-    yield text(x + 7, middle + 4, label, size=11)
+    yield _box(x + 4, middle - 7, len(label) * 6.6 + 6, 14, fill="#ffffff", radius=3)
+    yield _text(x + 7, middle + 4, label, size=11)
 
 
 def _on(demand: int) -> str:
     """Ink that is legible on the group's colour."""
-    shade = color(demand).lstrip("#")
+    shade = _color(demand).lstrip("#")
     red, green, blue = (int(shade[i : i + 2], 16) for i in (0, 2, 4))
     return INK if red * 299 + green * 587 + blue * 114 > 140_000 else "#ffffff"
+
+
+def _color(number: int) -> str:
+    """The colour of the n-th group."""
+    return _PALETTE[number % len(_PALETTE)]
+
+
+def _text(
+    x: float, y: float, content: str, *, size: int = 12, fill: str = INK, bold: bool = False, anchor: str = "start"
+) -> str:
+    """A line of text with its baseline at (x, y)."""
+    weight = " font-weight='600'" if bold else ""
+    attributes = f"x='{x:g}' y='{y:g}' font-size='{size}' fill='{fill}' text-anchor='{anchor}'"
+    return f"<text {attributes}{weight}>{escape(content)}</text>"
+
+
+def _box(
+    x: float, y: float, width: float, height: float, *, fill: str = "none", stroke: str = "none", radius: float = 0,
+    title: str = "",
+) -> str:  # fmt: skip
+    """A rectangle; `title` is shown by browsers while the pointer rests on it."""
+    shape = (
+        f"<rect x='{x:g}' y='{y:g}' width='{max(width, 0):.2f}' height='{max(height, 0):.2f}' rx='{radius:g}' "
+        f"fill='{fill}' stroke='{stroke}'"
+    )
+    return f"{shape}><title>{escape(title)}</title></rect>" if title else f"{shape}/>"
+
+
+def _fitted(content: str, width: float, size: int = 12) -> str:
+    """`content` cut to about `width` at a font size; an ellipsis tells that something is missing."""
+    room = int(width / (size * 0.6))
+    if len(content) <= room:
+        return content
+    return content[: max(room - 1, 0)] + "…" if room > 1 else ""
+
+
+def _svg(width: float, height: float, parts: Iterable[str], title: str) -> str:
+    """A whole picture on white."""
+    head = (
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width:g}' height='{height:g}' "
+        f"viewBox='0 0 {width:g} {height:g}' {_FONT} role='img'>"
+    )
+    body = "\n".join(parts)
+    return f"{head}\n<title>{escape(title)}</title>\n{_box(0, 0, width, height, fill='#ffffff')}\n{body}\n</svg>\n"

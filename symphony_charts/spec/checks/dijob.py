@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.names import DNS_LABEL
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Pod, ProcessRef, pods_of, processes_of
@@ -16,6 +17,7 @@ from symphony_charts.spec.workload import DijobSettings
 
 __all__ = [
     "CONTAINER",
+    "MAX_TASK",
     "OPERATORS",
     "ROLES",
     "TASK_TYPES",
@@ -35,6 +37,9 @@ TASK_TYPES = ("learner", "collector", "evaluator", "none")
 ROLES = ("coordinator", "collector", "learner", "aggregator")
 # The container whose port and resources operator v0 reads; all of the project's own jobs call theirs so.
 CONTAINER = "di-container"
+# Names of tasks are never cut, since the operator names a variable of each pod after the task. A pod's name has at most
+# 63 characters for full name, run, task and index.
+MAX_TASK = 30
 _LABEL_LENGTH = 63
 
 
@@ -56,8 +61,12 @@ def task_type(said: Mapping[str, str], pod: str) -> str:
 
 
 def container_name(settings: DijobSettings, pod: Pod, process: str) -> str:
-    """What the container of a process is called: as said, else after the process unless that is alone in its pod."""
-    usual = CONTAINER if list(pod.processes) == [pod.name] else process
+    """Return the name of a process's container: as set, else `di-container` if it is alone in its pod."""
+    containers = {
+        *pod.processes,
+        *(item.get("name") for item in maps(sub(pod.settings.pod_overlay, "spec"), "containers")),
+    }
+    usual = CONTAINER if containers == {pod.name} else process
     return settings.containers.get(str(ProcessRef(pod.name, process))) or usual
 
 

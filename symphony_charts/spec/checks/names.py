@@ -8,12 +8,12 @@ from typing import TypeVar
 import msgspec
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.names import DNS_LABEL, SERVICE_NAME, prefix_owner, sanitize, shorten
+from symphony_charts.formats.names import DNS_LABEL, OBJECT_NAME, SERVICE_NAME, prefix_owner, sanitize, shorten
 from symphony_charts.formats.paths import join
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 
-__all__ = ["name_faults", "with_clean_names"]
+__all__ = ["name_faults", "object_name_faults", "with_clean_names"]
 
 # A helm release name; objects are named `<release>-<pod>-<hash>`.
 _EXPERIMENT_LENGTH = 53
@@ -87,6 +87,20 @@ def name_faults(experiment: Experiment) -> Iterator[Problem]:
     for volume in experiment.volumes:
         yield from _label_faults(volume, f"volumes.{volume}", _LABEL_LENGTH)
     yield from _host_name_faults(experiment)
+    for index, secret in enumerate(experiment.image_pull_secrets):
+        yield from object_name_faults(secret, f"image_pull_secrets[{index}]")
+    accounts = {"service_account": experiment.service_account}
+    accounts |= {f"{pod.path}.service_account": pod.settings.service_account for pod in pods_of(experiment).values()}
+    for path, account in accounts.items():
+        if account:
+            yield from object_name_faults(account, path)
+
+
+def object_name_faults(name: str, path: str) -> Iterator[Problem]:
+    """Yield a fault if no Kubernetes object can have the name."""
+    if not OBJECT_NAME.fullmatch(name) or len(name) > 253:
+        next_step = "use lower-case letters, digits, dashes and dots"
+        yield Problem(what=f'"{name}" cannot be the name of a Kubernetes object', path=path, next=next_step)
 
 
 def _host_name_faults(experiment: Experiment) -> Iterator[Problem]:

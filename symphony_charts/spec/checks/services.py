@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from symphony_charts.errors import Problem
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.formats.paths import nearest
 from symphony_charts.spec.checks.entries import ProcessEntry
@@ -16,6 +17,7 @@ __all__ = ["network_faults"]
 # A Service is named `<release>-<service>`, in 63 characters at most.
 _SERVICE_LENGTH = 40
 _LAST_PORT = 65535
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
@@ -29,6 +31,7 @@ def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Itera
         yield from _connect_faults(entry, bound, listeners)
         if isinstance(entry.process.ready, Probe):
             yield from _probe_faults(entry.process.ready, entry)
+        yield from _overlay_probe_faults(entry)
     yield from _pod_port_faults(entries)
     yield from _variable_faults(listeners)
     yield from _range_faults(experiment, entries)
@@ -153,6 +156,17 @@ def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
             yield Problem(
                 what=f"{getattr(probe, field)} is too little", path=f"{path}.{field}", next=f"at least {least}"
             )
+
+
+def _overlay_probe_faults(entry: ProcessEntry) -> Iterator[Problem]:
+    """Yield ports of probes in an overlay that are neither numbers nor names of ports that the process has."""
+    overlay = entry.process.container_overlay
+    known = [str(port.get("name")) for port in maps(overlay, "ports")]
+    for probe in _PROBES:
+        for handler in ("tcpSocket", "httpGet"):
+            port = sub(overlay, probe, handler).get("port")
+            if isinstance(port, str) and not port.isdecimal() and port not in known:
+                yield from _probe_port_faults(port, entry, f"{entry.path}.container_overlay.{probe}.{handler}.port")
 
 
 def _probe_port_faults(port: int | str, entry: ProcessEntry, path: str) -> Iterator[Problem]:

@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.names import FILE_KEY, OBJECT_NAME
+from symphony_charts.formats.names import FILE_KEY
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.urls import repository_fault
 from symphony_charts.spec.checks.amounts import amount_faults
 from symphony_charts.spec.checks.entries import ProcessEntry
+from symphony_charts.spec.checks.names import object_name_faults
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import (
     CONFIG_DIR,
@@ -108,12 +109,12 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
             if not _PERM.fullmatch(volume.perm):
                 yield Problem(what=f'"{volume.perm}" is no permission', path=f"{path}.perm", next="letters of rwm")
         case ClaimVolume():
-            yield from _object_faults(volume.claim, f"{path}.claim")
+            yield from object_name_faults(volume.claim, f"{path}.claim")
         case SecretVolume():
-            yield from _object_faults(volume.secret, f"{path}.secret")
+            yield from object_name_faults(volume.secret, f"{path}.secret")
             yield from _mode_faults(volume.mode, f"{path}.mode")
         case ConfigVolume():
-            yield from _object_faults(volume.config, f"{path}.config")
+            yield from object_name_faults(volume.config, f"{path}.config")
             yield from _mode_faults(volume.mode, f"{path}.mode")
         case EmptyDirVolume():
             if volume.size is not None:
@@ -170,12 +171,6 @@ def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:
     if not FILE_KEY.fullmatch(name) or name in (".", "..") or name.startswith(".."):
         next_step = "use letters, digits, dots, dashes and underscores, 253 at most"
         yield Problem(what=f'"{name}" cannot be a {what}', path=path, next=next_step)
-
-
-def _object_faults(name: str, path: str) -> Iterator[Problem]:
-    if not OBJECT_NAME.fullmatch(name) or len(name) > 253:
-        next_step = "use lower-case letters, digits, dashes and dots"
-        yield Problem(what=f'"{name}" cannot be the name of a Kubernetes object', path=path, next=next_step)
 
 
 def _mode_faults(mode: str | None, path: str) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ import base64
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,8 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import line_of, load
-from symphony_charts.spec.data import from_data
+from symphony_charts.spec.changes import at_changes, changed
+from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.files.mistaken import SUFFIXES, absent, mistaken_for
 from symphony_charts.spec.files.python import refuse_words, run_file
 from symphony_charts.spec.lockfile import Lock, parse
@@ -53,9 +55,10 @@ class SpecFile:
         return self.lock.ports
 
 
-def read(path: str | Path) -> SpecFile:
+def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
     """The experiment in the file `path`, finished, with the files that it names read.
 
+    `changes` are texts like ``processes.learner.replicas=3``, which change its data first.
     Raises SpecError, with ``file:line`` where a line is known, for faults and for a file that cannot be read.
     """
     path = Path(path).expanduser()
@@ -63,7 +66,7 @@ def read(path: str | Path) -> SpecFile:
         stem = path.name.removesuffix(_LOCK)
         spec = next((name for suffix in SUFFIXES if (path.parent / (name := stem + suffix)).is_file()), stem + ".yaml")
         raise SpecError.one("this is the lock file of an experiment", str(path), f"give {path.with_name(spec)}")
-    experiment = _read_python(path) if path.suffix == ".py" else _read_text(path)
+    experiment = _read_python(path, changes) if path.suffix == ".py" else _read_text(path, changes)
     lock_path = Path(f"{experiment.name}{_LOCK}") if path == _STDIN else lock_path_of(path)
     return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
 
@@ -92,23 +95,25 @@ def read_lock(path: Path) -> Lock:
         raise SpecError(error.problems, at=str(path)) from error
 
 
-def _read_text(path: Path) -> Experiment:
+def _read_text(path: Path, changes: Sequence[str]) -> Experiment:
     refuse_words(path)
     text = _text_of(path)
     try:
-        experiment = from_data(_json(text) if path.suffix == ".json" else load(text))
-        return with_files(experiment, path.parent)
+        data = _json(text) if path.suffix == ".json" else load(text)
+        return with_files(from_data(changed(data, changes)), path.parent)
     except SpecError as error:
-        raise mistaken_for(path, text) or with_location(error, path, text) from error
+        raise mistaken_for(path, text) or with_location(error, path, text, changes) from error
 
 
-def _read_python(path: Path) -> Experiment:
+def _read_python(path: Path, changes: Sequence[str]) -> Experiment:
     _text_of(path)
     result = run_file(path)
     try:
-        return with_files(_experiment_of(result), path.parent)
+        experiment = _experiment_of(result)
+        return with_files(from_data(changed(to_data(experiment), changes)) if changes else experiment, path.parent)
     except SpecError as error:
-        raise SpecError(error.problems, at=str(path)) from error
+        ours, others = at_changes(error, changes)
+        raise SpecError([*ours, *SpecError(others, at=str(path)).problems]) from error
 
 
 def _experiment_of(result: object) -> Experiment:
@@ -174,9 +179,10 @@ def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
     return error.msg, "look at this place, and at what stands before it"
 
 
-def with_location(error: SpecError, path: Path, text: str) -> SpecError:
-    """`error` with the file and line of each fault before its path."""
-    return SpecError(_located(problem, path, text) for problem in error.problems)
+def with_location(error: SpecError, path: Path, text: str, changes: Sequence[str] = ()) -> SpecError:
+    """`error` with the file and line of each fault before its path, or with the change that has the fault."""
+    ours, others = at_changes(error, changes)
+    return SpecError([*ours, *(_located(problem, path, text) for problem in others)])
 
 
 def _located(problem: Problem, path: Path, text: str) -> Problem:

@@ -21,7 +21,7 @@ _OTHERS = {
     ".bash": ("a shell script", _SCRIPT),
     ".ipynb": ("a notebook", "save it as a program that a spec can name: jupyter nbconvert --to script {name}"),
     ".toml": ("a TOML file", "experiments are written in YAML, JSON or Python; " + _BEGIN),
-    ".tf": ("a Terraform file", "as node pools it is given so: symph plan SPEC --pools {name}"),
+    ".tf": ("a Terraform file", "`terraform show -json > cluster.json` makes a file of node pools for `--pools`"),
     ".tgz": ("an archive", "give the spec that it was made of; helm install NAME {name} installs a chart"),
     ".gz": ("an archive", "give the spec that it was made of; helm install NAME {name} installs a chart"),
     ".zip": ("an archive", "unpack it, and give the spec"),

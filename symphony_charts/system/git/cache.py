@@ -36,65 +36,32 @@ class Cache:
     """The folder of the cache: `repo` is the bare repository, `folder` holds it, its lock and what is known of it."""
 
     def __init__(self, root: Path, url: str, branch: str, base: str = "") -> None:
-        """`root` holds all caches; a branch that is not there yet begins at the branch `base`, or empty with ``-``.
+        """`root` holds all caches; a branch that is not there yet begins at the branch `base`.
 
         Without a base such a branch is an error. Raises SpecError for a bad address or branch.
         """
         self.url = str(Path(url).absolute()) if url and "://" not in url and Path(url).is_dir() else check_url(url)
         self.branch = check_branch(branch)
-        self.begins_empty = base == "-"
-        self.base = check_branch(base) if base and not self.begins_empty else ""
+        self.base = check_branch(base) if base else ""
         key = hashlib.sha256(f"{self.url}\0{branch}".encode()).hexdigest()[:20]
         # Without locks of files each process has a cache of its own.
         self.folder = root / (key if HAS_FILE_LOCKS else f"{key}-{os.getpid()}")
         self.repo = self.folder / "repo.git"
 
-    def locked(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def locked(self, timeout_s: float) -> Iterator[None]:
         """Hold the cache for this process alone; the lock vanishes with the process. Raises ToolFailed when late."""
-        return self._held("lock", timeout_s)
-
-    def pushing(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
-        """Hold the lock of the one process that pushes; taken before `locked` where both are."""
-        return self._held("push", timeout_s)
-
-    @contextlib.contextmanager
-    def member(self, timeout_s: float) -> Iterator[None]:
-        """Take part in the queue. One in which nobody takes part any more is forgotten: they were killed or gave up."""
-        with self.locked(timeout_s):
-            handle = self._open("members")
-            if _is_free(handle):
-                self.queue(None)
-                if self._is_overgrown():
-                    self.drop()
-            if HAS_FILE_LOCKS:
-                fcntl.flock(handle, fcntl.LOCK_SH)
-        try:
-            yield
-        finally:
-            os.close(handle)
-
-    @property
-    def has_members(self) -> bool:
-        """Whether somebody takes part in the queue; needs the lock."""
-        handle = self._open("members")
-        try:
-            return not _is_free(handle)
-        finally:
-            os.close(handle)
-
-    @contextlib.contextmanager
-    def _held(self, name: str, timeout_s: float) -> Iterator[None]:
-        handle = self._open(name)
+        handle = self._open_lock()
         try:
             _wait_for(handle, timeout_s, self.folder)
             yield
         finally:
             os.close(handle)
 
-    def _open(self, name: str) -> int:
+    def _open_lock(self) -> int:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            return os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         except OSError as error:
             what = f"cannot write the cache of the repository: {error.strerror}"
             raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
@@ -104,7 +71,7 @@ class Cache:
 
         Raises ToolFailed where it cannot be made, and ToolMissing without git, or with one that is too old for it.
         """
-        if self.repo.is_dir() and self._is_overgrown() and not self.has_members:
+        if self.repo.is_dir() and self._is_overgrown():
             self.drop()
         if (self.folder / "made").is_file() and self._is_whole():
             return
@@ -116,14 +83,6 @@ class Cache:
             write_file(self.folder / "made", self.url.encode() + b"\n", mode=0o600)
         except OSError as error:
             raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
-
-    @property
-    def made(self) -> tuple[int, int]:
-        """Which repository this is, as long as it is not made anew; needs the lock."""
-        with contextlib.suppress(FileNotFoundError):
-            found = (self.folder / "made").stat()
-            return found.st_ino, found.st_mtime_ns
-        return 0, 0
 
     @property
     def hash_name(self) -> str:
@@ -138,7 +97,7 @@ class Cache:
 
     def drop(self) -> None:
         """Forget everything; needs the lock."""
-        for name in ("made", "tip", "blobs", "unfiltered", "queue", "shallow"):
+        for name in ("made", "tip", "blobs", "unfiltered", "shallow"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
 
@@ -172,23 +131,6 @@ class Cache:
     def remember_tip(self, commit: str, *, is_of_base: bool = False) -> None:
         """Note the tip, which with `is_of_base` is that of the branch where ours begins; empty where there is none."""
         write_file(self.folder / "tip", f"{commit}{' base' if is_of_base else ''}\n".encode(), mode=0o600)
-
-    @property
-    def queued(self) -> str | None:
-        """The newest commit that waits to be pushed, with those of other processes below it; None where none does."""
-        return next(iter(self._read("queue").split()), None)
-
-    @property
-    def queue_lease(self) -> str:
-        """Where the branch was when the first commit of the queue was made on it."""
-        return next(iter(self._read("queue").split()[1:]), "")
-
-    def queue(self, commit: str | None, lease: str = "") -> None:
-        """Note the newest commit that waits to be pushed and the lease it needs, or that none waits; needs the lock."""
-        if commit is None:
-            (self.folder / "queue").unlink(missing_ok=True)
-        else:
-            write_file(self.folder / "queue", f"{commit} {lease}\n".encode(), mode=0o600)
 
     @property
     def has_all_files(self) -> bool:
@@ -231,17 +173,6 @@ def bare_repository(folder: Path, url: str, branch: str, hash_name: str) -> None
     git(None, *argv, "--", str(folder), timeout_s=30)
     (folder / "config").write_text(_config(url, branch, hash_name))
     (folder / "objects" / "pack").mkdir(exist_ok=True)
-
-
-def _is_free(handle: int) -> bool:
-    """Whether nobody else holds the lock; if so, `handle` does."""
-    if not HAS_FILE_LOCKS:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:

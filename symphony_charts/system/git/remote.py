@@ -7,11 +7,12 @@ reads the tip again. The text only tells whether trying again can help.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.formats.printable import printable_line, printable_lines
 from symphony_charts.system.git.addresses import silence_of
 from symphony_charts.system.git.cache import TIP_REF, Cache
@@ -67,7 +68,8 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     """Fetch the newest commit of the branch with its trees; the commit's id.
 
     With `depth` None all commits since the last known tip come too. It is empty for a repository without branches.
-    Raises NotFound where only this branch is missing, ToolUnreachable where trying again may help, else ToolFailed.
+    Raises Conflict if the branch existed before, NotFound if only this branch is missing, ToolUnreachable if trying
+    again may help, else ToolFailed.
     """
     ended = _fetch_branch(cache, cache.branch, depth, timeout_s)
     is_of_base = bool(ended.status and cache.base and _NO_BRANCH.search(ended.error_text))
@@ -75,7 +77,9 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
         ended = _fetch_branch(cache, cache.base, depth, timeout_s)
     if ended.status:
         if _NO_BRANCH.search(ended.error_text):
-            if cache.begins_empty or not _has_branches(cache, timeout_s):
+            if cache.lease:
+                raise _deleted(cache)
+            if not _has_branches(cache, timeout_s):
                 cache.remember_tip("")
                 return ""
             what = f"the repository has no branch {cache.base or cache.branch}"
@@ -86,6 +90,15 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
     cache.remember_tip(tip, is_of_base=is_of_base)
     return tip
+
+
+def _deleted(cache: Cache) -> Conflict:
+    step = f"restore it from a clone: git push {shlex.quote(cache.url)} {cache.lease}:refs/heads/{cache.branch}"
+    return Conflict(
+        f"the branch {cache.branch} has been deleted; its last known commit is {cache.lease}",
+        cache.url,
+        f"{step}; to start with an empty branch, remove {cache.folder}",
+    )
 
 
 def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float) -> Completed:

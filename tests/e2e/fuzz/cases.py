@@ -12,7 +12,7 @@ __all__ = ["Case", "commands", "make_case"]
 
 # Files of the sandbox, by what an argument is called.
 SPECS = ["rl.yaml", "rl.json", "rl.py", "naps.yaml", "study.yaml", "wrong.yaml", "nowhere.yaml", ".", "repo.git", "-"]
-FILES = [*SPECS, "values.yaml", "pools.yaml", "cluster.tf", "cluster.tf.json", "job.yaml", "compose.yaml", "app.json"]
+FILES = [*SPECS, "values.yaml", "pools.yaml", "cluster.tf.json", "job.yaml", "compose.yaml", "app.json"]
 FILES += ["dist/rl-0.1.0.tgz", "dist/rl", "checkout", "rl.lock.yaml", "cert.pem", "kubeconfig", "/dev/null", "noise"]
 ODD = ["", " ", "-", "--", "x" * 300, "../..", "*", "{}", "=", "a=b=c", "~nobody/x", "a\nb", "\udce9", "\u202e\x1b[31m"]
 ODD += ["0", "-1", "1e999", "9" * 40, "null", "[]", "\u00e9", "%s", "$(id)", "{{ x }}", "[[ x ]]", "//", "oci://", "::"]

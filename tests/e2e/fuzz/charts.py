@@ -10,10 +10,10 @@ from pathlib import Path
 
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.errors import SymphError
-from symphony_charts.formats.data import sub
 from symphony_charts.package import template
 from symphony_charts.prepare import Prepared, Rendering, prepare
 from symphony_charts.spec.files import read
+from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import key_of
 from tests.chart.harness import Objects, index, objects_in, run_helm, write_chart
 from tests.chart.test_umbrella import objects_of, umbrella
@@ -34,6 +34,7 @@ class Judge:
     folder: Path
     counts: dict[str, int] = field(default_factory=dict)
     _charts: dict[str, Chart] = field(default_factory=dict)
+    _named: set[str] = field(default_factory=set)
     _number: int = 0
 
     def faults(self, drawn: Drawn, chance: random.Random) -> list[str]:
@@ -56,6 +57,8 @@ class Judge:
         if others and self._number % 5 == 0:
             found += self._umbrella(folder / "umbrella", others[-1], chart)
         self._charts[chart.name] = chart
+        if any(pod.settings.names for pod in pods_of(prepared.experiment).values()):
+            self._named.add(chart.name)
         return [f"{fault}\n  of {json.dumps(drawn.data)}" for fault in found]
 
     def _compared(self, where: Path, prepared: Prepared, said: Said, *, is_own: bool = False) -> Iterable[str]:
@@ -78,7 +81,7 @@ class Judge:
     def _umbrella(self, folder: Path, one: Chart, other: Chart) -> Iterable[str]:
         """Two experiments as dependencies of one chart, one of them twice unless it has names of its own."""
         names = {one.name: one, other.name: other}
-        if not any(isinstance(group, dict) and group.get("names") for group in sub(one.values, "groups").values()):
+        if one.name not in self._named:
             names["again"] = one
         wanted: Objects = {}
         for name, chart in names.items():

@@ -11,16 +11,25 @@ from typing import Any
 
 __all__ = ["can_isolate", "run_cases"]
 
-# The root becomes read-only, and what can be written is made anew and forgotten with the namespace.
+# The root becomes read-only. What can be written is an empty tmpfs, forgotten with the namespace; the folders $2 to $4
+# (the checkout and Python) stay visible if they lie below one.
 _ENTER = """
 set -eu
 mount --make-rprivate /
-for place in /tmp /run /dev/shm /var/tmp; do [ ! -d $place ] || mount -t tmpfs tmpfs $place; done
+for place in /tmp /run /dev/shm /var/tmp; do
+    [ -d $place ] || continue
+    mount -t tmpfs tmpfs /mnt
+    for kept in "$2" "$3" "$4"; do
+        case $kept in $place/*) mkdir -p "/mnt${kept#$place}"; mount --rbind "$kept" "/mnt${kept#$place}" ;; esac
+    done
+    mount -n --move /mnt $place
+done
 awk '{print $5}' /proc/self/mountinfo | while read -r place; do
     case $place in /tmp|/run|/dev/shm|/var/tmp|/proc*|/sys*) ;; *) mount -o remount,bind,ro "$place" || true ;; esac
 done
 ! touch "$1" 2> /dev/null
-shift
+shift 4
+cd "$PWD"  # the folder that is visible now, which may not be the one that was covered
 exec "$@"
 """
 _UNSHARE = ["unshare", "--mount", "--pid", "--net", "--fork", "--mount-proc", "--kill-child"]
@@ -41,7 +50,7 @@ def run_cases(first: int, count: int, *, workers: int = 2, helm: Path | str | No
     for number in range(workers):
         share = len(range(number, count, workers))
         words = [str(first + number), str(share), str(workers), str(helm or "")]
-        argv = ["sh", "-c", _ENTER, "sh", str(root / ".symph-fuzz-canary")]
+        argv = ["sh", "-c", _ENTER, "sh", str(root / ".symph-fuzz-canary"), str(root), sys.prefix, sys.base_prefix]
         argv += [sys.executable, "-m", "tests.e2e.fuzz.worker", *words]
         started.append(subprocess.Popen([*_UNSHARE, *argv], cwd=root, stdout=subprocess.PIPE, text=True))
     try:

@@ -37,7 +37,6 @@ _FILES = {
     "  dev: {namespace: rl-dev}\n  prod: {namespace: rl-prod, values: {groups: {agent: {replicas: 8}}}}\n",
     "values.yaml": "groups: {agent: {replicas: 4}}\n",
     "pools.yaml": "pools: {std: {machine_type: n1-standard-4, nodes: 3}}\n",
-    "cluster.tf": 'resource "google_container_node_pool" "a" {\n  node_count = 2\n}\n',
     "cluster.tf.json": '{"resource": {"google_container_node_pool": {"a": {"node_count": 2}}}}',
     "job.yaml": "apiVersion: diengine.opendilab.org/v2alpha1\nkind: DIJob\nmetadata: {name: j}\nspec: {tasks: []}\n",
     "compose.yaml": "services: {a: {image: x, command: y, ports: ['80:80']}}\n",

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.formats.data import Values
 from symphony_charts.settings.values_files import read_values
 from tests.spec.drawing import ODD_TEXTS, Drawing, Schema
 
 __all__ = ["Said", "say"]
 
 _ODD = [True, False, 0, -1, 3, 1.5, 2**53, "x", "", "TRUE", "null", [], {}, ["a", 1], [{"a": None}], {"a": {"b": 1}}]
+# Helm allows more, in both. More replicas only take longer: their addresses are in variables.
+_MOST_STEPS, _MOST_REPLICAS = 12, 50
 _NEW_KEYS = ["new", "n", "on", "a.b", "x-1"]
 _STRINGS = {"--set", "--set-string", "--set-literal", "--set-file", "--set-json", "-f"}
 
@@ -80,7 +82,11 @@ def _what(chance: random.Random, drawing: Drawing, schema: Schema, values: Value
             schema = drawing.resolved(schema)
         there = list(here) if isinstance(here, Mapping) else []
         fields, inner = schema.get("properties"), schema.get("additionalProperties")
-        if not (fields or isinstance(inner, Mapping)) or (len(path) > 1 and chance.random() < 0.1):
+        if (
+            not (fields or isinstance(inner, Mapping))
+            or (len(path) > 1 and chance.random() < 0.1)
+            or len(path) == _MOST_STEPS
+        ):
             break
         names = list(fields) if fields else _NEW_KEYS
         step = chance.choice(there if there and chance.random() < (0.5 if fields else 0.85) else names)
@@ -91,7 +97,10 @@ def _what(chance: random.Random, drawing: Drawing, schema: Schema, values: Value
         return path, None
     if chance.random() < 0.12:
         return path, chance.choice([*_ODD, *ODD_TEXTS])
-    return path, drawing.value(schema, ".".join(path))
+    value = drawing.value(schema, ".".join(path))
+    if path[-1] in ("replicas", "minReplicas") and str(value).isdecimal():
+        value = type(value)(int(value) % _MOST_REPLICAS)
+    return path, value
 
 
 def _flags_for(value: object) -> set[str]:

@@ -41,8 +41,8 @@ def _build_world(user: int, size: str, shown: list[str]) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.syscall(_MOUNT_SETATTR, -100, b"/", _RECURSIVE, attributes, len(attributes)):
         raise OSError(ctypes.get_errno(), "mount_setattr")
-    _mount("-t", "tmpfs", "-o", "mode=1777", "walk", "/tmp")
-    _mount("-t", "tmpfs", "-o", "mode=0755,size=64m", "walk", "/home")
+    _cover("/tmp", "mode=1777", shown)
+    _cover("/home", "mode=0755,size=64m", shown)
     # A disk of its own, so that it can be full.
     state = Path("/home/me/.local/state")
     state.mkdir(parents=True)
@@ -50,6 +50,17 @@ def _build_world(user: int, size: str, shown: list[str]) -> None:
     for place in (state, *list(state.parents)[:2]):
         os.chown(place, user, user)
     _open(shown)
+
+
+def _cover(folder: str, options: str, shown: list[str]) -> None:
+    """Mount an empty tmpfs over `folder`, in which only the folders of `shown` are still visible."""
+    _mount("-t", "tmpfs", "-o", options, "walk", "/mnt")
+    for place in shown:
+        if Path(place).is_relative_to(folder):
+            inside = Path("/mnt") / Path(place).relative_to(folder)
+            inside.mkdir(parents=True, exist_ok=True)
+            _mount("--rbind", place, str(inside))
+    _mount("-n", "--move", "/mnt", folder)
 
 
 def _open(shown: list[str]) -> None:
@@ -71,14 +82,15 @@ def _open(shown: list[str]) -> None:
 class World:
     """Boots machines, ends them, and hands requests on to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: list[str]) -> None:
+        self._shown = shown
         self._machines: dict[str, subprocess.Popen[str]] = {}
 
     def answer(self, request: dict[str, Any]) -> Any:
         """Boot or halt a machine, or ask it."""
         name, verb = request["machine"], request["do"]
         if verb == "boot":
-            argv = [*_UNSHARE, "--uts", "--net", "--mount-proc", "--", *_PYTHON, "machine"]
+            argv = [*_UNSHARE, "--uts", "--net", "--mount-proc", "--", *_PYTHON, "machine", *self._shown]
             self._machines[name] = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if verb == "halt":
             machine = self._machines.pop(name)
@@ -102,7 +114,8 @@ class World:
 class Machine:
     """Runs commands, and knows which of the processes here are canaries."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: list[str]) -> None:
+        self._shown = shown
         self._ended: dict[int, int] = {}
         self._canaries: set[int] = set()
         self._reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -124,7 +137,7 @@ class Machine:
 
     def _boot(self, request: dict[str, Any]) -> None:
         socket.sethostname(request["host"])
-        _mount("-t", "tmpfs", "-o", "mode=1777", "walk", "/tmp")
+        _cover("/tmp", "mode=1777", self._shown)
         _mount("-t", "tmpfs", "-o", "mode=0755", "walk", "/run")
         for name, path in (("boot_id", "/proc/sys/kernel/random/boot_id"), ("machine_id", "/etc/machine-id")):
             if Path(path).exists():
@@ -271,7 +284,8 @@ def _files(folders: list[str]) -> dict[str, str]:
 
 def main(role: str, words: list[str]) -> None:
     """Answer requests until there are no more."""
-    machine, world = Machine() if role == "machine" else None, World() if role == "world" else None
+    machine = Machine(words) if role == "machine" else None
+    world = World(words[2:]) if role == "world" else None
     if world:
         _build_world(int(words[0]), words[1], words[2:])
     buffer = b""

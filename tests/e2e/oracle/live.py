@@ -54,9 +54,16 @@ class Scheduler:
             self._namespaces.put(name)
 
     def outcome(
-        self, pools: Sequence[NodePool], pods: Sequence[PodOf], case: str, *, is_gang: bool, patience_s: float = 1.0
+        self,
+        pools: Sequence[NodePool],
+        pods: Sequence[PodOf],
+        case: str,
+        *,
+        is_gang: bool,
+        patience_s: float = 1.0,
+        residents: Sequence[Object] = (),
     ) -> Counter[str]:
-        """How many pods of each group are bound, when they are created in this order.
+        """How many pods of each group are bound, when they are created in this order after the `residents`.
 
         Pods that were refused get `patience_s` more: one may be looked at before the scheduler has seen all nodes.
         """
@@ -65,6 +72,7 @@ class Scheduler:
                 for node in node_objects(pools, case):
                     self.add_node(node)
                 made = [put_into(case, pod, f"{case}-{n}", is_gang=is_gang) for n, pod in enumerate(pods)]
+                made = [*residents, *made]
                 for pod in made:
                     self.api.create(place, pod)
                 return self._settled(place, case, len(made), patience_s)

@@ -11,6 +11,7 @@ from tests.e2e.rig.control_plane import NO_FEATURES, ControlPlane, Features
 from tests.e2e.rig.nodes import DEFAULT_POOLS
 from tests.e2e.rig.ports import free_ports
 from tests.e2e.rig.process import Daemon, start, wait_for
+from tests.e2e.tools.build import cache_folder
 
 __all__ = ["Cluster"]
 
@@ -65,6 +66,7 @@ class Cluster:
         argv += [f"--port={port}", *([] if has_load_balancers else ["--no-load-balancers"])]
         # The kubelet's children must find neither our shell's settings nor a half-set Python.
         env = {"PATH": _path(), "PYTHONPATH": str(_CHECKOUT), "LC_ALL": "C.UTF-8", "HOME": "/root"}
+        env["XDG_CACHE_HOME"] = str(cache_folder().parents[1])
         kubelet = start(self.folder, "kubelet", argv, dies_with_us=dies_with_us, env=env)
         with self.api() as api:
             wait_for(kubelet, lambda: _all_ready(api), 60)

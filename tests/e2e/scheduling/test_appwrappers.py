@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
-WRAPPED = ("--set", "workload.kind=appwrapper")
+WRAPPED = "workload.kind=appwrapper"
 _PREFIX = "workload.codeflare.dev.appwrapper/"
 # A failed run goes at once, and the next one begins a second later.
 _HASTE = {f"{_PREFIX}retryPausePeriodDuration": "1s", f"{_PREFIX}deletionOnFailureGracePeriodDuration": "0s"}
@@ -40,7 +40,7 @@ def failing(name: str, **more: object) -> dict[str, object]:
 
 def test_an_example_finishes_as_an_appwrapper(release: Releases, charts: ExampleCharts, symph: Symph) -> None:
     run = release("rl")
-    run.install(charts["rl"], *WRAPPED)
+    run.install(charts.changed("rl", WRAPPED))
     waited = symph("wait", "rl", "--on", "kube", "--timeout", "60s")
     assert (waited.code, waited.out.strip()) == (0, "rl succeeded"), waited.err
     eventually(lambda: status(run).get("phase") == "Succeeded", 60, lambda: str(status(run)))
@@ -52,7 +52,7 @@ def test_a_service_that_runs_on_does_not_keep_it_from_its_end(release: Releases,
     processes = {"boss": {"cmds": ["sleep 1"]}, "board": board}
     data: dict[str, object] = {"name": "ends", "image": "busybox:1.37.0", "processes": processes}
     run = release("ends")
-    run.install(package_data(data, tmp_path), *WRAPPED)
+    run.install(package_data(data, tmp_path, WRAPPED))
     waited = symph("wait", "ends", "--on", "kube", "--timeout", "60s")
     assert waited.code == 0, waited.err
     eventually(lambda: status(run).get("phase") == "Succeeded", 60, lambda: str(status(run)))

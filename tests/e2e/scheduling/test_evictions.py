@@ -81,7 +81,7 @@ def test_the_work_of_a_lost_pod_goes_on_without_retries(
     release: Releases, api: Api, tmp_path: Path, kind: str, lose: Callable[[Api, Object], None]
 ) -> None:
     run = release("lost")
-    run.install(package_data(experiment("lost"), tmp_path), "--set", f"workload.kind={kind}")
+    run.install(package_data(experiment("lost"), tmp_path, f"workload.kind={kind}"))
     with nodes_come_back(api):
         first = running(run, "lone")
         note_the_loss(run)
@@ -89,7 +89,7 @@ def test_the_work_of_a_lost_pod_goes_on_without_retries(
         eventually(partial(is_replaced, run, first), 60, lambda: describe(run.programs, run.namespace))
     run.wait_finished()
     assert job_of(run, "lone")["status"].get("failed", 0) == 0
-    assert last_log(run) == "begun as try 1\nthe result\n"
+    assert last_log(run) == "begun as try 0\nthe result\n"
 
 
 def experiment(name: str, **more: object) -> dict[str, object]:
@@ -128,7 +128,7 @@ def test_the_work_of_a_node_that_is_taken_away_goes_on_and_its_retries_stay(
         eventually(partial(is_replaced, run, first), GONE_S, lambda: describe(run.programs, run.namespace))
     run.wait_finished(GONE_S)
     assert job_of(run, "lone")["status"].get("failed", 0) == 0
-    assert last_log(run) == "begun as try 1\nthe result\n"
+    assert last_log(run) == "begun as try 0\nthe result\n"
 
 
 def ends(run: Release) -> dict[str, str]:
@@ -146,19 +146,35 @@ def test_n_retries_are_n_further_tries_that_know_their_number(release: Releases,
     run = release("tries")
     note = "echo $SYMPH_INDEX:$SYMPH_ATTEMPT"
     fails = {"cmds": [note, "exit 3"], "retries": 2}
-    second = {"command": ["sh", "-c", f"{note}; [ $SYMPH_ATTEMPT = 2 ]"], "retries": 1}
-    either = {**fails, "replicas": 2, "cmds": [note, "[ $SYMPH_INDEX:$SYMPH_ATTEMPT = 0:2 ] || exit 3"]}
+    second = {"command": ["sh", "-c", f"{note}; [ $SYMPH_ATTEMPT = 1 ]"], "retries": 1}
+    either = {**fails, "replicas": 2, "cmds": [note, "[ $SYMPH_INDEX:$SYMPH_ATTEMPT = 0:1 ] || exit 3"]}
     once = {"cmds": fails["cmds"]}
     processes = {"lone": fails, "either": either, "second": second, "once": once}
     run.install(package_data({"name": "tries", "image": "busybox:1.37.0", "processes": processes}, tmp_path))
     ended = eventually(partial(ends, run), 120, lambda: describe(run.programs, run.namespace))
     assert {group: sorted(run.log(group).split()) for group in processes} == {
-        "lone": ["0:1", "0:2", "0:3"],
-        "either": ["0:1", "0:2", "1:1", "1:2", "1:3"],
-        "second": ["0:1", "0:2"],
-        "once": ["0:1"],
+        "lone": ["0:0", "0:1", "0:2"],
+        "either": ["0:0", "0:1", "1:0", "1:1", "1:2"],
+        "second": ["0:0", "0:1"],
+        "once": ["0:0"],
     }
     assert ended == {"lone": "Failed", "either": "Failed", "second": "Complete", "once": "Failed"}
+
+
+@pytest.mark.parametrize("kind", ["jobs", "jobset"])
+def test_n_retries_in_place_are_n_restarts_that_run_to_their_end(release: Releases, tmp_path: Path, kind: str) -> None:
+    def needs(tries: int) -> dict[str, object]:
+        lines = ["echo >> /mnt/tries", "sleep 2", f"[ $(wc -l < /mnt/tries) = {tries} ]"]
+        kept = [{"at": "/mnt", "empty_dir": None}]
+        return {"cmds": lines, "mounts": kept, "restart": "on-failure", "retries": 2, "grace_period": 1}
+
+    data: dict[str, object] = {"name": "kept", "image": "busybox:1.37.0", "processes": {"third": needs(3)}}
+    run = release("kept")
+    run.install(package_data(data, tmp_path / "third", f"workload.kind={kind}"))
+    assert eventually(partial(ends, run), 60, lambda: describe(run.programs, run.namespace)) == {"third": "Complete"}
+    run.upgrade(package_data({**data, "processes": {"fourth": needs(4)}}, tmp_path / "f", f"workload.kind={kind}"))
+    wanted = {"fourth": "Failed"}
+    eventually(lambda: ends(run) == wanted, 60, lambda: describe(run.programs, run.namespace))
 
 
 def test_a_set_that_begins_again_counts_its_own_beginnings_too(release: Releases, tmp_path: Path) -> None:
@@ -166,11 +182,11 @@ def test_a_set_that_begins_again_counts_its_own_beginnings_too(release: Releases
     data: dict[str, object] = {
         "name": "again",
         "image": "busybox:1.37.0",
-        "processes": {"boss": {"cmds": ["echo try $SYMPH_ATTEMPT", "[ $SYMPH_ATTEMPT = 2 ]"]}},
+        "processes": {"boss": {"cmds": ["echo try $SYMPH_ATTEMPT", "[ $SYMPH_ATTEMPT = 1 ]"]}},
         "workload": {"kind": "jobset", "jobset": {"max_restarts": 1}},
     }
     run.install(package_data(data, tmp_path))
     path = "jsonpath={.items[*].status.terminalState}"
     argv = ["-n", run.namespace, "get", "jobsets", "-o", path]
     assert eventually(partial(run.programs.kubectl, *argv), 90, "the set has ended") == "Completed"
-    assert json.dumps(run.log("boss")) == '"try 2\\n"'
+    assert json.dumps(run.log("boss")) == '"try 1\\n"'

@@ -18,7 +18,7 @@ from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
-AS_GANG = ("--set", "workload.gang=native", "--set", "workload.gangVersion=v1alpha2")
+AS_GANG = ("workload.gang=native", "workload.gang_version=v1alpha2")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_an_experiment_starts_with_all_its_pods_or_none(
     release: Releases, symph: Symph, tmp_path: Path, programs: Programs, namespace: str, one_node: str, kind: str
 ) -> None:
     run = release("whole")
-    run.install(package_data(whole(), tmp_path), *AS_GANG, "--set", f"workload.kind={kind}")
+    run.install(package_data(whole(), tmp_path, *AS_GANG, f"workload.kind={kind}"))
     (group,) = (item["metadata"]["name"] for item in run.objects("podgroups.scheduling.k8s.io"))
     eventually(lambda: condition(programs, namespace, group) == "Unschedulable", 60, "the scheduler has looked at it")
     assert nodes_of(programs, namespace) == ["", "", ""]
@@ -85,23 +85,25 @@ def test_a_coscheduler_starts_all_pods_or_none(
     release: Releases, symph: Symph, tmp_path: Path, programs: Programs, namespace: str, one_node: str, coscheduler: str
 ) -> None:
     run = release("whole")
-    as_gang = ("--set", "workload.gang=coscheduling", "--set", f"defaults.schedulerName={coscheduler}")
-    run.install(package_data(whole(), tmp_path), *as_gang)
+    as_gang = ("workload.gang=coscheduling", f"workload.scheduler_name={coscheduler}")
+    chart = package_data(whole(), tmp_path, *as_gang)
+    run.install(chart)
     waited = symph("wait", "whole", "--on", "kube", "--for", "running", "--timeout", "4s")
     assert (waited.code, nodes_of(programs, namespace)) == (6, ["", "", ""]), waited.out
     run.uninstall()
     programs.kubectl("uncordon", one_node)
     # The same once more: no new node makes the plugin look again at a gang that it has rejected, only time does.
-    run.install(package_data(whole(), tmp_path), *as_gang)
+    run.install(chart)
     assert symph("wait", "whole", "--on", "kube", "--timeout", "60s").code == 0
 
 
 def test_another_number_of_replicas_is_another_gang(release: Releases, charts: ExampleCharts) -> None:
     run = release("rl")
-    run.install(charts["rl"], *AS_GANG)
+    chart = charts.changed("rl", *AS_GANG)
+    run.install(chart)
     run.wait_finished()
     assert ("update 20" in run.log("learner"), sizes(run)) == (True, [3])
-    run.upgrade(charts["rl"], *AS_GANG, "--set", "groups.agent.replicas=3")
+    run.upgrade(chart, "--set", "groups.agent.replicas=3")
     run.wait_finished()
     eventually(lambda: sizes(run) == [4], 60, lambda: f"the gang of four alone: {sizes(run)}")
 

@@ -15,7 +15,7 @@ from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
-AS_SET = ("--set", "workload.kind=jobset")
+AS_SET = "workload.kind=jobset"
 ENDLESS = {"cmds": ["sleep 600"], "grace_period": 1}
 
 
@@ -49,7 +49,7 @@ def test_an_example_finishes_as_a_jobset(
     release: Releases, charts: ExampleCharts, symph: Symph, example: str, group: str, result: str
 ) -> None:
     run = release(example)
-    run.install(charts[example], *AS_SET)
+    run.install(charts.changed(example, AS_SET))
     waited = symph("wait", example, "--on", "kube", "--timeout", "60s")
     assert (waited.code, waited.out.strip()) == (0, f"{example} succeeded"), waited.err
     eventually(lambda: end_of(run), 60, "the JobSet has ended")
@@ -59,7 +59,7 @@ def test_an_example_finishes_as_a_jobset(
 
 def test_a_set_stops_the_others_when_its_boss_is_done(release: Releases, symph: Symph, tmp_path: Path) -> None:
     run = release("done")
-    run.install(package_data(two("done", "echo it is done", done_when=["boss"]), tmp_path), *AS_SET)
+    run.install(package_data(two("done", "echo it is done", done_when=["boss"]), tmp_path, AS_SET))
     waited = symph("wait", "done", "--on", "kube", "--timeout", "60s")
     assert waited.code == 0, waited.err
     eventually(lambda: len(run.pods()) == 1, 60, "the worker's pod is gone")
@@ -69,8 +69,8 @@ def test_a_set_stops_the_others_when_its_boss_is_done(release: Releases, symph: 
 
 def test_a_group_that_fails_fails_the_set_and_stops_the_others(release: Releases, symph: Symph, tmp_path: Path) -> None:
     run = release("bad")
-    chart = package_data(two("bad", "echo sorry; exit 3"), tmp_path)
-    installed = symph("install", str(chart), *AS_SET, "--wait-for-jobs", "--timeout", "60s")
+    chart = package_data(two("bad", "echo sorry; exit 3"), tmp_path, AS_SET)
+    installed = symph("install", str(chart), "--wait-for-jobs", "--timeout", "60s")
     assert (installed.code, "boss exited with 3" in installed.err) == (1, True), installed.err
     waited = symph("wait", "bad", "--on", "kube", "--timeout", "60s")
     assert (waited.code, "boss failed 3" in waited.err) == (1, True), waited.err
@@ -107,8 +107,8 @@ def test_who_waits_is_told_how_many_are_ready_and_who_failed(release: Releases, 
         "image": "busybox:1.37.0",
         "processes": {"actor": {**actor, "grace_period": 1}},
     }
-    chart = package_data(data, tmp_path)
-    waited = symph("install", str(chart), *AS_SET, "--wait", "--timeout", "15s")
+    chart = package_data(data, tmp_path, AS_SET)
+    waited = symph("install", str(chart), "--wait", "--timeout", "15s")
     assert (waited.code, "3 of 4 pods ready; actor-1 exited with 9" in waited.err) == (6, True), waited.err
     shown = symph("status", "few")
     assert "no pod yet" not in shown.out

@@ -65,5 +65,5 @@ def test_what_a_queue_holds_back_says_what_the_page_shows(line: Line, programs: 
     make_queue(programs, namespace, "500m")
     ((words, shown),) = steps_with("queued in mine")
     assert shown
-    assert line("symph install experiment.yaml -n ml --set workload.gang=kueue,workload.queue=mine").code == 0
+    assert line("symph install experiment.yaml -n ml --spec-set workload.gang=kueue,workload.queue=mine").code == 0
     eventually(lambda: not differences(shown, line(words).out), 60, lambda: differences(shown, line(words).out))

@@ -60,7 +60,7 @@ def test_an_experiment_is_held_while_its_quota_is_too_small(
 ) -> None:
     quota("500m")
     run = release("held")
-    run.install(package_data(experiment("held", 1), tmp_path), "--set", f"workload.kind={kind}")
+    run.install(package_data(experiment("held", 1), tmp_path, f"workload.kind={kind}"))
     eventually(lambda: "insufficient quota" in str(seen(symph, "held")), 60, lambda: str(seen(symph, "held")))
     assert (seen(symph, "held")[0], run.pods()) == ("queued", [])
     waited = symph("wait", "held", "--on", "kube", "--timeout", "1s")
@@ -78,13 +78,13 @@ def test_an_experiment_starts_when_the_one_before_it_in_the_queue_goes(
 ) -> None:
     quota("2")
     first, second = release("first"), release("second")
-    first.install(package_data(experiment("first", 600), tmp_path), "--set", f"workload.kind={kind}")
+    first.install(package_data(experiment("first", 600), tmp_path, f"workload.kind={kind}"))
     first.wait_ready()
-    second.install(package_data(experiment("second", 1), tmp_path / "next"), "--set", f"workload.kind={kind}")
+    second.install(package_data(experiment("second", 1), tmp_path / "next", f"workload.kind={kind}"))
     eventually(lambda: "insufficient unused quota" in str(seen(symph, "second")), 60, "the second one is queued")
     assert (seen(symph, "second")[0], second.pods()) == ("queued", [])
     third = release("third")
-    third.install(package_data(experiment("third", 1), tmp_path / "third"), "--set", f"workload.kind={kind}")
+    third.install(package_data(experiment("third", 1), tmp_path / "third", f"workload.kind={kind}"))
     behind = f"second behind {third.namespace}/second"
     eventually(lambda: behind in why(symph, "third"), 60, lambda: why(symph, "third"))
     third.uninstall()
@@ -98,7 +98,7 @@ def test_half_an_experiment_never_starts_as_a_jobset(
 ) -> None:
     quota("1")
     run = release("half")
-    run.install(package_data(experiment("half", 1), tmp_path), "--set", "workload.kind=jobset")
+    run.install(package_data(experiment("half", 1), tmp_path, "workload.kind=jobset"))
     eventually(lambda: "insufficient quota" in str(seen(symph, "half")), 60, lambda: str(seen(symph, "half")))
     assert (seen(symph, "half")[0], run.pods()) == ("queued", [])
 

@@ -121,3 +121,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
 @pytest.mark.parametrize("name", CASES)
 def test_a_process_sees_its_volumes_and_loses_nothing(name: str, reports: dict[str, dict[str, Any]]) -> None:
     check_case(name, "ordinary", reports[name])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make such a machine")
+def test_a_point_above_one_that_is_being_made_is_not_forgotten(tmp_path: Path) -> None:
+    assert attempt(tmp_path, cases="making_cases") == {"left": []}

@@ -64,5 +64,4 @@ def amounts_text(comparison: Comparison) -> str:
             parts.append(f"memory {gib_text(old)} -> {gib_text(new)} GiB")
         elif not name.startswith("ephemeral"):
             parts.append(f"{'GPU' if name == 'nvidia.com/gpu' else name} {old} -> {new}")
-    old_price, new_price = (f"{price:.2f}" if price is not None else "no price" for price in comparison.prices)
-    return "   ".join([*parts, f"$/h {old_price} -> {new_price}"])
+    return "   ".join(parts)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.chart.files.version import FIRST_VERSION
-from symphony_charts.chart.render.values import Values
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.chart.comparison_text import (
     amounts_text,
@@ -21,13 +20,11 @@ from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.options.defaults import typed
 from symphony_charts.cli.values import prepared_of
 from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.formats.data import Values
 from symphony_charts.gitops.diff.comparison import Comparison, Side, compare_sides
 from symphony_charts.gitops.diff.sides import Published, Read
 from symphony_charts.gitops.operations.environment_values import Given, environment_values
 from symphony_charts.gitops.prepare import team_of
-from symphony_charts.package import template
-from symphony_charts.placement.pools.files import read_pool_files
-from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.prepare import Prepared
 from symphony_charts.settings.project import Settings
 from symphony_charts.spec import files
@@ -49,10 +46,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the comparison; with --exit-code the status is 1 when something differs."""
     is_spec = args.what == "-" or Path(args.what).is_file()
     settings = git_repository.settings_of(args, Path(args.what).absolute().parent if is_spec else None)
-    pool_files = args.pools or settings.pools
-    pools: Pools | None = read_pool_files(pool_files) if pool_files else None
     before, after = _sides_of_spec(args, settings) if is_spec else _sides_of_name(args, settings)
-    comparison = compare_sides(before, after, pools)
+    comparison = compare_sides(before, after)
     differs = any(line.effect != "nothing" for line in comparison.lines)
     if args.output in ("json", "yaml"):
         output.print_record(args, "Comparison", _record(comparison))
@@ -67,12 +62,10 @@ def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     """What an environment runs, or a version, beside what the spec file would make of it."""
     if len(args.versions) > 1 or args.before or args.after:
         raise UsageError("a spec file is compared with one thing", next="--env NAME, or one VERSION")
-    spec = files.read(args.what)
-    args.pools = args.pools or list(settings.pools)
+    spec = files.read(args.what, args.spec_set)
     prepared = prepared_of(args, spec, force=True)
-    published = Published(
-        _reader(args, settings), team_of(spec, args.team, settings.team), prepared.experiment.name, template()
-    )
+    team = team_of(spec, args.team, settings.team)
+    published = Published(_reader(args, settings), team, prepared.experiment.name)
     if args.versions and not typed(args, "env"):
         before = published.version(args.versions[0], {}, prepared.own.release.namespace)
         return before, Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
@@ -97,20 +90,22 @@ def _objects(prepared: Prepared, values: Values, namespace: str) -> tuple[dict[s
 
 def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, Side]:
     """Two environments, or two versions under one environment's values."""
+    if args.spec_set:
+        raise UsageError("--spec-set changes a spec, and what is compared is published", next="give a spec file")
     if "/" not in args.what and args.what.endswith((".yaml", ".yml", ".json", ".py")):
         next_step = "give an experiment file, or the name of a published one"
         raise SpecError.one(f"no such file: {args.what}", next=next_step)
     args.experiment_name = args.what
     if args.before and args.after and not args.versions:
         envs = [settings.environment(args.before), settings.environment(args.after)]
-        published = Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name, template())
+        published = Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name)
         # Side by side: between environments nothing moves.
         before, after = (replace(published.in_environment(env), destination=None) for env in envs)
         return before, after
     if len(args.versions) != 2 or args.before or args.after:
         raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
     env = settings.environment(args.env) if args.env else next(iter(settings.environments), "")
-    published = Published(_reader(args, settings), _team(args, settings, env), args.experiment_name, template())
+    published = Published(_reader(args, settings), _team(args, settings, env), args.experiment_name)
     if not typed(args, "env"):
         return tuple(published.version(version, {}, "default") for version in args.versions)  # type: ignore[return-value]  # two of them, as checked
     pointer = published.pointer(env)
@@ -151,7 +146,6 @@ def _record(comparison: Comparison) -> dict[str, object]:
             for line in comparison.lines
         ],
         "amounts": {name: {"before": old, "after": new} for name, (old, new) in comparison.amounts.items()},
-        "pricePerHour": {"before": comparison.prices[0], "after": comparison.prices[1]},
         "notes": list(comparison.notes),
     }
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from symphony_charts.chart.files.package_cache import PackageCache
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.chart.fork import check_fork
-from symphony_charts.cli.options import common
+from symphony_charts.cli.findings import note_warnings
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import prepared_of, user_values_of
 from symphony_charts.errors import UsageError
 from symphony_charts.kinds.leftovers import failure_difference, runs_on
 from symphony_charts.oci.images import Images, images_of, with_images
 from symphony_charts.package import Packaged, package, template, write
-from symphony_charts.settings.project import find_settings
+from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.pods import pods_of
 
@@ -38,7 +37,7 @@ _REGISTRY = {
 def run(args: argparse.Namespace) -> int:
     """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
     images = Images()
-    named = find_settings(Path(specs_of(args.specs)[0]).absolute().parent).template
+    named = settings_of_spec(Path(specs_of(args.specs)[0])).template
     args.template = named if args.template is None else args.template
     if args.push and (args.template or named):
         what = "what is published is made by the template of this installation"
@@ -61,11 +60,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _package(args: argparse.Namespace, images: Images) -> int:
-    dest = Path(_destination(args))
+    dest = Path(args.dest)
     specs = specs_of(args.specs)
     if len(specs) == 1 and args.output in ("table", "wide"):
         (item,) = _prepare_all(args, specs, dest, images)
-        _print_one(item, _record(item, 0 if args.dry_run else _write(item), images), dry_run=args.dry_run)
+        _print_one(item, _record(item, 0 if args.dry_run else write(item), images), dry_run=args.dry_run)
     else:
         output.print_items(args, "Chart", _package_many(args, specs, dest, images), _columns())
     return 0
@@ -73,16 +72,17 @@ def _package(args: argparse.Namespace, images: Images) -> int:
 
 def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images: Images) -> list[dict[str, object]]:
     """The records of all charts, in order; what has not changed since the last time is not even read."""
-    cache = PackageCache(dest, {"overrides": user_values_of(args), "version": args.version})
+    cache = PackageCache(dest, {"overrides": user_values_of(args), "version": args.version, "changes": args.spec_set})
     # What fits depends on files that the cache does not know, as does a fork of the template.
-    cached = [] if args.pools or images.by_base or args.template else specs
+    has_pools = args.pools or any(settings_of_spec(Path(spec)).pools for spec in specs)
+    cached = [] if has_pools or images.by_base or args.template else specs
     fresh = {spec: record for spec in cached if (record := cache.fresh(spec)) is not None}
     stale = [spec for spec in specs if spec not in fresh]
     packaged = dict(zip(stale, _prepare_all(args, stale, dest, images), strict=True))
     records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
     with output.progress("writing", len(packaged)) as advance:
         for spec, item in packaged.items():
-            records[spec] = _record(item, 0 if args.dry_run else _write(item), images)
+            records[spec] = _record(item, 0 if args.dry_run else write(item), images)
             if not (args.dry_run or item.prepared.own.fit or images.by_base or args.template):
                 cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
             advance(1)
@@ -92,28 +92,14 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images
     return [records[spec] for spec in specs]
 
 
-def _write(item: Packaged) -> int:
-    return write(item)
-
-
-def _destination(args: argparse.Namespace) -> str:
-    """The folder to write to; earlier versions took it with `-o`, where a mistyped format is none."""
-    if args.output not in common.FORMATS:
-        if os.sep not in args.output and not Path(args.output).is_dir():
-            what = f'-o takes {", ".join(common.FORMATS[:-1])} or {common.FORMATS[-1]}, not "{args.output}"'
-            raise UsageError(what, next=f"-d {args.output} is a folder to write to")
-        folder, args.output = args.output, "table"
-        return str(args.dest or folder)
-    return str(args.dest or "dist")
-
-
 def _prepare_all(args: argparse.Namespace, paths: Sequence[str], dest: Path, images: Images) -> list[Packaged]:
     filled = template(args.template)
     is_other = bool(args.template) and filled.makes != template().makes
 
     def prepare(path: str) -> Packaged:
-        spec = with_images(specfile.read(path), images.by_base)
-        packaged = package(prepared_of(args, spec), spec, dest, filled, version=args.version)
+        spec = with_images(specfile.read(path, args.spec_set), images.by_base)
+        prepared = prepared_of(args, spec, force=True)
+        packaged = package(prepared, spec, dest, filled, version=args.version, is_forced=args.force_unschedulable)
         if is_other:
             check_fork(packaged, args.template)
         return packaged
@@ -122,6 +108,7 @@ def _prepare_all(args: argparse.Namespace, paths: Sequence[str], dest: Path, ima
     refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
     for item in packaged:
         _say_missing(item)
+    note_warnings([item.verdict for item in packaged])
     return packaged
 
 
@@ -151,14 +138,13 @@ def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
         "bytes": len(item.chart.archive),
         "written": touched,
         "runsOn": _runs_on(item),
-        "onFailure": failure_difference(item.prepared.experiment, item.prepared.own.model.kind_name),
+        "onFailure": failure_difference(item.prepared.experiment),
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
 
 
 def _runs_on(item: Packaged) -> list[str]:
-    model = item.prepared.own.model
-    left = runs_on(model.values, model.groups, model.kind_name)
+    left = runs_on(item.prepared.own.chart, item.prepared.values)
     return [group if group == process else f"{group}/{process}" for group, process in left]
 
 

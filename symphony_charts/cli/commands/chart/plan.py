@@ -13,13 +13,11 @@ from symphony_charts.kinds.leftovers import failure_difference
 from symphony_charts.placement.fit.reasons import amount_text
 from symphony_charts.placement.plan import Plan
 from symphony_charts.placement.report import tables as report
-from symphony_charts.placement.report.html import plan_page
 from symphony_charts.placement.report.money import money_lines
 from symphony_charts.placement.report.node_svg import draw_nodes
-from symphony_charts.placement.report.service_svg import draw_graph
 from symphony_charts.placement.report.tables import explain
 from symphony_charts.prepare import Prepared
-from symphony_charts.settings.project import find_settings
+from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec import files
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import find_process
@@ -32,8 +30,8 @@ _STATES = {"PROVEN": "good", "PACKABLE": "busy", "UNKNOWN": "busy", "NO": "bad"}
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan; raises PlacementError (exit 4) when a group cannot be scheduled."""
-    spec = files.read(args.spec)
-    if not args.pools and spec.experiment.placement.pools is None:
+    spec = files.read(args.spec, args.spec_set)
+    if not (args.pools or spec.experiment.placement.pools or settings_of_spec(spec.path).pools):
         hint = "add --pools FILE, or placement.pools to the spec; symph init makes a pools.yaml to begin with"
         raise UsageError("no node pools are known", str(spec.path), hint)
     prepared = prepared_of(args, spec, force=True)
@@ -42,36 +40,24 @@ def run(args: argparse.Namespace) -> int:
     if args.explain:
         _explain(args, plan, _pod_named(prepared.experiment, plan, args.explain))
         return 0
-    for path, text in _pictures(args, plan, prepared.experiment):
-        write_file(Path(path), text.encode())
+    if args.svg:
+        write_file(Path(args.svg), draw_nodes(plan).encode())
     _print(args, plan)
     lost = sum(group.verdict == "NO" for group in plan.groups)
     if lost:
         raise PlacementError(f"{lost} of {len(plan.groups)} groups cannot be scheduled")
     if args.output == "table":
-        _print_notes(prepared, spec.path.parent)
+        _print_notes(prepared, spec.path)
     return 0
 
 
-def _print_notes(prepared: Prepared, folder: Path) -> None:
+def _print_notes(prepared: Prepared, path: Path) -> None:
     """Say what a plan of pods does not show: what a failure ends, and who tells what becomes of what runs already."""
-    if text := failure_difference(prepared.experiment, prepared.own.model.kind_name):
+    if text := failure_difference(prepared.experiment):
         output.note(f"note: {text}")
-    if environments := find_settings(folder).environments:
+    if environments := settings_of_spec(path).environments:
         env, name = next(iter(environments)), prepared.experiment.name
         output.note(f"note: what of {name} moves, starts anew or ends is told by: symph diff SPEC --env {env}")
-
-
-def _pictures(args: argparse.Namespace, plan: Plan, experiment: Experiment) -> list[tuple[str, str]]:
-    """Path and text of each picture asked for; the graph goes beside the nodes as NAME-services.svg."""
-    pictures: list[tuple[str, str]] = []
-    if args.svg:
-        colors = {group.name: group.demand for group in plan.groups}
-        beside = args.svg.removesuffix(".svg") + "-services.svg"
-        pictures += [(args.svg, draw_nodes(plan)), (beside, draw_graph(experiment, colors))]
-    if args.html:
-        pictures.append((args.html, plan_page(plan, experiment)))
-    return pictures
 
 
 def _print(args: argparse.Namespace, plan: Plan) -> None:

@@ -9,17 +9,18 @@ import sys
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.cli import output
 from symphony_charts.cli.values import prepared_of
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.kubernetes.releases.helm_program import template_chart
 from symphony_charts.package import template
 from symphony_charts.spec import files
 
-__all__ = ["run"]
+__all__ = ["is_test", "print_objects", "run"]
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the objects: natively, or as real helm renders them."""
-    spec = files.read(args.spec)
+    spec = files.read(args.spec, args.spec_set)
     # Whether it fits is for `plan` and `package` to say; the objects are the same either way.
     prepared = prepared_of(args, spec, force=True)
     there = prepared.under({}, release=args.release or "", namespace=args.namespace, is_draft=False)
@@ -27,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
     if args.helm:
         objects = _by_helm(args, prepared.chart(template(), spec.lock.version))
     if args.no_tests:
-        objects = [item for item in objects if not _is_test(item)]
-    _print(args, objects)
+        objects = [item for item in objects if not is_test(item)]
+    print_objects(args, objects)
     return 0
 
 
@@ -36,13 +37,13 @@ def _by_helm(args: argparse.Namespace, chart: Chart) -> list[dict[str, object]]:
     return template_chart(chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values={})
 
 
-def _is_test(item: dict[str, object]) -> bool:
-    metadata = item.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return isinstance(annotations, dict) and annotations.get("helm.sh/hook") == "test"
+def is_test(item: dict[str, object]) -> bool:
+    """Return True if `item` is an object of `helm test`."""
+    return sub(item, "metadata", "annotations").get("helm.sh/hook") == "test"
 
 
-def _print(args: argparse.Namespace, objects: list[dict[str, object]]) -> None:
+def print_objects(args: argparse.Namespace, objects: list[dict[str, object]]) -> None:
+    """Print `objects` in the format `args.output`: yaml, json or name."""
     if args.output == "name":
         for item in objects:
             metadata = item["metadata"]

@@ -1,28 +1,27 @@
-"""`symph validate`: everything that can be said about experiments and their charts without a cluster."""
+"""`symph validate`: check experiments and their charts without a cluster."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.chart.files.chart import Chart, ChartTemplate
-from symphony_charts.chart.lint import Finding, lint_release
+from symphony_charts.chart.lint import Finding
 from symphony_charts.cli import findings, output
 from symphony_charts.cli.specs import specs_of
 from symphony_charts.cli.values import prepared_of
 from symphony_charts.formats.yaml_text import line_of
+from symphony_charts.gate import judge
 from symphony_charts.kubernetes.releases.helm_program import lint_chart
 from symphony_charts.package import template
-from symphony_charts.settings.spec_paths import spec_path
 from symphony_charts.spec import files
 
 __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the findings; the status is 1 when one is an error, or with `--strict` a warning."""
+    """Print the findings and return the exit status: 1 if one is an error, or with `--strict` a warning."""
     filled = template()
     problems: list[tuple[str, Finding]] = []
     specs = specs_of(args.specs)
@@ -35,17 +34,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _findings(args: argparse.Namespace, path: str, filled: ChartTemplate) -> list[Finding]:
-    spec = files.read(path)
+    spec = files.read(path, args.spec_set)
     prepared = prepared_of(args, spec, force=True)
-    chart, own = prepared.chart(filled, spec.lock.version), prepared.own
-    of_chart = lint_release(chart, own.values, own.model, own.objects, kube_version=args.kube_version)
-    problems = [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in of_chart]
-    for loss in prepared.losses:
-        problems.append(Finding(rule="unread", severity="warning", path=loss.path, what=loss.what, next=loss.next))
-    refusal = own.plan.refusal() if own.plan is not None else None
-    if refusal is not None:
-        problems.append(Finding(rule="fit", severity="error", path="placement", what=refusal.what, next=refusal.next))
-    return problems + (_by_helm(chart) if args.helm else [])
+    chart = prepared.chart(filled, spec.lock.version)
+    verdict = judge(spec, prepared, chart, is_forced=args.force_unschedulable, kube_version=args.kube_version)
+    return [*verdict.findings, *(_by_helm(chart) if args.helm else [])]
 
 
 def _by_helm(chart: Chart) -> list[Finding]:
@@ -58,7 +51,7 @@ def _by_helm(chart: Chart) -> list[Finding]:
 
 
 def _line_finder() -> Callable[[str, str], int | None]:
-    """What finds the line of a path in a spec file; each file is read once, and only when a line is asked for."""
+    """Return a function that finds the line of a path in a spec file. It reads each file once, when it needs it."""
     texts: dict[str, str] = {}
 
     def line(file: str, path: str) -> int | None:

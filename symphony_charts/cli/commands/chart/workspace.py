@@ -30,7 +30,7 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
 
     access = access_of(args, host=parse_reference(args.image_repo).host)
     folder = Path(args.workspace).expanduser()
-    read = [specfile.read(path) for path in specs]
+    read = [specfile.read(path, args.spec_set) for path in specs]
     bases = list(dict.fromkeys(image for spec in read for image in images_of(spec.experiment)))
     entries = read_workspace(folder)
     guard_of(read, find_settings(folder).allowed_leaks).refuse(

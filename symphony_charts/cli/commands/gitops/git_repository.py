@@ -70,13 +70,11 @@ def open_store(
     *,
     author: Author | None = None,
     reads_only: bool = False,
-    begins_empty: bool = False,
 ) -> Store:
     """The store of the repository, to which `author` commits (default: `author_of_change`).
 
-    With `--branch` a change goes to that branch; one that is new begins at the usual one, or with `begins_empty` holds
-    nothing but the change. What goes out is looked through by `guard`, or at least for private keys and tokens. A
-    repository that is only read from needs nobody who signs for commits.
+    With `--branch` a change goes to that branch; a new branch begins at the usual one. `guard` searches what goes out;
+    without one, the store searches for private keys and tokens. If `reads_only`, no author is needed.
     """
     repository = settings.repository
     assert repository is not None  # noqa: S101 - settings_of has seen to it
@@ -88,7 +86,7 @@ def open_store(
     return Store(
         repository.url,
         review or repository.branch,
-        base=("-" if begins_empty else repository.branch) if review else "",
+        base=repository.branch if review else "",
         root=state_dir() / "git",
         author=author or (Author(name="") if reads_only else author_of_change(args, settings)),
         guard=guard.refuse,
@@ -275,7 +273,11 @@ def print_changes(
         for change in changes:
             for path, content in _summed(change.edits):
                 output.line(f"  {'-' if content is None else '+'} {path}")
-    output.note(_ending(args, receipt, sum(len(change.edits) for change in changes), branch.branch))
+    paths = sum(len(change.edits) for change in changes)
+    if not args.dry_run:
+        output.note(_ending(args, receipt, paths, branch.branch))
+    elif not paths:
+        output.note("nothing would change")
     if link:
         output.note(f"review: {link}")
 
@@ -292,8 +294,6 @@ def say_what_is_new(settings: Settings, facts: Mapping[str, object]) -> None:
 
 
 def _ending(args: argparse.Namespace, receipt: PushResult | None, paths: int, branch: str) -> str:
-    if args.dry_run:
-        return "nothing was pushed (--dry-run)" if paths else "nothing would change"
     if receipt is None:
         return f"{paths} paths written to {args.into}; commit and push them" if paths else "nothing to change"
     if receipt.commit is None:

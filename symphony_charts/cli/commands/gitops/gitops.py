@@ -1,4 +1,4 @@
-"""`symph gitops`: begin a repository of charts, check it, render what it says, tidy it; review a change."""
+"""`symph gitops`: begin a repository of charts, check it, print its manifests, tidy it; review a change."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 
 from symphony_charts.cli import findings, output
+from symphony_charts.cli.commands.chart.render import print_objects
 from symphony_charts.cli.commands.gitops import git_repository, init, review_specs
 from symphony_charts.errors import CheckFailed, UsageError
-from symphony_charts.gitops.lint.repository import RepositoryFiles, check_repository, holds_anything, size_findings
+from symphony_charts.gitops.lint.repository import RepositoryFiles, check_repository, is_repository, size_findings
 from symphony_charts.gitops.operations.garbage_collect import Tidy
-from symphony_charts.gitops.store.hydrate import Render, load_environment, rendered_files
+from symphony_charts.gitops.store.environment import objects_of_environment
 from symphony_charts.system.git.checkout import changed_since, count_refs, read_checkout
 
 __all__ = ["run"]
@@ -35,8 +36,8 @@ def _lint(args: argparse.Namespace) -> int:
     files, links = read_checkout(folder)
     changed = changed_since(folder, args.base) if args.base else ()
     tree = RepositoryFiles(files=files, links=links, changed=changed)
-    if not holds_anything(tree):
-        what = f"{folder} holds no charts, environments, bootstrap or manifests: there is nothing to check"
+    if not is_repository(tree):
+        what = f"{folder} holds no charts, pointers or bootstrap files of symph: there is nothing to check"
         raise CheckFailed(what, "", "give a checkout of the repository, with the branch that the cluster reads")
     problems = check_repository(tree)
     if args.action == "doctor":
@@ -47,19 +48,11 @@ def _lint(args: argparse.Namespace) -> int:
 def _render(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
-    source = git_repository.open_store(argparse.Namespace(), settings, reads_only=True)
-    commit, pointers = load_environment(source.at_tip(), env)
-    # On a branch of its own an environment stands at the top, as GitOps Promoter has it.
-    root = "" if args.branch else f"rendered/{env}"
-    experiments = {
-        f"{pointer.team}/{pointer.name}": rendered_files(pointer, values, commit, schema)
-        for pointer, values, schema in pointers
-    }
-    operation = Render(env=env, root=root, dry_sha=commit, experiments=experiments)
-    store = None if args.into is not None else git_repository.open_store(args, settings, begins_empty=True)
-    changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))
-    text = f"{changes[0].facts['changed']} of {len(experiments)} experiments of {env} rendered"
-    git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
+    store = git_repository.open_store(args, settings, reads_only=True)
+    objects, notes = objects_of_environment(store.at_tip(), env)
+    for note in notes:
+        output.warn(note)
+    print_objects(args, objects)
     return 0
 
 

@@ -11,6 +11,7 @@ from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.tools.secrets import certificate_of
+from symphony_charts.cli.findings import note_warnings
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import user_values_of
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
@@ -60,6 +61,7 @@ def publish(
     if not args.dry_run and args.branch is None:
         _write_locks(candidates, changes)
     texts = [_text(change, env, by) for change in changes]
+    note_warnings([verdict for candidate in candidates for verdict in candidate.verdicts[-1:]])
     git_repository.say_what_is_new(settings, changes[0].facts)
     git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run and args.into is None:
@@ -85,7 +87,7 @@ def _candidates(
     given = _given(args)
 
     def candidate(path: str) -> Candidate:
-        spec = with_images(specfile.read(path), images)
+        spec = with_images(specfile.read(path, args.spec_set), images)
         return prepare_publish(
             spec,
             filled,
@@ -96,7 +98,7 @@ def _candidates(
             overrides=overrides,
             destination=place.destination if place else None,
             certificate=lambda: certificate_of(args.cert or (place.certificate if place else None)),
-            pools=args.pools or settings.pools,
+            pools=args.pools,
             force_unschedulable=args.force_unschedulable,
             version=args.version,
             expect=args.expect,

@@ -10,7 +10,6 @@ from symphony_charts.gitops.diff.comparison import Side, compare_sides
 from symphony_charts.gitops.diff.sides import Published
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.store.store import Store
-from symphony_charts.package import template
 
 __all__ = ["difference_text"]
 
@@ -22,12 +21,12 @@ def difference_text(before: Store, after: Store, changes: Sequence[Change]) -> s
         env, team, name = (str(change.facts.get(key) or "") for key in ("env", "team", "name"))
         if env and team and name:
             sides = [_side(store, env, team, name) for store in (before, after)]
-            texts.append(markdown_of(compare_sides(sides[0], sides[1], None)))
+            texts.append(markdown_of(compare_sides(sides[0], sides[1])))
     return "\n\n".join(texts)
 
 
 def _side(store: Store, env: str, team: str, name: str) -> Side:
     try:
-        return Published(store.at_tip(), team, name, template()).in_environment(env)
+        return Published(store.at_tip(), team, name).in_environment(env)
     except NotFound:
         return Side(title=f"nothing in {env}", objects=())

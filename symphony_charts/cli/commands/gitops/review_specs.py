@@ -62,16 +62,16 @@ def review_text(parts: Sequence[Part]) -> str:
 def _parts(args: argparse.Namespace, spec: str) -> Iterator[Part]:
     settings = find_settings(Path(spec).absolute().parent)
     pools = [word for file in args.pools for word in ("--pools", file)]
-    valid = _run("validate", spec, *(["--strict"] if args.strict else []))
+    changes = [word for text in args.spec_set for word in ("--spec-set", text)]
+    valid = _run("validate", spec, *(["--strict"] if args.strict else []), *changes)
     yield valid
     if valid.status not in (0, 1):
         return
-    usual = [] if args.pools else [word for file in settings.pools for word in ("--pools", file)]
-    plan = _run("plan", spec, *pools, *usual)
+    plan = _run("plan", spec, *pools, *changes)
     if plan.status != 2:
         yield plan
     for env in args.env or settings.environments:
-        yield _run("diff", spec, "--env", env, "-o", "markdown", *pools)
+        yield _run("diff", spec, "--env", env, "-o", "markdown", *pools, *changes)
 
 
 def _run(*words: str) -> Part:

@@ -30,7 +30,7 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
         raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
     values = user_values_of(args)
     with (
-        chart_of(args.source, values, args.pools, force=args.force_unschedulable) as source,
+        chart_of(args.source, values, args.pools, changes=args.spec_set, force=args.force_unschedulable) as source,
         open_releases(args) as there,
     ):
         name = args.name or source.name
@@ -70,7 +70,6 @@ def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dic
     output.print_record(args, "Release", record, text)
     if args.output == "name":
         output.line(name)
-    output.note("nothing was changed (--dry-run)")
     return 0
 
 

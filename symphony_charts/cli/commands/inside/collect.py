@@ -10,7 +10,6 @@ from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery
 from symphony_charts.cli import experiments, output
 from symphony_charts.cli.commands.look.describe import record_of
-from symphony_charts.cli.costs import with_costs
 from symphony_charts.errors import SymphError
 from symphony_charts.system.files import write_file
 
@@ -23,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     A finished container gives its log alone: its files are gone from where anybody could read them.
     """
     watcher = experiments.watcher_of(args)
-    (status,) = with_costs(watcher, [experiments.find_status(args, watcher, events=True)])
+    status = experiments.find_status(args, watcher, events=True)
     folder = Path(args.to or f"{status.name}-{status.run or 'run'}")
     chosen = [instance for word in args.process for instance in experiments.some_instances(status, word)] or list(
         status.instances

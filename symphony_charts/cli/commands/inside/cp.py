@@ -30,9 +30,7 @@ def run(args: argparse.Namespace) -> int:
         word = status.instances[0].path
     instance = experiments.one_instance(status, word)
     if args.dry_run:
-        output.note(
-            f"would copy {args.src_file} to {args.dest_file} ({instance.path} of {status.name}); nothing was changed"
-        )
+        output.note(f"would copy {args.src_file} to {args.dest_file} ({instance.path} of {status.name})")
     elif source:
         watcher.copy_out(status.name, instance, path, Path(args.dest_file).expanduser())
     else:

@@ -1,4 +1,4 @@
-"""`symph delete-batch` is the earlier name of `symph rm --match`, with the patterns as plain words."""
+"""`symph delete-batch` is Symphony's name for `symph rm --match`, with the patterns as plain words."""
 
 from __future__ import annotations
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.cli import experiments, output
 from symphony_charts.cli.commands.tools.local_volumes import remove_all
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.local.volumes import Volume, all_volumes
-from symphony_charts.spec import files
 
 __all__ = ["delete_all", "run"]
 
@@ -27,7 +25,8 @@ def run(args: argparse.Namespace) -> int:
     word = args.experiment_name or ""
     if watcher.backend != "tmux" and word.startswith("dijob/"):
         return delete_all(args, watcher, [word])
-    exactly = _name_in_file(args.experiment_name or "") or (args.experiment_name if args.force else None)
+    named = experiments.name_in_spec(word)
+    exactly = named if args.force or named != word else None
     name = watcher.describe(exactly, events=False).name if exactly else experiments.find_experiment(args, watcher)
     return delete_all(args, watcher, [name])
 
@@ -59,15 +58,6 @@ def _compiled(text: str) -> re.Pattern[str]:
         raise UsageError(f'"{text}" is no regular expression: {error}') from error
 
 
-def _name_in_file(word: str) -> str | None:
-    """Where a spec file is given in place of a name: the name of its experiment."""
-    path = Path(word)
-    if path.suffix not in (".yaml", ".yml", ".json", ".py") or not ("/" in word or path.exists()):
-        return None
-
-    return files.read(word).experiment.name
-
-
 def delete_all(args: argparse.Namespace, watcher: Watcher, names: Sequence[str]) -> int:
     """Delete these experiments, after one question; with `--dry-run` only list what would go."""
     kind = "run" if watcher.backend == "tmux" else "object"
@@ -88,8 +78,6 @@ def delete_all(args: argparse.Namespace, watcher: Watcher, names: Sequence[str])
     output.print_items(
         args, kind.capitalize(), items, [output.Column("EXPERIMENT", "name"), output.Column(kind.upper(), kind)]
     )
-    if args.dry_run:
-        output.note("nothing was changed (--dry-run)")
     if volumes and not args.volumes:
         output.note(f"kept: volumes {', '.join(volume.full_name for volume in volumes)}   symph local volumes")
     return 0

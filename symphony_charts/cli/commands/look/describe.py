@@ -6,11 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from symphony_charts.backend.cost import to_data as cost_data
 from symphony_charts.backend.status import Event, ExperimentStatus, ProcessStatus, age_since
 from symphony_charts.backend.why import Why, to_data
 from symphony_charts.cli import experiments, output
-from symphony_charts.cli.costs import with_costs
 from symphony_charts.cli.diagnosis import diagnose
 from symphony_charts.formats.age import age
 from symphony_charts.formats.printable import printable_line
@@ -19,9 +17,9 @@ __all__ = ["EVENT_COLUMNS", "event_items", "record_of", "run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print phase, duration and cost, processes with their replicas, services, and what happened last."""
+    """Print phase and duration, processes with their replicas, services, and what happened last."""
     watcher = experiments.watcher_of(args)
-    (status,) = with_costs(watcher, [experiments.find_status(args, watcher, events=True)])
+    status = experiments.find_status(args, watcher, events=True)
     if args.output == "name":
         output.line(status.name)
     else:
@@ -32,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def record_of(status: ExperimentStatus) -> dict[str, object]:
-    """The status, with what it cost, as JSON types."""
+    """Return the status as JSON types."""
     return {
         "name": status.name,
         "experiment": status.experiment,
@@ -41,7 +39,6 @@ def record_of(status: ExperimentStatus) -> dict[str, object]:
         "started": status.started,
         "ended": status.ended,
         "seconds": status.seconds,
-        "cost": cost_data(status.cost),
         "run": status.run,
         "namespace": status.namespace,
         "heldBy": list(status.held_by),
@@ -87,8 +84,6 @@ def _text(args: argparse.Namespace, status: ExperimentStatus, why: Why | None) -
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
     lines = [f"{status.name}{called}   {phase}   on {where}   run {status.run or '-'}"]
     lines.append(f"held by: {', '.join(status.held_by) or 'nobody: its objects were applied by hand'}")
-    if status.cost is not None and status.cost.sentence:
-        lines.append(f"cost:    {status.cost.sentence}")
     if why is not None:
         lines.append(f"why:     {printable_line(why.sentence)}")
         lines += [f"next:    {why.next}"] if why.next else []

@@ -62,13 +62,13 @@ def _choose(args: argparse.Namespace, watcher: Watcher) -> tuple[ExperimentStatu
         status = experiments.find_status(args, watcher)
         if _knows(status, word):
             return status, words
-    except NotFound:
-        status = None
+    except NotFound as error:
+        status, unclear = None, error
     try:
-        return watcher.describe(word, events=False), list(args.process)
+        return watcher.describe(experiments.name_in_spec(word), events=False), list(args.process)
     except NotFound:
         if status is None:
-            raise _of_ended(watcher, word) from None
+            raise (unclear if watcher.names() else _of_ended(watcher, word)) from None
         return status, words
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Sequence
+from typing import get_args
 
-from symphony_charts.backend.cost import sum_of, to_data
 from symphony_charts.backend.current_experiment import chosen_at
 from symphony_charts.backend.status import Phase, age_since
 from symphony_charts.cli import experiments, output
-from symphony_charts.cli.costs import used_columns, with_costs
 from symphony_charts.errors import UsageError
 from symphony_charts.sweep.record import sweeps_of
 
@@ -38,7 +36,6 @@ def run(args: argparse.Namespace) -> int:
         and (not phases or experiment.phase in phases)
         and args.sweep in (None, sweeps.get(experiment.name))
     ]
-    listed = with_costs(watcher, listed)
     chosen = chosen_at(watcher.place)
     items: list[dict[str, object]] = [
         {
@@ -49,7 +46,6 @@ def run(args: argparse.Namespace) -> int:
             "started": experiment.started,
             "ended": experiment.ended,
             "seconds": experiment.seconds,
-            "cost": to_data(experiment.cost),
             "processes": sum(not each.is_step for each in experiment.instances),
             "namespace": experiment.namespace,
             "heldBy": list(experiment.held_by),
@@ -67,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         output.Column("NAME", "name"),
         output.Column("PHASE", "phase", state=experiments.phase_color),
         output.Column("AGE", "age"),
-        *used_columns(items),
+        *experiments.took_columns(items),
         *([output.Column("NOTE", "note")] if any(item["note"] for item in items) else []),
         output.Column("PROCESSES", "processes", is_wide=True),
         output.Column("NAMESPACE", "namespace", is_wide=True),
@@ -89,11 +85,6 @@ def _grouped(items: Sequence[dict[str, object]], backend: str) -> list[dict[str,
     return [held[0] if len(held) == 1 else _as_one(held, backend) for held in groups.values()]
 
 
-def _cost_of(item: Mapping[str, object]) -> dict[str, Any] | None:
-    cost = item["cost"]
-    return cost if isinstance(cost, dict) else None
-
-
 def _as_one(trials: Sequence[dict[str, object]], backend: str) -> dict[str, object]:
     """The trials of a sweep as one item: how many are how."""
     sweep, first = str(trials[0]["sweep"]), min(trials, key=lambda item: float(str(item["started"])))
@@ -106,7 +97,6 @@ def _as_one(trials: Sequence[dict[str, object]], backend: str) -> dict[str, obje
         "note": f"symph sweep show {sweep}{on}",
         "ended": None,
         "seconds": None,
-        "cost": sum_of(_cost_of(item) for item in trials),
         "processes": sum(int(str(item["processes"])) for item in trials),
         "heldBy": [],
         "run": "",

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.backend.why import Why
-from symphony_charts.chart.render.names import fit
-from symphony_charts.cli import output
+from symphony_charts.chart.helpers import chart_label
+from symphony_charts.cli import experiments, output
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.look.screen import Screen
 from symphony_charts.cli.commands.look.status_rows import Row
@@ -28,7 +28,6 @@ from symphony_charts.cli.commands.look.status_sources import (
     ask_here,
 )
 from symphony_charts.cli.concurrent_parts import Part, ask_all
-from symphony_charts.cli.costs import used_columns
 from symphony_charts.cli.options import common
 from symphony_charts.cli.options.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
@@ -224,12 +223,12 @@ def _row_of(placed: Placed, answer: Live | None, repository: Repository | None) 
 
 
 def _drift(placed: Placed, live: ExperimentStatus | None) -> Why | None:
-    """That a cluster runs another version than Git says; a label that is cut is compared as it is."""
+    """Return the cause if a cluster runs another version than the pointer in Git names."""
     pointer, label = placed.pointer, live.chart if live else ""
     if not label or pointer is None:
         return None
     chart = pointer.chart.split("/")[2]
-    wanted = fit(f"{chart}-{pointer.version}".replace("+", "_"), 63)
+    wanted = chart_label(chart, pointer.version)
     if label == wanted:
         return None
     step = f"symph history {placed.name} --env {placed.env}"
@@ -284,7 +283,7 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[Row]) ->
     if args.output == "wide" or not question.name:
         columns = _columns(args, items)
         return output.format_table(items, columns, headers=not args.no_headers, color=color, room=None)
-    columns, room = [*_LEADING, *used_columns(items)], output.room_of(args.output)
+    columns, room = [*_LEADING, *experiments.took_columns(items)], output.room_of(args.output)
     table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
     return "\n".join([table, *(line for row in rows for line in _below(row))])
 
@@ -338,14 +337,14 @@ def _columns(args: argparse.Namespace, items: Sequence[Mapping[str, object]]) ->
     """All of it for `-o wide`, else what fits: the reason has what the rest leaves of the width."""
     why = output.Column("WHY", "sentence")
     if args.output == "wide":
-        return [output.Column("NAME", "name"), *_LEADING, *used_columns(items), *_WIDE, why]
+        return [output.Column("NAME", "name"), *_LEADING, *experiments.took_columns(items), *_WIDE, why]
     columns = [
         output.Column("NAME", _cut(20, "name")),
         output.Column("WHERE", _cut(12, "where")),
         output.Column("VERSION", _cut(10, "version")),
         output.Column("STATE", _cut(24, "state"), state=_color),
         output.Column("READY", _ready),
-        *used_columns(items),
+        *experiments.took_columns(items),
     ]
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
     rest = width - 2 - max(map(len, output.format_table(items, columns, room=None).splitlines()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from symphony_charts.backend.cost import to_data as cost_data
 from symphony_charts.backend.status import FINAL, ExperimentStatus, age_since
 from symphony_charts.backend.why import Why, to_data
 from symphony_charts.gitops.store.pointers import Placed
@@ -120,7 +119,6 @@ class Row:
             "started": live.started if live else None,
             "ended": live.ended if live else None,
             "seconds": live.seconds if live else None,
-            "cost": cost_data(live.cost) if live else None,
             "run": live.run or None if live else None,
             "heldBy": list(live.held_by) if live else [],
             "why": to_data(self.why),

@@ -13,7 +13,6 @@ from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.backend.why import Why, why_of
 from symphony_charts.cli.commands.gitops import git_repository
-from symphony_charts.cli.costs import with_costs
 from symphony_charts.cli.diagnosis import diagnose
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.formats.data import sub
@@ -117,8 +116,6 @@ def ask_cluster(place: Place, name: str) -> Live:
         except SymphError:
             # Whoever may not read them is told of what runs alone.
             applications = []
-    priced = with_costs(watcher, [status for status, _ in found])
-    found = [(status, why) for status, (_, why) in zip(priced, found, strict=True)]
     return Live(found=found, applications=applications, context=api.context)
 
 

@@ -7,7 +7,6 @@ import argparse
 from symphony_charts.backend.wait import wait_until
 from symphony_charts.cli import experiments, output
 from symphony_charts.cli.commands.look.describe import record_of
-from symphony_charts.cli.costs import with_costs
 from symphony_charts.errors import NotFound
 
 __all__ = ["run"]
@@ -26,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output == "name":
         output.line(name)
         return 0
-    record = record_of(*with_costs(watcher, [status])) if status else {"name": name, "phase": "deleted"}
+    record = record_of(status) if status else {"name": name, "phase": "deleted"}
     reached = args.condition if args.process or not status else status.phase
     output.print_record(args, "Experiment", record, f"{args.process or name} {reached}")
     return 0

@@ -16,7 +16,7 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """Make the folder, whole or not at all; one that is there is never touched."""
     name = sanitize(args.name)
-    answers = common.parse_assignments(args.set)
+    answers = common.parse_assignments(args.answers)
     made = scaffold(name, args.template, Path(args.dest), answers, dry_run=args.dry_run)
     record = {"name": name, "folder": str(made.folder), "files": list(made.files)}
     verb = "would make" if args.dry_run else "made"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from symphony_charts.cli import output
+from symphony_charts.cli.experiments import meant_here, name_in_spec, run_to_change
 from symphony_charts.errors import NotFound
 from symphony_charts.local import up
 from symphony_charts.local.runs import Run, find_run, find_slots, live_runs
@@ -14,38 +16,38 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Stop each as `symph down` would, start it again, and say which."""
-    live_run, words = _choose(args.process, args.experiment_name)
+    live_run, words = _choose(args)
     processes = live_run.state()["processes"]
     named = [slot for word in words for slot in find_slots(live_run, word)]
     slots = list(dict.fromkeys(named)) if words else [item["slot"] for item in processes]
     if not args.dry_run:
         up.restart(live_run, slots)
     items = [{"name": processes[slot]["name"], "group": processes[slot]["group"]} for slot in slots]
-    columns = [output.Column("GROUP", "group"), output.Column("RESTARTED", "name")]
+    columns = [output.Column("GROUP", "group"), output.Column("WOULD RESTART" if args.dry_run else "RESTARTED", "name")]
     output.print_items(args, "Process", items, columns, empty="nothing runs here")
     return 0
 
 
-def _choose(words: list[str], experiment: str | None) -> tuple[Run, list[str]]:
-    """The run and the processes that `PROCESS... [EXPERIMENT]` means; `-e` may name the experiment instead.
+def _choose(args: argparse.Namespace) -> tuple[Run, list[str]]:
+    """Return the run and the processes that `PROCESS... [EXPERIMENT]` means; `-e` may name the experiment instead.
 
-    A last word that is a process of the only experiment here, after others of it, is one also where an experiment has
-    that name: several processes were named so before experiments could stand there.
+    A last word that is a process of the experiment meant without a name, after others of it, is a process also where an
+    experiment has that name.
     """
-    if experiment is not None or not words:
-        return find_run(experiment, live=True), words
+    words: list[str] = args.process
+    command = shlex.join(["restart", *words, "-e"])
+    if args.experiment_name is not None or not words:
+        return run_to_change(args, args.experiment_name, command), words
     *others, last = words
     try:
-        only = find_run(None, live=True)
-        if all(_has(only, word) for word in words):
-            return only, words
+        only = find_run(meant_here(live=True)[0], live=True)
     except NotFound:
         only = None
-    if last in [run.experiment for run in live_runs()]:
-        return find_run(last, live=True), others
-    if only is None and others:
-        return find_run(last, live=True), others
-    return only or find_run(None, live=True), words
+    if only is None or not all(_has(only, word) for word in words):
+        name = name_in_spec(last)
+        if name in [run.experiment for run in live_runs()] or (only is None and others):
+            return find_run(name, live=True), others
+    return run_to_change(args, None, command), words
 
 
 def _has(run: Run, word: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.start.foreground import stay
@@ -12,11 +11,14 @@ from symphony_charts.cli.commands.start.run_output import follow, left_running, 
 from symphony_charts.cli.commands.start.up_run import fail_if_failed, follow_up, start
 from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
 from symphony_charts.cli.local_specs import spec_here
-from symphony_charts.cli.rates import keep_rate
+from symphony_charts.cli.values import prepared_of
+from symphony_charts.errors import SymphError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.rate import cost_of
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
+from symphony_charts.placement.plan import Plan
+from symphony_charts.settings.project import settings_of_spec
+from symphony_charts.spec.files import SpecFile
 
 __all__ = ["run_here", "run_there"]
 
@@ -24,7 +26,7 @@ __all__ = ["run_here", "run_there"]
 def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: float) -> int:
     """Start it under the supervisor `spare`; its exit status, or 0 where it is left running."""
     args.backend, args.wait, args.watch = "tmux", False, []
-    spec, started = start(args, spare)
+    spec, started = start(args, spare, is_new=True)
     if started is None:
         return 0
     if args.detach:
@@ -35,13 +37,13 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
     count = len(plan["processes"])
     took = f"{count} {'process' if count == 1 else 'processes'} up in {time.time() - began:.2f} s"
     output.note(f"{name}   {took}   ctrl-c: leave or end it   symph attach {name}")
-    # Of a run that was there already, what it wrote so far has been seen.
-    since = began if started.state()["started"] < began else None
-    follower = follow(args, LocalWatcher(), name, run=started.run_id, since=since)
+    follower = follow(args, LocalWatcher(), name, run=started.run_id)
+    priced: Plan | None = None
 
     def wait() -> int:
-        # Its lines come already while the plan is made, which takes a moment.
-        keep_rate(args, started, spec)
+        # The plan takes a moment, in which the follower prints lines already.
+        nonlocal priced
+        priced = _plan_of(args, spec)
         return local_run.wait(started)
 
     status, is_over = stay(name, follower.start, wait, lambda: local_run.down(started))
@@ -49,13 +51,24 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
         left_running(args, name)
         return status
     last = follower.wait()
-    if last is not None:
-        last = replace(last, cost=cost_of(started, last.seconds))
-    say_end(args, last, name, status, began)
+    say_end(args, last, name, status, began, priced)
     say_what_is_kept(started)
     if status < 128 or last is None or last.phase == "failed":
         fail_if_failed(spec, started, plan, has_shown_lines=True)
     return status
+
+
+def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
+    """Return the plan on the node pools of the options, the spec or the project; None without pools.
+
+    It only prices the run, so an error in it is a note.
+    """
+    try:
+        if args.pools or spec.experiment.placement.pools or settings_of_spec(spec.path).pools:
+            return prepared_of(args, spec, force=True).plan
+    except SymphError as error:
+        output.note(f"note: the price of {spec.experiment.name} is unknown: {error.what}")
+    return None
 
 
 def run_there(args: argparse.Namespace) -> int:

@@ -11,7 +11,6 @@ from symphony_charts.backend.why import named
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.start.foreground import stay
 from symphony_charts.cli.commands.start.run_output import follow, left_running, say_end
-from symphony_charts.cli.costs import with_costs
 from symphony_charts.cli.diagnosis import diagnose
 from symphony_charts.cli.following import Follower
 from symphony_charts.cli.values import prepared_of, user_values_of
@@ -26,7 +25,7 @@ __all__ = ["run_kube"]
 def run_kube(args: argparse.Namespace, began: float) -> int:
     """Start it; its exit status, or 0 where it is left running."""
     args.backend = "kube"
-    spec = specfile.read(args.spec)
+    spec = specfile.read(args.spec, args.spec_set)
     prepared = prepared_of(args, spec)
     kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
     cluster = KubeCluster(namespace=args.namespace, context=args.context, kubeconfig=kubeconfig)
@@ -45,8 +44,7 @@ def run_kube(args: argparse.Namespace, began: float) -> int:
     if not is_over:
         left_running(args, name)
         return code
-    last = with_costs(watcher, [follower.last])[0] if follower.last else None
-    say_end(args, last, name, code, began)
+    say_end(args, follower.last, name, code, began, prepared.plan)
     _fail_if_failed(watcher, follower.last, code)
     return code
 

@@ -6,21 +6,20 @@ import argparse
 import json
 import time
 
-from symphony_charts.backend.cost import to_data
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
 from symphony_charts.cli import experiments, output
 from symphony_charts.cli.following import Follower
 from symphony_charts.cli.log_lines import LinePrinter
 from symphony_charts.formats.age import age
+from symphony_charts.placement.plan import Plan
+from symphony_charts.placement.report.money import price_per_hour
 
 __all__ = ["follow", "left_running", "say_end"]
 
 
-def follow(
-    args: argparse.Namespace, watcher: Watcher, name: str, *, run: str = "", since: float | None = None
-) -> Follower:
-    """A follower of the processes that `-p` names (default: of all) that is to be started; lines from `since` on."""
+def follow(args: argparse.Namespace, watcher: Watcher, name: str, *, run: str = "") -> Follower:
+    """A follower of the processes that `-p` names (default: of all) that is to be started."""
     status = watcher.describe(name, events=False)
     chosen = [one.path for word in args.process for one in experiments.some_instances(status, word)]
     paths = tuple(dict.fromkeys(chosen))
@@ -31,23 +30,34 @@ def follow(
         has_times=args.timestamps,
         is_live=True,
     )
-    query = LogQuery(instances=paths, since=since, follow=True, is_one_run=bool(run))
+    query = LogQuery(instances=paths, follow=True, is_one_run=bool(run))
     return Follower(watcher, name, printer, query, run)
 
 
-def say_end(args: argparse.Namespace, status: ExperimentStatus | None, name: str, code: int, began: float) -> None:
-    """One line: how it ended, how long that took, what it cost where that is known, and where more is to be read."""
+def say_end(
+    args: argparse.Namespace,
+    status: ExperimentStatus | None,
+    name: str,
+    code: int,
+    began: float,
+    plan: Plan | None,
+) -> None:
+    """Print one line: how it ended, how long it took, the price of the plan's nodes per hour, and how to read the logs.
+
+    `plan` is None if no node pools are known.
+    """
     took = (status.ended if status and status.ended else time.time()) - (status.started if status else began)
     phase = status.phase if status else "deleted"
+    price = price_per_hour(plan) if plan else None
     if args.output == "json":
         record: dict[str, object] = {"time": time.time(), "name": name, "phase": phase, "status": code}
-        record |= {"seconds": round(took, 3), "cost": to_data(status.cost if status else None)}
+        record |= {"seconds": round(took, 3), "pricePerHour": price}
         output.line(json.dumps(record, ensure_ascii=False))
         return
     where = "" if args.backend == "tmux" else " --on kube"
     logs = f"   logs: symph logs {name}{where}" if status else ""
-    cost = f"   {status.cost.sentence}" if status and status.cost and status.cost.sentence else ""
-    output.note(f"{name} {phase} after {_span(took)}{cost}{logs}")
+    rate = f"   ${price:.2f}/h as planned on {plan.source}" if plan and price else ""
+    output.note(f"{name} {phase} after {_span(took)}{rate}{logs}")
 
 
 def left_running(args: argparse.Namespace, name: str) -> None:

@@ -13,7 +13,6 @@ from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
 from symphony_charts.cli.following import Follower
 from symphony_charts.cli.local_specs import spec_here
 from symphony_charts.cli.log_lines import LinePrinter
-from symphony_charts.cli.rates import keep_rate
 from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.kinds.leftovers import failure_difference
 from symphony_charts.local import up as local_run
@@ -32,8 +31,13 @@ __all__ = ["fail_if_failed", "follow_up", "start"]
 _LAST_LINES = 5
 
 
-def start(args: argparse.Namespace, spare: SupervisorProcess | None) -> tuple[SpecFile, Run | None]:
-    """The spec, and its run under the supervisor `spare`; with `--dry-run` no run, and what it would be is printed."""
+def start(
+    args: argparse.Namespace, spare: SupervisorProcess | None, *, is_new: bool = False
+) -> tuple[SpecFile, Run | None]:
+    """Return the spec, and its run under the supervisor `spare`; with `--dry-run` print the plan, and return no run.
+
+    With `is_new` an experiment that runs already is a Conflict.
+    """
     spec = spec_here(args)
     started = local_run.up(
         spec.experiment,
@@ -42,6 +46,7 @@ def start(args: argparse.Namespace, spare: SupervisorProcess | None) -> tuple[Sp
         force=args.force,
         dry_run=args.dry_run,
         share_gpus=args.share_gpus,
+        is_new=is_new,
         spare=spare,
         show=lambda data, text: output.print_record(args, "Run", data, text.removesuffix("\n")),
     )
@@ -68,7 +73,6 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     limited = f"   limits by {' and '.join(limits)}" if limits else ""
     text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s{limited}"
     output.print_record(args, "Run", record, text)
-    keep_rate(args, started, spec)
     if args.watch:
         return follow(args, started, spec.path)
     if not args.wait:
@@ -104,9 +108,7 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: dict[str, object], *, has_sho
     item, process = processes[failed["slot"]], planned[failed["slot"]]
     for line in () if has_shown_lines else tail_of(run.process_dir(failed["slot"]) / "log", _LAST_LINES):
         output.note(f"{path_of(item)} | {line}")
-    if process["on_exit"] == "stop-all" and (
-        text := failure_difference(spec.experiment, spec.experiment.workload.kind)
-    ):
+    if process["on_exit"] == "stop-all" and (text := failure_difference(spec.experiment)):
         output.note(f"note: {text}")
     again = f" after {item['restarts']} restarts" if item["restarts"] else ""
     cause = failed.get("limit") or item.get("unhealthy") or ("command not found" if failed["status"] == 127 else "")
@@ -116,7 +118,7 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: dict[str, object], *, has_sho
         f"{spec.path}, {process['spec_path']}",
         _next_step(run, process, failed),
     )
-    error.exit_code = failed["status"]
+    error.exit_code = failed["status"] or 1
     raise error
 
 

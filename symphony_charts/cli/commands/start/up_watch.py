@@ -100,4 +100,4 @@ def _end_of(run: Run) -> str:
     failed = run.state().get("failed")
     if not failed:
         return f"{run.experiment} has ended"
-    return f"{run.experiment} has ended: {failed['name']} failed ({describe_status(int(failed['status']))})"
+    return f"{run.experiment} has ended: {failed['name']} failed ({describe_status(failed['status'])})"

@@ -20,7 +20,7 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the experiment in the chosen format, and say on stderr what did not come over as it is."""
-    exported = EXPORTS[args.format](specfile.read(args.spec), args)
+    exported = EXPORTS[args.format](specfile.read(args.spec, args.spec_set), args)
     report = Report(notes=exported.notes)
     is_refused = args.strict and bool(report.lost)
     if not is_refused and exported.files:

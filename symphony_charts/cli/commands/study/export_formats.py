@@ -7,15 +7,19 @@ To add a format, write the function, add a row to `EXPORTS`, and one with its op
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from symphony_charts.chart.files.kustomize import kustomize_files
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.cli.commands.chart.render import is_test
 from symphony_charts.cli.values import prepared_of
 from symphony_charts.importers.common.report import Note
 from symphony_charts.importers.dijob.export import dijob_objects
 from symphony_charts.kinds.appwrapper_bundle import Whole, absorb
+from symphony_charts.kinds.registry import kind_for
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import SpecFile
 
@@ -62,10 +66,11 @@ def _kustomize(spec: SpecFile, args: argparse.Namespace) -> Exported:
 
 def _appwrapper(spec: SpecFile, args: argparse.Namespace) -> Exported:
     """The AppWrapper, after the objects that it needs and its controller may not create."""
-    workload: dict[str, object] = {"kind": "appwrapper"}
+    workload = replace(spec.experiment.workload, kind="appwrapper")
     if args.api:
-        workload["appwrapper"] = {"version": args.api}
-    objects, notes = _chart_objects(spec, args, {"workload": workload})
+        workload = replace(workload, appwrapper=replace(workload.appwrapper, version=args.api))
+    wrapped = dataclasses.replace(spec, experiment=replace(spec.experiment, workload=workload))
+    objects, notes = _chart_objects(wrapped, args)
     whole = absorb(objects, everything=args.everything)
     return Exported(objects=whole.objects, notes=(*notes, *_appwrapper_notes(whole), *_secret_notes(spec)))
 
@@ -87,21 +92,24 @@ def _dijob(spec: SpecFile, args: argparse.Namespace) -> Exported:
 
 
 def _chart_objects(
-    spec: SpecFile, args: argparse.Namespace, values: Mapping[str, object] | None = None, *, is_placed: bool = True
+    spec: SpecFile, args: argparse.Namespace, *, is_placed: bool = True
 ) -> tuple[list[dict[str, object]], list[Note]]:
-    """The objects of the chart of `spec` under the values of the command line and `values` over them, without tests.
+    """Return the objects of the chart of `spec` under the values of the command line, and a note for each loss.
 
-    Where they are `is_placed` each says its namespace. Beside them stands what of the spec no chart carries.
+    The test pod is Helm's, so it is not among them. If `is_placed` is true, each object has its namespace.
 
-    Raises SpecError for what cannot be packaged.
+    Raises:
+        SpecError: No chart can be made.
     """
     prepared = prepared_of(args, spec, force=True)
-    # What is applied by hand is not Helm's.
-    over = merge({"tests": {"enabled": False}}, values or {})
     place = args.namespace or ""
-    rendering = prepared.under(over, release=args.release or "", namespace=place, service="symph", is_draft=False)
+    # What is applied by hand is not Helm's.
+    rendering = prepared.under({}, release=args.release or "", namespace=place, service="symph", is_draft=False)
     lost = [Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses]
-    return [_placed(item, args.namespace if is_placed else None) for item in rendering.objects], lost
+    objects = [item for item in rendering.objects if not is_test(item)]
+    # Workloads come after what they need.
+    objects.sort(key=lambda item: kind_for(item) is not None)
+    return [_placed(item, args.namespace if is_placed else None) for item in objects], lost
 
 
 def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:

@@ -23,7 +23,7 @@ from symphony_charts.importers.dijob.importer import import_dijob
 from symphony_charts.importers.symphony.importer import import_legacy
 from symphony_charts.importers.torchx.components import load_appdef
 from symphony_charts.importers.torchx.importer import appdef_of, import_torchx
-from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
+from symphony_charts.importers.torchx.objects import NO_VOLCANO, app_wrapper
 from symphony_charts.importers.torchx.options import parse_cfg
 from symphony_charts.spec.data import to_data, to_json, to_yaml
 from symphony_charts.system.files import write_file
@@ -39,8 +39,7 @@ def run(args: argparse.Namespace) -> int:
     """Read the input, print or write the experiment, and report on stderr; a loss under `--strict` writes nothing."""
     if args.format == "runopts":
         return runopts.run(args)
-    _take_file_of_output(args)
-    if args.format == "torchx" and (args.scheduler or args.compat):
+    if args.format == "torchx" and args.compat:
         return _print_objects(args)
 
     imported = _import(args)
@@ -59,15 +58,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _take_file_of_output(args: argparse.Namespace) -> None:
-    """Earlier versions wrote to the file that `-o` named; a mistyped format is none."""
-    if args.output in ("", "json", "yaml"):
-        return
-    if Path(args.output).suffix not in (".yaml", ".yml", ".json"):
-        raise UsageError(f'-o takes json or yaml, not "{args.output}"', next=f"--to {args.output} writes a file")
-    args.file, args.output = args.file or args.output, ""
-
-
 def _import(args: argparse.Namespace) -> Imported:
     """What was imported, its notes with file and line."""
     source = _source(args)
@@ -83,19 +73,20 @@ def _print_objects(args: argparse.Namespace) -> int:
     """Print the objects that TorchX itself would make."""
     if not args.app_id:
         raise UsageError("TorchX's objects carry an app id, which it makes at random", next="give --app-id ID")
+    if args.kind not in ("", "appwrapper"):
+        raise UsageError(f"--compat torchx makes AppWrappers, not objects of kind {args.kind}", next=NO_VOLCANO)
     source, log = _source(args), Log()
     try:
         app, options = appdef_of(source, log)
         options = parse_cfg(args.cfg, log) if args.cfg else options
         log.raise_faults()
-        is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
-        rendered = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
+        rendered = app_wrapper(app, options, args.app_id)
     except SpecError as error:
         raise source.with_location(error) from error
     if args.output == "json":
-        output.line(json.dumps(rendered, indent=2))
+        sys.stdout.write(json.dumps(rendered, indent=2) + "\n")
     else:
-        output.line(dump(rendered).rstrip("\n"))
+        sys.stdout.write(dump(rendered))
     return 0
 
 

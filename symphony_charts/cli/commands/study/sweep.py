@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.values.merge import merge, overrides_between
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.study.sweep_kube import write_or_submit
@@ -19,7 +20,10 @@ from symphony_charts.cli.commands.study.sweep_show import show
 from symphony_charts.cli.options.defaults import typed
 from symphony_charts.cli.values import prepared_of, user_values_of
 from symphony_charts.errors import NotFound, SpecError, UsageError
+from symphony_charts.formats.data import Values
+from symphony_charts.gate import judge
 from symphony_charts.gitops.operations.environment_values import Given
+from symphony_charts.gitops.operations.publish import Publish
 from symphony_charts.gitops.prepare import prepare_publish, team_of
 from symphony_charts.local.values import under_values
 from symphony_charts.package import package, template, write
@@ -27,7 +31,10 @@ from symphony_charts.prepare import Prepared
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.sweep.local import TrialRun, prepare_trials, write_trials
+from symphony_charts.spec.lockfile import Lock
+from symphony_charts.sweep.kubernetes import as_task
+from symphony_charts.sweep.local import write_trials
+from symphony_charts.sweep.trial_runs import TrialRun, prepare_trials
 from symphony_charts.sweep.trials import Axis, Span, Trial, parse_axis, parse_points, parse_span, trials
 
 __all__ = ["run"]
@@ -42,20 +49,22 @@ def run(args: argparse.Namespace) -> int:
             f'there is a word too many: "{args.sweep_name}"', next="symph sweep SPEC, or symph sweep show NAME"
         )
     judge_of(args)
-    spec = files.read(args.spec)
+    spec = files.read(args.spec, args.spec_set)
     if args.search is not None:
         return _search(args, spec)
     trials = _trials(args, spec.experiment.name)
     if typed(args, "env") and args.up:
         raise _clash("--env publishes the trials, and --up runs them")
+    overrides = user_values_of(args)
     if args.up and args.on == "tmux":
-        spec = under_values(spec, user_values_of(args))
+        spec = under_values(spec, overrides)
         here = prepare_trials(spec, trials, None)
         return show_plan(args, spec, here) if args.dry_run else run_all(args, spec, None, here)
+    spec = as_task(spec) if args.on == "argo" else spec
     base = prepared_of(args, spec)
     if base.own.fit:
         output.note(f"fit of one trial: {base.own.fit}")
-    runs = prepare_trials(spec, trials, base)
+    runs = prepare_trials(spec, trials, base, overrides)
     if args.on == "argo":
         return _argo(args, spec, base, runs)
     if args.dry_run:
@@ -108,44 +117,69 @@ def _text_of(file: str) -> str:
 
 def _write(args: argparse.Namespace, spec: SpecFile, base: Prepared, runs: Sequence[TrialRun]) -> int:
     dest = Path(args.dest)
-    packaged = package(base, spec, dest, template())
+    filled, is_forced = template(), args.force_unschedulable
+    packaged = package(base, spec, dest, filled, is_forced=is_forced)
     folder = dest / f"{packaged.chart.name}-trials"
+    charts: dict[str, Chart] = {}
+    for run in runs:
+        if run.own is not None:
+            charts[run.trial.name] = run.own.chart(filled, packaged.chart.version)
+            judge(spec, run.own, charts[run.trial.name], is_forced=is_forced).refuse()
     write(packaged)
-    write_trials(runs, folder)
-    items = [record_of(run.trial) | {"values": str(folder / f"{run.trial.name}.yaml")} for run in runs]
-    output.print_items(args, "Trial", items, [*columns_of(runs[0].trial), output.Column("VALUES", "values")])
+    write_trials(runs, folder, charts)
+    items: list[dict[str, object]] = [
+        {
+            **record_of(run.trial),
+            "values": str(folder / f"{run.trial.name}.yaml"),
+            "chart": str(folder / f"{run.trial.name}.tgz" if run.own is not None else packaged.folder),
+        }
+        for run in runs
+    ]
+    columns = [*columns_of(runs[0].trial), output.Column("VALUES", "values")]
+    output.print_items(args, "Trial", items, [*columns, output.Column("CHART", "chart", is_wide=not charts)])
     if args.output in ("table", "wide"):
-        output.note(f"{len(runs)} trials of {packaged.chart.name} {packaged.chart.version} in {packaged.folder}")
-        first = runs[0].trial.name
+        own = f", {len(charts)} of them with a chart of their own" if charts else ""
+        name, version = packaged.chart.name, packaged.chart.version
+        output.note(f"{len(runs)} trials of {name} {version} in {packaged.folder}{own}")
+        first = items[0]
         output.next_step(
-            f"helm install {first} {packaged.folder} -f {folder / first}.yaml", f"symph sweep {args.spec} ... --up"
+            f"helm install {first['name']} {first['chart']} -f {first['values']}", f"symph sweep {args.spec} ... --up"
         )
     return 0
 
 
 def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
-    """One chart and a pointer for each trial, in one commit."""
+    """Publish a pointer for each trial in one commit, with the chart that they share and those of single trials."""
     settings = git_repository.settings_of(args, spec.path.absolute().parent)
     env, now = settings.environment(args.env), int(time.time())
     place = settings.environments.get(env)
-    candidate = prepare_publish(
-        spec,
-        template(),
-        team=team_of(spec, args.team, settings.team),
-        env=env,
-        settings=None,
-        overrides=user_values_of(args),
-        destination=place.destination if place else None,
-        pools=args.pools or settings.pools,
-        force_unschedulable=args.force_unschedulable,
-        expect=args.expect,
-        at=git_repository.now_text(now),
-    )
     common_values = place.values if place else {}
-    operations = [
-        replace(candidate.operation, release=run.trial.name, given=Given(files=merge(common_values, run.values)))
-        for run in runs
-    ]
+
+    def operation_of(spec: SpecFile, overrides: Values) -> Publish:
+        candidate = prepare_publish(
+            spec,
+            template(),
+            team=team_of(spec, args.team, settings.team),
+            env=env,
+            settings=None,
+            overrides=overrides,
+            destination=place.destination if place else None,
+            pools=args.pools,
+            force_unschedulable=args.force_unschedulable,
+            expect=args.expect,
+            at=git_repository.now_text(now),
+        )
+        return candidate.operation
+
+    shared = operation_of(spec, user_values_of(args))
+    operations = []
+    for run in runs:
+        operation, own = shared, run.own
+        if own is not None:
+            trial = replace(spec, experiment=run.experiment, lock=Lock(ports=spec.pins))
+            operation = operation_of(trial, overrides_between(own.built.values, own.values))
+        given = Given(files=merge(common_values, run.values))
+        operations.append(replace(operation, release=run.trial.name, given=given))
     guard = guard_of([spec], settings.allowed_leaks)
     store = None if args.into is not None else git_repository.open_store(args, settings, guard)
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
@@ -156,7 +190,7 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
     output.print_items(args, "Trial", items, [*columns_of(runs[0].trial), output.Column("VERSION", "version")])
     if receipt is not None and args.output in ("table", "wide"):
         commit = f"commit {receipt.commit[:7]}" if receipt.commit else "nothing to change"
-        branch = git_repository.branch_of(args, settings)
+        branch = git_repository.branch_of(args, settings).branch
         output.note(f"{len(runs)} trials -> {env}   {commit} on {branch}, {receipt.seconds:.2f} s")
     return 0
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.helm.release import open_releases
@@ -23,13 +24,15 @@ from symphony_charts.sweep.kubernetes import (
     install_trials,
     kept_there,
     look_there,
+    release_of,
     series_there,
     trial_objects,
 )
-from symphony_charts.sweep.local import TrialRun, look_here, series_here
+from symphony_charts.sweep.local import look_here, series_here
 from symphony_charts.sweep.metrics import Series, pattern_of
 from symphony_charts.sweep.outcomes import Outcome
 from symphony_charts.sweep.record import Sweep, known_sweep, remember_end
+from symphony_charts.sweep.trial_runs import TrialRun
 from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.files import write_file
 
@@ -49,7 +52,7 @@ def installed(
 ) -> tuple[Generator[Outcome], str]:
     """The outcomes of the trials as releases, and their namespace; `stack` holds their chart until all are through."""
     folder = spec.path.absolute().parent
-    source = stack.enter_context(prepared_chart(base, folder, spec.lock.version))
+    source = stack.enter_context(prepared_chart(base, folder, spec.lock.version, with_overrides=True))
     with open_releases(args, _HELM_S) as there:
         namespace = args.namespace or source.namespace or there.namespace
     args.namespace = namespace
@@ -136,10 +139,7 @@ def _submit(
         left = [trial for trial in trials if trial.name not in kept]
         objects = argo_objects(base, left, parallel=args.parallel) if left else []
         folder = spec.path.absolute().parent
-        source = ReleaseSource(
-            name=spec.experiment.name, chart=Path(), experiment=spec.experiment, folder=folder, namespace=namespace
-        )
-        secrets = [source.secret(run.trial.name, namespace, run.values) for run in runs if run.trial.name not in kept]
+        secrets = [_secret(base, run, folder, namespace) for run in runs if run.trial.name not in kept]
         applied = [*(secret for secret in secrets if secret is not None), *objects]
         for item in applied:
             api.apply(item, namespace, dry_run=True)
@@ -156,6 +156,13 @@ def _submit(
         output.note(f"{len(left)} trials in the Workflow {name}, in {namespace}")
         output.next_step(f"argo watch {name} -n {namespace}", "symph ls --on kube")
     return 0
+
+
+def _secret(base: Prepared, run: TrialRun, folder: Path, namespace: str) -> dict[str, Any] | None:
+    """Return the Secret to push for a trial."""
+    built = (run.own or base).built
+    source = ReleaseSource(name=built.name, chart=Path(), built=built, folder=folder, namespace=namespace)
+    return source.secret(run.trial.name, namespace, release_of(base, run, namespace).values)
 
 
 def _marked(items: Sequence[dict[str, object]], kept: set[str]) -> list[tuple[dict[str, object], bool]]:

@@ -14,10 +14,11 @@ from symphony_charts.local.runs import runs_of
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.sweep.early_stop import Judge, Stopper
-from symphony_charts.sweep.local import TrialRun, done_here, look_here, run_trials
+from symphony_charts.sweep.local import done_here, look_here, run_trials
 from symphony_charts.sweep.metrics import goal_of
 from symphony_charts.sweep.outcomes import Outcome
 from symphony_charts.sweep.record import Sweep, remember
+from symphony_charts.sweep.trial_runs import TrialRun
 from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.platforms import refuse_elsewhere
 

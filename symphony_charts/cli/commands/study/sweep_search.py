@@ -21,11 +21,12 @@ from symphony_charts.cli.values import prepared_of, user_values_of
 from symphony_charts.errors import UsageError
 from symphony_charts.local.values import under_values
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.sweep.local import TrialRun, prepare_trials, run_asked
+from symphony_charts.sweep.local import run_asked
 from symphony_charts.sweep.metrics import goal_of
 from symphony_charts.sweep.outcomes import Outcome
 from symphony_charts.sweep.record import find_sweep
 from symphony_charts.sweep.search import Search
+from symphony_charts.sweep.trial_runs import TrialRun, prepare_trials
 from symphony_charts.sweep.trials import Axis, Span, Trial, trial_of
 from symphony_charts.system.user_folders import state_dir
 
@@ -35,10 +36,11 @@ __all__ = ["search"]
 def search(args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans: Sequence[Span]) -> int:
     """Run the trials that are left of `--search N`, and tell optuna what each has measured."""
     _refuse(args)
+    overrides = user_values_of(args)
     base = None if args.on == "tmux" else prepared_of(args, spec)
-    spec = under_values(spec, user_values_of(args)) if base is None else spec
+    spec = under_values(spec, overrides) if base is None else spec
     # All that could be proposed is seen to be taken before anything runs.
-    prepare_trials(spec, list(_corners(spec.experiment.name, axes, spans)), base)
+    prepare_trials(spec, list(_corners(spec.experiment.name, axes, spans)), base, overrides)
     if args.dry_run:
         keys = [*(axis.key for axis in axes), *(span.key for span in spans)]
         output.note(f"optuna would propose up to {args.search} trials of {', '.join(keys)}")
@@ -48,7 +50,7 @@ def search(args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans
     def asked() -> Iterator[TrialRun]:
         for trial in study.ask(args.search):
             remember_trials(args, spec, study.trials(), namespace)
-            yield from prepare_trials(spec, [trial], base)
+            yield from prepare_trials(spec, [trial], base, overrides)
 
     def started(trial: Trial) -> None:
         output.note(f"start {trial.name}")

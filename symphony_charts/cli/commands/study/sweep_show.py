@@ -14,7 +14,6 @@ from symphony_charts.cli.commands.study.sweep_kube import outcomes_of, reader_of
 from symphony_charts.cli.commands.study.sweep_run import columns_of, outcome_record
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.sweep.metrics import best_of, goal_of, means_over
-from symphony_charts.sweep.plot import plot
 from symphony_charts.sweep.record import Sweep, find_sweep
 from symphony_charts.system.files import write_file
 
@@ -22,7 +21,7 @@ __all__ = ["show"]
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print the trials with their metrics, the best of them named."""
+    """Print the trials with their metrics, and name the best one by the metric that the user chose."""
     if not args.sweep_name:
         raise UsageError("which sweep?", next="symph sweep show NAME, the experiment's name")
     if args.on == "argo":
@@ -35,15 +34,17 @@ def show(args: argparse.Namespace) -> int:
     # Programs say their settings, too.
     given = {key.rpartition(".")[2].lower() for settings in sweep.trials.values() for key in settings}
     names = list(dict.fromkeys(name for each in series.values() for name in each if name.lower() not in given))
-    metric = args.metric or (names[0] if names else "")
+    known = ", ".join(names) or "none"
+    metric = args.metric or (args.sort if args.sort in names else "")
     if metric and metric not in names:
-        raise NotFound(f'no trial has the metric "{metric}"', next=f"there are: {', '.join(names) or 'none'}")
+        raise NotFound(f'no trial has the metric "{metric}"', next=f"there are: {known}")
+    needing = next((flag for flag in ("goal", "mean") if getattr(args, flag)), "")
+    if needing and not metric:
+        raise UsageError(f"--{needing} needs a metric", next=f"--metric NAME; the trials have: {known}")
     last = {trial: points[metric][-1][1] for trial, points in series.items() if metric in points}
     goal = args.goal or goal_of(metric)
     best = best_of(last, goal)
-    if args.plot:
-        picture = plot(metric, {name: each.get(metric, []) for name, each in series.items()}, sweep.trials, last)
-        write_file(Path(args.plot), picture.encode())
+    chosen = {metric, args.sort} if metric else set(names)
     if args.mean:
         return _print_means(args, sweep, metric, last)
     items = [
@@ -56,12 +57,16 @@ def show(args: argparse.Namespace) -> int:
         items = _sorted(items, args.sort, is_falling=args.sort == metric and goal == "max")
     if args.csv:
         return _write_csv(args.csv, items, names)
-    shown = [output.Column(name.upper(), _metric(name), is_wide=name != metric) for name in names]
+    shown = [output.Column(name.upper(), _metric(name), is_wide=name not in chosen) for name in names]
     columns = columns_of(outcomes[0].trial, outcomes)
     output.print_items(args, "Trial", items, [*columns, *shown])
-    if best is not None and args.output in ("table", "wide"):
+    if args.output not in ("table", "wide"):
+        return 0
+    if best is not None:
         word = "highest" if goal == "max" else "lowest"
         output.note(f"best: {best}, {metric} {last[best]:g} ({word}, of {len(last)} trials; --metric, --goal choose)")
+    elif names:
+        output.next_step(f"symph sweep show {sweep.name} --metric NAME names the best trial")
     return 0
 
 

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import time
-import urllib.request
-from datetime import datetime, timezone
-from importlib import metadata
-from pathlib import Path
 
 import msgspec
 
 from symphony_charts.cli import output
 from symphony_charts.cli.options import common
-from symphony_charts.errors import NotFound, SpecError, ToolMissing, UsageError
+from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.placement.machines.catalog import Machine, default_catalog
-from symphony_charts.placement.machines.price_list import read_prices
 from symphony_charts.placement.pools.files import (
     read_pool_files,
     read_pools_file,
     user_catalog,
     user_catalog_path,
-    user_prices,
-    user_prices_path,
     with_system,
 )
 from symphony_charts.system.files import write_file
 
 __all__ = ["run"]
-
-_MOST_BYTES = 32 << 20
 
 
 def run(args: argparse.Namespace) -> int:
@@ -118,13 +108,7 @@ def _search(args: argparse.Namespace) -> int:
 
 
 def _print_machines(args: argparse.Namespace, machines: list[Machine]) -> None:
-    prices = user_prices()
-    rows = []
-    for machine in machines:
-        row: dict[str, object] = msgspec.to_builtins(machine)
-        row |= {"region": "us-central1", "price": prices.price(machine.name, "us-central1")}
-        row["spotPrice"] = prices.price(machine.name, "us-central1", spot=True)
-        rows.append(row)
+    rows: list[dict[str, object]] = [msgspec.to_builtins(machine) for machine in machines]
     columns = [
         output.Column("MACHINE", "name"),
         output.Column("VCPU", "vcpu"),
@@ -132,30 +116,16 @@ def _print_machines(args: argparse.Namespace, machines: list[Machine]) -> None:
         output.Column("ARCH", lambda row: row.get("arch", "amd64")),
         output.Column("GPU", lambda row: f"{row['gpus']} {row['gpu']}" if row.get("gpus") else ""),
         output.Column("TPU", lambda row: f"{row['chips']} {row['tpu']}" if row.get("chips") else ""),
-        output.Column("$/H", lambda row: _price(row["price"])),
-        output.Column("SPOT", lambda row: _price(row["spotPrice"]), is_wide=True),
         output.Column("SOURCES", lambda row: "+".join(output.texts(list(row.get("sources") or []))), is_wide=True),  # type: ignore[call-overload]  # a list in the record
     ]
     output.print_items(args, "Machine", rows, columns, empty="no machine type matches")
-    if rows and args.output in ("table", "wide"):
-        date, source = prices.origin("us-central1")
-        output.note(f"list prices of us-central1, {date} ({source})")
 
 
 def _gib(mib: object) -> str:
     return f"{mib / 1024:g} GiB" if isinstance(mib, int) else ""
 
 
-def _price(price: object) -> str:
-    return f"{price:.3f}" if isinstance(price, float) else "no price"
-
-
 def _refresh(args: argparse.Namespace) -> int:
-    if args.prices is not None:
-        return _refresh_prices(args)
-    if args.file is None:
-        hint = "gcloud compute machine-types list --format=json > types.json; symph catalog refresh types.json"
-        raise UsageError("what is to be kept?", "", f"{hint}, or --prices FILE")
     read = read_pools_file(args.file).catalog
     shipped = default_catalog().machines
     fresh = sorted((m for m in read.machines.values() if shipped.get(m.name) != m), key=lambda m: m.name)
@@ -170,54 +140,3 @@ def _refresh(args: argparse.Namespace) -> int:
     verb = "would keep" if args.dry_run else "kept"
     output.print_record(args, "Catalog", record, f"{verb} {len(fresh)} machine types, {len(new)} new ones, in {path}")
     return 0
-
-
-def _refresh_prices(args: argparse.Namespace) -> int:
-    text, name, read_at = _price_list(args.prices)
-    table = read_prices(text, name, _day_of, _day_of(read_at))
-    path = user_prices_path()
-    if not args.dry_run:
-        write_file(path, msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n")
-    record = {"file": str(path), "regions": sorted(table.regions), "date": table.date, "source": table.source}
-    verb = "would keep" if args.dry_run else "kept"
-    said = f"{verb} prices of {len(table.regions)} regions, {table.date} ({table.source}), in {path}"
-    output.print_record(args, "Catalog", record | {"written": not args.dry_run}, said)
-    return 0
-
-
-def _day_of(moment: float) -> str:
-    return datetime.fromtimestamp(moment, timezone.utc).date().isoformat()
-
-
-def _price_list(where: str) -> tuple[bytes, str, float]:
-    """The text of a price list, what to call its source, and when it came here (the date of one that says none)."""
-    if where == "libcloud":
-        return (*_of_libcloud(), time.time())
-    if where.startswith("https://"):
-        return _download(where), where, time.time()
-    try:
-        path = Path(where).expanduser()
-        return path.read_bytes(), where, path.stat().st_mtime
-    except OSError as error:
-        raise SpecError.one(f"cannot read the price list: {error}", at=where) from error
-
-
-def _of_libcloud() -> tuple[bytes, str]:
-    """The list that the installed package apache-libcloud ships; the package itself is not loaded."""
-    try:
-        distribution = metadata.distribution("apache-libcloud")
-    except metadata.PackageNotFoundError as error:
-        raise ToolMissing("the package apache-libcloud is not installed", "pip install apache-libcloud") from error
-    path = Path(str(distribution.locate_file("libcloud/data/pricing.json")))
-    return path.read_bytes(), f"apache-libcloud {distribution.version}"
-
-
-def _download(address: str) -> bytes:
-    try:
-        with urllib.request.urlopen(address, timeout=30) as answer:  # noqa: S310 - https alone comes here
-            text: bytes = answer.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise SpecError.one(f"cannot fetch the price list: {error}", at=address) from error
-    if len(text) > _MOST_BYTES:
-        raise SpecError.one(f"the price list is larger than {_MOST_BYTES >> 20} MiB", at=address)
-    return text

@@ -12,9 +12,8 @@ from symphony_charts.errors import SymphError, UsageError
 from symphony_charts.formats.age import age
 from symphony_charts.formats.size import size
 from symphony_charts.local import up
-from symphony_charts.local.adoption import adopt, find_unmarked
-from symphony_charts.local.history import PastRun, all_runs, find_past, home, load_saved, past_run, removable, remove
-from symphony_charts.local.runs import Run
+from symphony_charts.local.history import PastRun, all_runs, find_past, load_saved, past_run, removable, remove
+from symphony_charts.local.runs import Run, home
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import remover
 
@@ -25,12 +24,10 @@ def run(args: argparse.Namespace) -> int:
     """Do what was asked for."""
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "env": local_views.env,
-        "diff": local_views.diff,
         "render": local_views.render,
         "replay": _replay,
         "history": _history,
         "gc": _gc,
-        "adopt": _adopt,
         "volumes": local_volumes.volumes,
     }
     return actions[args.local_action](args)
@@ -116,20 +113,6 @@ def _is_removed(run: Run, refusals: list[str]) -> bool:
     return not left
 
 
-def _adopt(args: argparse.Namespace) -> int:
-    runs, others = find_unmarked()
-    items = [_item(past_run(run)) for run in runs]
-    if items and not args.dry_run:
-        output.confirm(args, f"Let symph remove, when it is asked to, these {len(items)} runs of an older version?")
-        adopt(runs, others)
-    output.print_items(args, "Run", items, _COLUMNS, empty="no run lacks its marker", name="run")
-    if args.dry_run:
-        output.note("nothing was changed (--dry-run)")
-    for path in others:
-        output.warn(f"{path} is no run, and no verb removes it", "see what it is, and move or remove it by hand")
-    return 0
-
-
 def _age(text: str | None) -> float:
     """`7d` in seconds; 0 for None."""
     if text is None:
@@ -170,7 +153,8 @@ def _started(item: object) -> str:
 
 def _how(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - likewise
-    return f"failed {item['status']} ({item['failed']})" if item["failed"] else str(item["phase"])
+    status = "with unknown status" if item["status"] is None else item["status"]
+    return f"failed {status} ({item['failed']})" if item["failed"] else str(item["phase"])
 
 
 def _size(item: object) -> str:

@@ -1,43 +1,39 @@
-"""`symph local env|diff|render`: plans of this machine, shown, compared with the cluster's, written for others."""
+"""Show the plans of this machine and write them for other runners: `symph local env` and `render`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from symphony_charts.cli import output
-from symphony_charts.cli.local_specs import spec_here
 from symphony_charts.errors import Conflict, UsageError
 from symphony_charts.local import show_environment
 from symphony_charts.local.export.plain_files import Export
 from symphony_charts.local.export.process_compose import to_process_compose
-from symphony_charts.local.export.procfile import to_procfile
-from symphony_charts.local.export.shell import to_shell
 from symphony_charts.local.export.tmuxp import to_tmuxp
 from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.parity.compare import compare
 from symphony_charts.local.plan.masking import MASK
-from symphony_charts.local.plan.overrides import overridden
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.run_folder import make_sub_paths
 from symphony_charts.local.show_environment import plan_items, shell_text
-from symphony_charts.placement.pools.of_spec import pools_of_spec
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.services import allocate
 from symphony_charts.system.files import write_file
 
-__all__ = ["diff", "env", "render"]
+__all__ = ["env", "render"]
 
 
 def env(args: argparse.Namespace) -> int:
     """Print the environment of one process, of a run or of a file."""
     word = args.component_name
     if args.spec is not None:
-        environment = show_environment.of_spec(args.spec, word)
+        environment = show_environment.of_spec(args.spec, word, args.spec_set)
+    elif args.spec_set:
+        raise UsageError("--spec-set changes a spec, and this is a run", next="name the spec with --spec")
     else:
         environment = show_environment.of_run(args.experiment_name, word)
     masked = frozenset() if args.show_secrets else environment.secret
@@ -59,45 +55,14 @@ def env(args: argparse.Namespace) -> int:
     return 0
 
 
-def diff(args: argparse.Namespace) -> int:
-    """Compare plan, manifests and, when asked, a probe; 1 when something differs that nobody asked for."""
-    spec = spec_here(args)
-    pools = pools_of_spec(spec.path, spec.experiment.placement.pools)
-    result = compare(spec.experiment, spec.pins, spec.path.parent, probes=args.probe, pools=pools)
-    wanted = overridden(spec.experiment)
-    record = {
-        "name": spec.experiment.name,
-        "equal": not result.differences,
-        "processes": result.processes,
-        "sides": list(result.sides),
-        "differences": [
-            {"process": item.process, "sides": item.sides, "text": item.text} for item in result.differences
-        ],
-        "overridden": wanted,
-    }
-    # What all replicas of a process see otherwise is one fault, said once.
-    processes: dict[str, list[str]] = {}
-    for item in result.differences:
-        processes.setdefault(f"{item.text}  [{item.sides}]" if args.probe else item.text, []).append(item.process)
-    lines = [f"{_some_of(names)}: {text}" for text, names in processes.items()]
-    how_many = "1 process sees" if result.processes == 1 else f"{result.processes} processes see"
-    if not lines:
-        lines = [f"{spec.experiment.name}: {how_many} the same in {', '.join(result.sides)}"]
-    output.print_record(args, "Parity", record, "\n".join(lines))
-    if args.output == "table":
-        for text in wanted:
-            output.note(f"changed by `local:`, taken as wanted: {text}")
-    return int(bool(result.differences))
-
-
 def render(args: argparse.Namespace) -> int:
     """Print the plan, or write the files of another runner."""
-    spec = specfile.read(args.spec)
+    spec = specfile.read(args.spec, args.spec_set)
     if args.form == "plan":
         return _print_plan(args, spec)
     folder = Path(args.to or f"{spec.experiment.name}-local").absolute()
     plan = _plan_for(spec, folder)
-    export = _export(args.form, plan, str(folder))
+    export = {"tmuxp": to_tmuxp, "process-compose": to_process_compose}[args.form](plan, str(folder))
     if args.dry_run:
         sys.stdout.write(export.text)
         return 0
@@ -128,7 +93,7 @@ def _plan_for(spec: SpecFile, folder: Path | None) -> LocalPlan:
 
 def _print_plan(args: argparse.Namespace, spec: SpecFile) -> int:
     if args.to is not None:
-        raise UsageError("--to goes with --as", next="add --as shell, for example")
+        raise UsageError("--to goes with --as", next="add --as tmuxp, for example")
     plan = _plan_for(spec, None)
     record: Mapping[str, object] = {
         "name": plan.experiment,
@@ -142,16 +107,6 @@ def _print_plan(args: argparse.Namespace, spec: SpecFile) -> int:
         args.output = "yaml"
     output.print_record(args, "LocalPlan", record)
     return 0
-
-
-def _export(form: str, plan: LocalPlan, folder: str) -> Export:
-    makers = {
-        "tmuxp": to_tmuxp,
-        "procfile": to_procfile,
-        "process-compose": to_process_compose,
-        "shell": to_shell,
-    }
-    return makers[form](plan, folder)
 
 
 def _fill(plan: LocalPlan) -> None:
@@ -173,9 +128,3 @@ def _write(folder: Path, export: Export, *, replaces: bool) -> None:
     for name, (content, mode) in export.files.items():
         write_file(folder / name, content, mode=mode)
         (folder / name).chmod(mode)
-
-
-def _some_of(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - 2
-    return ", ".join(names[:2]) + (f" and {more} more" if more > 0 else "")

@@ -26,8 +26,6 @@ def volumes(args: argparse.Namespace) -> int:
             remove_all(chosen)
     items = [_item(volume) for volume in chosen]
     output.print_items(args, "Volume", items, _COLUMNS, empty="no volume outlives its runs here", name="name")
-    if args.remove and args.dry_run:
-        output.note("nothing was changed (--dry-run)")
     return 0
 
 

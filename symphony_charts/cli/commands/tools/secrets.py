@@ -12,9 +12,15 @@ from symphony_charts.chart.values.merge import merge
 from symphony_charts.cli import output
 from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
 from symphony_charts.formats.yaml_text import dump
-from symphony_charts.secrets.certificate import fetch_certificate
-from symphony_charts.secrets.existing import secret_object
-from symphony_charts.secrets.files import cluster_options, read_secrets, sealed_values, secret_keys, secret_name
+from symphony_charts.secrets.files import (
+    cluster_options,
+    fetch_certificate,
+    read_secrets,
+    sealed_values,
+    secret_keys,
+    secret_name,
+    secret_object,
+)
 from symphony_charts.secrets.sealing import Certificate, read_certificate
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.files import SpecFile
@@ -26,12 +32,14 @@ __all__ = ["certificate_of", "run"]
 
 def run(args: argparse.Namespace) -> int:
     """Do what was asked for."""
-    spec = specfile.read(args.spec)
+    spec = specfile.read(args.spec, args.spec_set)
     if not spec.experiment.secrets:
         raise SpecError.one(
             "the experiment has no `secrets`", "secrets", f"there is nothing to {args.action}", args.spec
         )
-    args.name = secret_name(spec, args.release, args.name)
+    # A Secret with a name of its own may be mounted by several releases, so none of them deletes it.
+    args.owner = None if args.name else args.release or spec.experiment.name
+    args.name = args.name or secret_name(spec, args.release)
     args.namespace = args.namespace or spec.experiment.namespace
     return {"push": _push, "seal": _seal, "check": _check}[args.action](args, spec)
 
@@ -45,7 +53,7 @@ def certificate_of(source: str | None) -> Certificate:
 
 
 def _push(args: argparse.Namespace, spec: SpecFile) -> int:
-    made = secret_object(spec.experiment, read_secrets(spec), args.name, args.namespace)
+    made = secret_object(spec.experiment, read_secrets(spec), args.name, args.namespace, release=args.owner)
     if args.dry_run:
         _print(args, made)
         return 0
@@ -56,9 +64,12 @@ def _push(args: argparse.Namespace, spec: SpecFile) -> int:
 
 def _seal(args: argparse.Namespace, spec: SpecFile) -> int:
     """Print values for the chart: `helm install -f`, or `symph publish --env-values`."""
+    if spec.experiment.secret_source.source != "sealed":
+        what = "the chart takes no sealed secrets, since the experiment has another source of them"
+        step = "set `secret_source: {source: sealed}` in the spec, or give --spec-set secret_source.source=sealed"
+        raise SpecError.one(what, "secret_source", step, args.spec)
     sealed = sealed_values(spec, certificate_of(args.cert), args.namespace or "default", args.name)
-    scope = spec.experiment.secret_source.scope
-    values = merge({"secrets": {"source": "sealed", "scope": scope, "name": args.name}}, sealed)
+    values = merge({"secrets": {"name": args.name}}, sealed)
     if args.output == "name":
         output.line(f"sealedsecret/{args.name}")
     else:

@@ -26,9 +26,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     repository.add_repository(parser)
     common.add_output(parser, repository.FORMATS, headers=False)
     parser.add_argument(
-        "--pools", metavar="FILE", action="append", default=[], help="node pools, for the change of the price"
+        "--pools",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="node pools to place the spec on; may be repeated"
+        " (default: the spec's placement.pools, else the project's)",
     )
     add_values(parser)
+    common.add_spec_changes(parser)
     common.add_examples(
         parser,
         "symph diff rl.yaml --env dev                 # the spec against what dev runs",

@@ -13,14 +13,8 @@ __all__ = ["configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph package`."""
     common.add_specs(parser)
-    parser.add_argument("-d", "--dest", metavar="DIR", default=None, help="folder to write to (default: dist)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FORMAT",
-        default="table",
-        help=f"format of the answer: {', '.join(common.FORMATS)} (default: table)",
-    )
+    parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
+    common.add_output(parser, headers=False)
     parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
     parser.add_argument(
         "-t",

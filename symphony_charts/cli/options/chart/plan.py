@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="node pools: a Terraform file, plan or state, gcloud's or kubectl's output, a pools.yaml;"
-        " may be repeated (default: the spec's placement.pools)",
+        " may be repeated (default: the spec's placement.pools, else the project's)",
     )
     parser.add_argument(
         "--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable; may be repeated"
@@ -48,16 +48,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     common.add_output(parser, ("table", "wide", "json", "yaml"))
     parser.add_argument("--explain", metavar="PROCESS", default=None, help="why this pool, and why not the others")
-    parser.add_argument(
-        "--svg", metavar="FILE", default=None, help="draw the nodes with their pods; the services beside"
-    )
-    parser.add_argument("--html", metavar="FILE", default=None, help="write one page with tables and both pictures")
+    parser.add_argument("--svg", metavar="FILE", default=None, help="draw the nodes with their pods")
     common.add_examples(
         parser,
         "symph plan experiment.yaml --pools cluster.tf.json",
         "symph plan experiment.yaml --pools pools.yaml --explain learner",
         "kubectl get nodes,pods,daemonsets -A -o json > live.json; symph plan experiment.yaml --pools live.json",
-        "symph plan experiment.yaml --pools pools.yaml --html plan.html",
+        "symph plan experiment.yaml --pools pools.yaml --svg plan.svg",
         "symph plan experiment.yaml --pools pools.yaml --hours 12 --trials 8",
         "symph plan experiment.yaml --pools pools.yaml --system cpu=470m,memory=774Mi",
     )

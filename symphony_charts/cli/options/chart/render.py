@@ -23,5 +23,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         "symph render experiment.yaml",
         "symph render experiment.yaml --set groups.agent.replicas=32 -o name",
+        "symph render experiment.yaml --spec-set workload.kind=jobset",
         "symph render experiment.yaml | kubectl apply --server-side --dry-run=server -f -",
     )

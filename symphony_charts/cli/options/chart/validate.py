@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--helm", action="store_true", help="ask the helm on this machine as well")
     add_values(parser)
+    common.add_placement(parser)
     common.add_examples(
         parser,
         "symph validate experiment.yaml",

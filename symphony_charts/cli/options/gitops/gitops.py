@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     _configure_init(actions.add_parser("init", help="lay project, ApplicationSet, health checks and README into it"))
     for name, text in (
-        ("lint", "check a checkout, ours or anybody's, for what re-runs, loses or blocks work"),
+        ("lint", "check a checkout of the repository for what re-runs, loses or blocks work"),
         ("doctor", "lint it, and say how large it is and what slows Argo CD down"),
     ):
         check = actions.add_parser(name, help=text)
@@ -42,10 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     common.add_output(review, ("markdown", "json"), default="markdown")
     common.add_dry_run(review, "with --post: say what would be done and leave nothing")
-    render = actions.add_parser("render", help="write the manifests of what an environment runs, for reviews")
+    render = actions.add_parser("render", help="print the manifests of what an environment runs")
     repository.add_env(render)
-    repository.add_repository(render)
-    repository.add_change_options(render)
+    repository.add_place(render)
+    common.add_output(render, ("yaml", "json", "name"), default="yaml", headers=False)
     tidy = actions.add_parser("gc", help="remove chart versions that no environment runs or can roll back to")
     tidy.add_argument("--keep", metavar="N", type=int, default=5, help="newest versions to keep (default: 5)")
     repository.add_repository(tidy)
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph gitops init --flux --into ~/charts --destination dev=rl-dev --dry-run",
         "symph gitops lint ~/charts --base origin/main -o sarif",
         "symph gitops review rl.yaml --env dev --post",
-        "symph gitops render --env prod --branch env/prod-next",
+        "symph gitops render --env prod",
         "symph gitops gc --keep 5 --dry-run",
     )
 

@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("src_file", metavar="SOURCE", help="a path, or PROCESS:PATH")
     parser.add_argument("dest_file", metavar="DEST", help="a path, or PROCESS:PATH")
     common.add_experiment(parser)
-    common.add_dry_run(parser)
+    common.add_dry_run_like_symphony(parser)
     common.add_backend(parser)
     common.add_examples(
         parser, "symph cp learner:/results ./results", "symph cp config.yaml agent/0:/tmp/ rl --on kube"

@@ -1,4 +1,4 @@
-"""The options of `symph delete-batch`, the earlier name of `symph rm --match`."""
+"""The options of `symph delete-batch`, Symphony's name for `symph rm --match`."""
 
 from __future__ import annotations
 

@@ -41,4 +41,4 @@ def add_removal(parser: argparse.ArgumentParser) -> None:
     common.add_yes(parser)
     common.add_force(parser, "do not ask, and take the name exactly as it is")
     common.add_volumes(parser)
-    common.add_dry_run(parser)
+    common.add_dry_run_like_symphony(parser)

@@ -17,5 +17,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--lost", action="store_true", help="note that a run which nobody here can see is over, and signal nothing"
     )
     common.add_output(parser, ("table", "json", "yaml", "name"))
+    common.add_yes(parser)
     common.add_dry_run(parser)
     common.add_examples(parser, "symph down ring", "symph down --all", "symph down ring --lost")

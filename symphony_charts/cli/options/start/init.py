@@ -23,8 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-d", "--dest", metavar="DIR", default=".", help="where to make the folder (default: here)")
     text = "an answer to a question of your own template; may be repeated"
-    parser.add_argument("--answer", dest="set", metavar="KEY=VALUE", action="append", default=[], help=text)
-    parser.add_argument("--set", action="append", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.add_argument("--answer", dest="answers", metavar="KEY=VALUE", action="append", default=[], help=text)
     common.add_output(parser, ("table", "json", "yaml"), headers=False)
     common.add_dry_run(parser)
     common.add_examples(

@@ -15,6 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "which ones (default: all); after them the experiment may stand"
     parser.add_argument("process", nargs="*", metavar="PROCESS", help=text)
     common.add_output(parser, ("table", "json", "yaml", "name"))
+    common.add_yes(parser)
     common.add_dry_run(parser)
     common.add_examples(
         parser, "symph restart", "symph restart learner rl", "symph restart learner team-a/agent-0 -e rl"

@@ -13,6 +13,7 @@ __all__ = ["configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph up`."""
     common.add_specs(parser, many=False)
+    parser.add_argument("-d", "--detach", action="store_true", help="return once it is up, as `up` always does")
     parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
     parser.add_argument(
         "--watch",
@@ -40,5 +41,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph up experiment.yaml             # again: starts again only what has changed",
         "symph up experiment.yaml --watch agent.py:agent --watch lib --ignore '*.ckpt'",
         "symph up experiment.yaml --set groups.agent.replicas=8",
+        "symph up experiment.yaml --spec-set processes.agent.cwd=/data",
         "symph up experiment.yaml --dry-run",
     )

@@ -39,7 +39,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
         "--to", dest="file", metavar="FILE", default="", help="write the experiment to it, not to stdout"
     )
     parser.add_argument(
-        "-o", "--output", metavar="FORMAT", default="", help="json or yaml: print the experiment with the report"
+        "-o", "--output", choices=("json", "yaml"), default="", help="print the experiment with the report"
     )
     parser.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
     common.add_dry_run(parser, "report what would be written and write nothing")
@@ -51,10 +51,7 @@ def _add_torchx(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cfg", default="", metavar="K=V,...", help="run options, as `torchx run -cfg`")
     _add_kind(parser)
     group = parser.add_argument_group("TorchX's own objects")
-    group.add_argument(
-        "--as", dest="scheduler", choices=("kubernetes_mcad", "kubernetes"), help="print what this scheduler makes"
-    )
-    group.add_argument("--compat", choices=("torchx",), help="the same, an AppWrapper or with --kind a Volcano Job")
+    group.add_argument("--compat", choices=("torchx",), help="print the AppWrapper that its scheduler makes")
     group.add_argument("--app-id", default="", metavar="ID", help="the app id of those objects")
 
 

@@ -13,6 +13,7 @@ __all__ = ["configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph sweep`."""
     parser.add_argument("spec", metavar="SPEC", nargs="?", type=_spec, default=".", help=common.SPEC_HELP)
+    common.add_spec_changes(parser)
     parser.add_argument(
         "sweep_name",
         metavar="NAME",
@@ -21,18 +22,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="after `show` in place of SPEC: the sweep to look at",
     )
     shown = parser.add_argument_group("show", "`symph sweep show NAME`: trials and what they measured, at any time")
-    shown.add_argument("--metric", metavar="KEY", default=None, help="the metric to judge by (default: the first)")
-    shown.add_argument("--goal", choices=("min", "max"), default=None, help="what is best (default: by the name)")
+    shown.add_argument("--metric", metavar="KEY", default=None, help="the metric to judge by")
+    text = "the best value of the metric (default: max for names such as reward or accuracy, else min)"
+    shown.add_argument("--goal", choices=("min", "max"), default=None, help=text)
     shown.add_argument(
         "--pattern",
         metavar="REGEX",
         default=None,
         help="what gives metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)",
     )
-    shown.add_argument("--sort", metavar="KEY", default=None, help="order by a metric, a setting, state or seconds")
+    text = "order by a metric, which then also names the best trial, or by a setting, state or seconds"
+    shown.add_argument("--sort", metavar="KEY", default=None, help=text)
     shown.add_argument("--mean", metavar="KEYS", default=None, help="means over these settings, as seed")
     shown.add_argument("--csv", metavar="FILE", default=None, help="write the table as CSV; `-` is standard output")
-    shown.add_argument("--plot", metavar="FILE", default=None, help="draw the metric over steps and settings, as SVG")
     parser.add_argument(
         "-g",
         "--grid",
@@ -117,8 +119,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph sweep experiment.yaml --grid seed=0..9 --on kube --up --parallel 4   # a Helm release each",
         "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
         "symph sweep experiment.yaml --grid seed=0..9 --env dev               # one commit, ten releases of one chart",
-        "symph sweep show descent --metric loss --sort loss --plot loss.svg    # how they are, best trial named",
-        "symph sweep show descent --mean seed                                  # means and deviations over seeds",
+        "symph sweep show descent --metric loss --sort loss                    # how they are, best trial named",
+        "symph sweep show descent --metric loss --mean seed                    # means and deviations over seeds",
         "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
     )
 

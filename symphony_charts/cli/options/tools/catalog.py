@@ -25,13 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_output(search)
     refresh = actions.add_parser("refresh", help="keep the machine types that your own gcloud or cluster lists")
     refresh.add_argument(
-        "file", metavar="FILE", nargs="?", help="gcloud compute machine-types list --format=json, or MachineConfigs"
-    )
-    refresh.add_argument(
-        "--prices",
-        metavar="FILE|URL|libcloud",
-        default=None,
-        help="keep a price list: a file or https address, or that of the installed package apache-libcloud",
+        "file", metavar="FILE", help="gcloud compute machine-types list --format=json, or MachineConfigs"
     )
     common.add_dry_run(refresh)
     common.add_output(refresh)
@@ -41,5 +35,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph catalog show n1-standard-8 n2-custom-6-20480",
         "symph catalog search a100",
         "gcloud compute machine-types list --format=json > types.json; symph catalog refresh types.json",
-        "pip install apache-libcloud; symph catalog refresh --prices libcloud",
     )

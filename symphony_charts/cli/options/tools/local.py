@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from symphony_charts.cli.options import common
-from symphony_charts.cli.options.values import add_values
 
 __all__ = ["configure"]
 
@@ -22,8 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_examples(
         parser,
         "symph local env learner rl",
-        "symph local diff experiment.yaml --probe",
-        "symph local render experiment.yaml --as procfile",
+        "symph local render experiment.yaml --as process-compose",
         "symph local history ring",
         "symph local replay ring",
         "symph local gc --keep 5 --older-than 7d --dry-run",
@@ -37,15 +35,9 @@ def _add_env(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spec", metavar="SPEC", type=common.spec_of, default=None, help="of this experiment file, which need not run"
     )
+    common.add_spec_changes(parser)
     parser.add_argument("--show-secrets", action="store_true", help="print secret values, too")
     common.add_output(parser, ("shell", "json", "yaml"), default="shell", headers=False)
-
-
-def _add_diff(parser: argparse.ArgumentParser) -> None:
-    add_values(parser)
-    common.add_specs(parser, many=False)
-    parser.add_argument("--probe", action="store_true", help="also start a program in tmux that looks around there")
-    common.add_output(parser, ("table", "json", "yaml"), headers=False)
 
 
 def _add_render(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +45,7 @@ def _add_render(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as",
         dest="form",
-        choices=("plan", "tmuxp", "procfile", "process-compose", "shell"),
+        choices=("plan", "tmuxp", "process-compose"),
         default="plan",
         help="for which runner (default: plan, which prints the plan and writes nothing)",
     )
@@ -95,12 +87,6 @@ def _add_gc(parser: argparse.ArgumentParser) -> None:
     common.add_dry_run(parser)
 
 
-def _add_adopt(parser: argparse.ArgumentParser) -> None:
-    common.add_output(parser, FORMATS)
-    common.add_yes(parser)
-    common.add_dry_run(parser)
-
-
 def _add_volumes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help="default: all of them")
     parser.add_argument(
@@ -123,14 +109,8 @@ _ACTIONS = (
         ("symph local env learner rl", '(eval "$(symph local env learner rl --show-secrets)"; ./debug.sh)'),
     ),
     (
-        "diff",
-        "whether processes see here what they see in their pods",
-        _add_diff,
-        ("symph local diff experiment.yaml", "symph local diff experiment.yaml --probe -o json"),
-    ),
-    (
         "render",
-        "the plan for this machine, also for tmuxp, honcho, process-compose or a shell",
+        "the plan for this machine, also for tmuxp or process-compose",
         _add_render,
         ("symph local render experiment.yaml", "symph local render experiment.yaml --as tmuxp --to /tmp/rl"),
     ),
@@ -152,11 +132,5 @@ _ACTIONS = (
         "the volumes that outlive runs: what claims and NFS mounts hold on this machine",
         _add_volumes,
         ("symph local volumes", "symph local volumes -o json", "symph local volumes --remove rl/ckpt"),
-    ),
-    (
-        "adopt",
-        "let gc and delete remove the runs of an older version, which bear no mark of symph",
-        _add_adopt,
-        ("symph local adopt --dry-run", "symph local adopt --yes"),
     ),
 )

@@ -27,6 +27,7 @@ from tests.e2e.rig.kubelet.pod import Machine, Pod
 from tests.e2e.rig.kubelet.reporter import Reporter
 from tests.e2e.rig.kubelet.services import forwards, names
 from tests.e2e.rig.nodes import LEASE_S, now, register, renew
+from tests.e2e.tools.build import cache_folder
 
 __all__ = ["Agent", "Settings"]
 
@@ -289,7 +290,8 @@ class Agent:
             return lambda kind, name: self.api.find(f"/api/v1/namespaces/{namespace}/{kind}/{name}")
 
         checkout = Path(__file__).resolve().parents[4]
-        keep = {str(checkout), os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)}
+        places = (checkout, sys.prefix, sys.base_prefix, cache_folder().parent)
+        keep = {os.path.realpath(place) for place in places}
         return Machine(
             pods=scratch,
             logs=self.settings.state / "containers",

@@ -238,7 +238,8 @@ def _mount_system(spec: Spec) -> None:
     for path, mode in (("/tmp", "1777"), ("/run", "0755")):  # the container's own
         _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode={mode}")
     for path in spec["keep"]:
-        if path.startswith(("/tmp/", "/run/")):  # a checkout that stands below the machine's own /tmp
+        # A checkout or a cache below the machine's own /tmp; the cache may be missing.
+        if path.startswith(("/tmp/", "/run/")) and os.path.isdir(f"/.old{path}"):
             _bind(f"/.old{path}", path, read_only=True)
 
 

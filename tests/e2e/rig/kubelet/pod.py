@@ -367,6 +367,10 @@ def _hosts(pod: Object, address: str) -> str:
 
 
 def _resolv_conf(namespace: str, spec: Object) -> str:
+    policy = spec.get("dnsPolicy", "ClusterFirst")
+    if policy == "Default" or (policy == "ClusterFirst" and spec.get("hostNetwork")):
+        # The DNS of the node does not know the cluster's names.
+        return "options timeout:1 attempts:1\n"
     config = spec.get("dnsConfig") or {}
     search = [f"{namespace}.svc.cluster.local", "svc.cluster.local", "cluster.local", *config.get("searches", [])]
     options = {"ndots": "5", **{o["name"]: o.get("value", "") for o in config.get("options", [])}}

@@ -1,0 +1,253 @@
+"""Build the chart of an experiment: its helpers, templates, values and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symphony_charts.chart.build import data, di_engine, environment, notes, pods, services, workloads
+from symphony_charts.chart.build.checks import check_helper
+from symphony_charts.chart.build.containers import container_helper
+from symphony_charts.chart.build.draft import Draft, draft
+from symphony_charts.chart.build.faults import container_faults, experiment_faults
+from symphony_charts.chart.build.kinds.registry import KINDS
+from symphony_charts.chart.build.values import chart_values
+from symphony_charts.chart.digest import digest_helper
+from symphony_charts.chart.emit import Emitter
+from symphony_charts.chart.evaluate import Evaluator
+from symphony_charts.chart.helpers import label_helpers, leaf_helpers
+from symphony_charts.chart.tree import Frame, Helper, Let, Text, Tree, function_of
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import Service
+
+# The templates that are not those of a group or a kind.
+_TEMPLATES = ("config", "podgroup", "ingress", "secrets", "networkpolicy", "serviceaccount", "extra")
+_EXTRA = """\
+{{- range .Values.extraObjects }}
+---
+{{ toYaml . }}
+{{- end }}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """A release as Helm sees it, without its values.
+
+    `alias` is the chart's name in a parent chart, if it has one. A release that `is_draft` is only looked at, so sealed
+    secrets may be missing.
+    """
+
+    name: str
+    namespace: str = "default"
+    version: str = "0.1.0"
+    service: str = "Helm"
+    alias: str = ""
+    is_draft: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltChart:
+    """A chart as trees.
+
+    `templates` are by file name, `local_helpers` are those that each of them defines. `notes` is NOTES.txt, and `check`
+    fails if a release cannot work; the first lines of config.yaml are its Go text.
+    """
+
+    draft: Draft
+    frame: Frame
+    templates: Mapping[str, Tree]
+    local_helpers: Mapping[str, tuple[str, ...]]
+    values: Mapping[str, Any]
+    notes: str
+    check: Helper
+
+    def texts(self) -> dict[str, str]:
+        """Return the text of each template."""
+        emitter = Emitter(self.frame)
+        local = {name for names in self.local_helpers.values() for name in names}
+        shared = [name for name in self.frame.helpers if name not in local]
+        texts = {"_helpers.tpl": emitter.definitions(shared)}
+        for file, tree in self.templates.items():
+            check = f"{self._raw(self.check.go)}\n" if file == "config.yaml" else ""
+            own = emitter.definitions(self.local_helpers.get(file, ()))
+            texts[file] = check + own + emitter.template(tree)
+        return {**texts, "extra.yaml": _EXTRA, "NOTES.txt": self._raw(self.notes)}
+
+    def _raw(self, text: str) -> str:
+        return text.replace("CHART.", f"{self.frame.chart}.")
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment that the chart runs."""
+        return self.draft.experiment
+
+    @property
+    def name(self) -> str:
+        """The name of the chart, which is that of the experiment."""
+        return self.frame.chart
+
+    def with_values(self, values: Mapping[str, Any]) -> BuiltChart:
+        """Return the chart with other default `values`, which have a digest of their own."""
+        check = check_helper(self.draft, values["specDigest"], self.frame.helpers.get("secretName"))
+        return replace(self, values=values, check=check)
+
+    def objects(self, values: Mapping[str, Any], release: Release) -> list[dict[str, Any]]:
+        """Return the objects of a release with complete `values`.
+
+        Raises:
+            SpecError: The release cannot work, so Helm fails, too.
+        """
+        if not release.is_draft:
+            function_of(self.check)(self._root(values, release))
+        evaluator = Evaluator(self.frame, self._root(values, release))
+        made = [item for tree in self.templates.values() for item in evaluator.objects(tree)]
+        return [*made, *values["extraObjects"]]
+
+    def text(self, text: str, values: Mapping[str, Any], release: Release) -> str:
+        """Return what the format of a `Text` prints in a release, such as ``{run}`` or ``{$fullname}-web``."""
+        tree = Let("$fullname", "fullname", Let("$run", "run", Text(text)))
+        return str(Evaluator(self.frame, self._root(values, release)).value(tree))
+
+    def secret_name(self, values: Mapping[str, Any], release: Release) -> str:
+        """Return the name of the Secret that the pods of a release mount; empty if the experiment has no secrets."""
+        return self.text("{secretName}", values, release) if "secretName" in self.frame.helpers else ""
+
+    def host(self, service: str, values: Mapping[str, Any], release: Release) -> str:
+        """Return the name of the Service by which processes reach `service` in the namespace of a release."""
+        return self.text(self.draft.name(service).format, values, release)
+
+    def _root(self, values: Mapping[str, Any], release: Release) -> dict[str, Any]:
+        return {
+            "Values": values,
+            "Release": {"Name": release.name, "Namespace": release.namespace, "Service": release.service},
+            "Chart": {
+                "Name": release.alias or self.frame.chart,
+                "Version": release.version,
+                "IsRoot": not release.alias,
+            },
+        }
+
+
+def build(experiment: Experiment, allocated: Iterable[Service]) -> BuiltChart:
+    """Return the chart of a finished experiment whose services have their ports.
+
+    Raises:
+        SpecError: No chart can run the experiment.
+    """
+    problems = list(experiment_faults(experiment))
+    if problems:
+        raise SpecError(problems)
+    plan = draft(experiment, allocated, KINDS[experiment.workload.kind](experiment.workload))
+    faults = [*container_faults(plan), *plan.kind.faults(plan), *di_engine.faults(plan)]
+    if faults:
+        raise SpecError(faults)
+    values = chart_values(plan)
+    local = {group.name: environment.own_variables(plan, group) for group in plan.groups.values()}
+    frame = Frame(
+        chart=experiment.name,
+        helpers={helper.name: helper for helper in _helpers(plan, local)},
+        files={**data.config_files(plan), **notes.scripts(plan)},
+    )
+    frame = _with_digests(plan, frame, values)
+    return BuiltChart(
+        draft=plan,
+        frame=frame,
+        templates=dict(_templates(plan)),
+        local_helpers=_local_names(plan, local),
+        values=values,
+        notes=notes.notes(plan),
+        check=check_helper(plan, values["specDigest"], frame.helpers.get("secretName")),
+    )
+
+
+def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame:
+    """Return `frame` with the helpers that hash: the name of the ConfigMap of variables, and the run."""
+    tree = workloads.with_names(environment.shared_environment(plan))
+    digest = digest_helper("environment", tree, frame, values, "Changes with the addresses of services.")
+    name = data.environment_name_helper(digest, frame.helpers["fullname"])
+    frame = replace(frame, helpers={**frame.helpers, "environment": name})
+    comment = "Changes with everything that Kubernetes does not let change in a Job."
+    live = [f"{group.path}.replicas" for group in plan.groups.values() if plan.is_scaled_live(group)]
+    run = digest_helper("run", workloads.with_names(workloads.immutable_trees(plan)), frame, values, comment, live)
+    nodes = {helper.name: helper for helper in di_engine.helpers(plan, frame.helpers["fullname"], run)}
+    return replace(frame, helpers={**frame.helpers, "run": run, **nodes})
+
+
+def _local_names(plan: Draft, local: Mapping[str, list[Helper]]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the helpers that each template defines, which are those of the pods in it."""
+    names: dict[str, tuple[str, ...]] = {}
+    for group, helpers in local.items():
+        is_member = plan.kind.file and plan.kind.runs(plan.groups[group])
+        file = plan.kind.file if is_member else _file_of(plan, group)
+        names[file] = (*names.get(file, ()), *(helper.name for helper in helpers))
+    own = [helper.name for helper in plan.kind.local_helpers(plan)]
+    if own:
+        names[plan.kind.file] = (*names.get(plan.kind.file, ()), *own)
+    return names
+
+
+def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]:
+    leaves = leaf_helpers(plan.fullname_limit)
+    fullname = next(helper for helper in leaves if helper.name == "fullname")
+    yield from leaves
+    if plan.experiment.service_account:
+        yield data.service_account_helper(fullname)
+    if plan.experiment.secrets:
+        yield data.secret_name_helper(plan, fullname)
+    if data.has_annotations(plan):
+        yield data.annotations_helper()
+    part_of = "app.kubernetes.io/part-of"
+    own = {} if part_of in plan.experiment.labels else {part_of: plan.experiment.name}
+    yield from label_helpers({**own, "symph.dev/experiment": plan.experiment.name})
+    yield data.own_labels_helper()
+    yield data.metadata_helper()
+    # Placeholders: the real ones hash trees that use these names.
+    yield Helper(name="environment", py=str, go="-")
+    run = Helper(name="run", py=lambda _: "", go="-")
+    yield run
+    yield from di_engine.helpers(plan, fullname, run)
+    yield pods.selector_helper()
+    yield from plan.kind.helpers(plan)
+    yield from pods.pod_helpers(plan)
+    yield container_helper(plan)
+    for helpers in local.values():
+        yield from helpers
+    yield from plan.kind.local_helpers(plan)
+
+
+def _file_of(plan: Draft, group: str) -> str:
+    """Return the file of the template of a group."""
+    file = f"{group}.yaml"
+    # Files of users begin with "extra-".
+    is_taken = group in _TEMPLATES or file == plan.kind.file or group.startswith("extra-")
+    return f"group-{file}" if is_taken or group.startswith("group-") else file
+
+
+def _templates(plan: Draft) -> Iterable[tuple[str, Tree]]:
+    for group in plan.groups.values():
+        if plan.kind.runs(group):
+            objects = plan.kind.group_objects(plan, group)
+        else:
+            objects = [workloads.stateful_set(plan, group)]
+        objects += services.services_of(plan, group)
+        if objects:
+            yield _file_of(plan, group.name), workloads.with_names(workloads.with_group(group, objects))
+    whole = plan.kind.objects(plan) if any(map(plan.kind.runs, plan.groups.values())) else []
+    if whole:
+        yield plan.kind.file, workloads.with_names(whole)
+    yield "config.yaml", workloads.with_names(data.config_maps(plan))
+    for name, tree in (
+        ("podgroup", workloads.pod_groups(plan)),
+        ("ingress", services.routes(plan)),
+        ("secrets", data.secret(plan)),
+        ("tests/connect", notes.connection_test(plan)),
+    ):
+        if tree:
+            yield f"{name}.yaml", workloads.with_names(tree)
+    if plan.experiment.security.network_policy:
+        yield "networkpolicy.yaml", workloads.with_names(services.network_policies(plan))
+    if plan.experiment.service_account:
+        yield "serviceaccount.yaml", data.service_account()

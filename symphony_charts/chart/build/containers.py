@@ -1,0 +1,216 @@
+"""The containers of a pod as trees: programs, ports, probes and mounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from symphony_charts.chart.build import di_engine
+from symphony_charts.chart.build.draft import Draft, Group, listens_on
+from symphony_charts.chart.build.environment import variables_name
+from symphony_charts.chart.build.overlays import for_container, laid_on, rest_of_container
+from symphony_charts.chart.build.sources import is_device
+from symphony_charts.chart.build.volumes import FILES_MOUNT, has_only_files, mounts_of
+from symphony_charts.chart.tree import Block, Call, Entries, File, Helper, Include, Merged, Tree, Value, When
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.spec.model import Probe, Process, SecuritySettings, Step
+from symphony_charts.spec.overlay_fields import merge_probe
+from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import EnvSource
+
+HOLD_SCRIPT = "scripts/hold.sh"
+
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+# Containers start once the sidecars before them have; one that does not in this time is restarted.
+_STARTUP = {"periodSeconds": 2, "failureThreshold": 1800}
+
+
+def container_helper(draft: Draft) -> Helper:
+    """Return the helper with what all containers have in common."""
+    shared = _shared(draft, ".root", ".container", ".hold" if may_be_held(draft) else "", [])
+    return Helper(name="container", tree=Merged(_image(".root", ".container"), shared))
+
+
+def may_be_held(draft: Draft) -> bool:
+    """Return True if a process ends by itself, so that tests may hold it up."""
+    return any(not group.is_sidecar(name) for group in draft.finite for name in group.pod.processes)
+
+
+def containers(draft: Draft, group: Group, over: dict[str, Any]) -> tuple[list[Tree], list[Tree]]:
+    """Return init containers (steps, then services of a pod that ends) and containers.
+
+    `over` is the overlay of the pod's spec; what it says of containers is taken out.
+    """
+    init = [_container(draft, group, name, step, for_container(over, name)) for name, step in group.steps.items()]
+    main: list[Tree] = []
+    for name, process in group.pod.processes.items():
+        place = init if group.is_sidecar(name) else main
+        place.append(_container(draft, group, name, process, for_container(over, name)))
+    return [*init, *over.pop("initContainers", [])], [*main, *over.pop("containers", [])]
+
+
+def env_value(value: str | EnvSource) -> Any:
+    """Return a variable of the spec as the values hold it: text, or a Kubernetes source."""
+    if isinstance(value, str):
+        return value
+    if value.field is not None:
+        return {"fieldRef": {"fieldPath": value.field}}
+    if value.resource is not None:
+        return {"resourceFieldRef": {"resource": value.resource}}
+    kind, name = ("secretKeyRef", value.secret) if value.secret is not None else ("configMapKeyRef", value.config)
+    return {kind: {"name": name, "key": value.key} | ({"optional": True} if value.optional else {})}
+
+
+def _image(root: str, path: str) -> Tree:
+    return Include("image", {"root": root, "image": f"{path}.image"})
+
+
+def _shared(draft: Draft, root: str, path: str, hold: str, before: list[str]) -> dict[str, Tree]:
+    """Return what all containers print alike, with the values of one at `path`.
+
+    If the value at `hold` is true, a script keeps the ports of the process open after its end. `before` are words in
+    front of its command.
+    """
+    command: Tree = Block(f"{path}.command", via="strings", is_sure=bool(hold or before))
+    if command.is_sure:
+        script: list[Tree] = ["/bin/sh", "-c", File(HOLD_SCRIPT, root)]
+        parts: list[Tree] = [When(hold, script)] if hold else []
+        parts += [list(before)] if before else []
+        command = When(f"{path}.command", Merged(*parts, command))
+    return {
+        "command": command,
+        "args": Block(f"{path}.args", via="strings"),
+        "envFrom": [{"configMapRef": {"name": Call("environment", root)}}],
+        "resources": Block(f"{path}.resources"),
+        "securityContext": Block(f"{root.removesuffix('.')}.Values.securityContext"),
+        **({"volumeMounts": [FILES_MOUNT]} if has_only_files(draft) else {}),
+    }
+
+
+def _container(draft: Draft, group: Group, name: str, program: Process | Step, pod_over: Mapping[str, Any]) -> Tree:
+    """Return a container. If an overlay touches what all containers share, the shared part is written out here."""
+    path = f"$group.{'initContainers' if isinstance(program, Step) else 'containers'}.{name}"
+    is_process = isinstance(program, Process)
+    is_held = is_process and group.is_finite and not group.is_sidecar(name)
+    title = draft.kind.container_name(group, name) if is_process and draft.kind.runs(group) else name
+    over = merge_overlay(rest_of_container(program.container_overlay), rest_of_container(pod_over))
+    own = _own(draft, group, name, program, over)
+    over.pop("ports", None)
+    has_device = any(is_device(draft.experiment.volumes[mount.volume]) for mount in program.mounts)
+    if has_device:
+        over = {**over, "securityContext": sub(over, "securityContext")}
+    is_privileged = sub(over, "securityContext").get("privileged", has_device) is True
+    security = container_security(draft.experiment.security, device=is_privileged)
+    is_ranked = is_process and di_engine.needs_rank(draft, group)
+    shared = _shared(
+        draft, ".", path, ".Values.tests.hold" if is_held else "", di_engine.ranked(program) if is_ranked else []
+    )
+    if not is_ranked and not over.keys() & shared.keys():
+        arguments: dict[str, str | Entries] = {"root": ".", "container": path}
+        if is_held:
+            arguments["hold"] = ".Values.tests.hold"
+        return Merged({"name": title}, Include("container", arguments), laid_on(own, over, {}))
+    fields = laid_on({**shared, **own}, over, {"securityContext": security})
+    return Merged({"name": title}, _image(".", path), fields)
+
+
+def _own(draft: Draft, group: Group, name: str, program: Process | Step, over: dict[str, Any]) -> dict[str, Tree]:
+    """Return what belongs to one container alone. Ports and probes of its overlay are merged and taken out of it."""
+    own: dict[str, Tree] = {}
+    if isinstance(program, Process) and group.is_sidecar(name):
+        own["restartPolicy"] = "Always"
+    if program.cwd:
+        own["workingDir"] = program.cwd
+    listening = draft.services_of(group, name) if isinstance(program, Process) else []
+    ports = _ports(draft, group, listening, over.get("ports", []))
+    if ports:
+        own["ports"] = ports
+    arguments: dict[str, str | Entries] = {
+        "user": f"$group.{'containers' if isinstance(program, Process) else 'initContainers'}.{name}.env",
+        "own": Entries(variables_name(group, name)),
+    }
+    own["env"] = Include("env", arguments)
+    mounts = [] if has_only_files(draft) else mounts_of(draft, group, name, program)
+    if mounts:
+        own["volumeMounts"] = mounts
+    if isinstance(program, Process):
+        own |= _probes(draft, group, name, program, over)
+    return own
+
+
+def _ports(draft: Draft, group: Group, listening: list[Service], over: Any) -> list[Tree]:
+    """Return the ports of a container. Ports of an overlay are merged into them by number."""
+    names = draft.port_names(group)
+    ours = [{"name": names[service.name], "containerPort": service.port, "protocol": "TCP"} for service in listening]
+    merged: Any = merge_overlay({"ports": ours}, {"ports": over})["ports"] if over else ours
+    values = {service.port: Value(f".Values.services.{service.name}.port") for service in listening}
+    return [{**item, "containerPort": values.get(item["containerPort"], item["containerPort"])} for item in merged]
+
+
+def _probes(draft: Draft, group: Group, name: str, process: Process, over: dict[str, Any]) -> dict[str, Tree]:
+    """Return the probes of a process. Containers behind a sidecar start once its startup probe succeeds."""
+    probes: dict[str, Any] = {}
+    ready = _probe(draft, group, name, process)
+    if ready:
+        probes["readinessProbe"] = ready
+        if group.is_sidecar(name):
+            handler = {key: {**item} for key, item in ready.items() if key in ("tcpSocket", "httpGet", "exec")}
+            probes["startupProbe"] = {**handler, **_STARTUP}
+    for key in _PROBES:
+        if key in over:
+            probes[key] = merge_probe(probes.get(key, {}), over.pop(key))
+    for probe in probes.values():
+        for handler in (probe.get("tcpSocket"), probe.get("httpGet")):
+            if handler and isinstance(handler.get("port"), str):
+                handler["port"] = _probe_port(draft, group, name, handler["port"])
+    return probes
+
+
+def _probe(draft: Draft, group: Group, name: str, process: Process) -> dict[str, Any]:
+    """Return the probe for readiness: the declared one, or a connection to the first bound service."""
+    ready = process.ready
+    if ready == "none":
+        return {}
+    if ready is None:
+        bound = next((each for each in process.binds if listens_on(draft.services[each], group, name)), None)
+        return {"tcpSocket": {"port": bound}} if bound else {}
+    return _declared_probe(ready)
+
+
+def _declared_probe(ready: Probe) -> dict[str, Any]:
+    probe: dict[str, Any] = {}
+    if ready.tcp is not None:
+        probe["tcpSocket"] = {"port": ready.tcp.port}
+    elif ready.http is not None:
+        http = ready.http
+        probe["httpGet"] = {"port": http.port, "path": http.path, "scheme": http.scheme}
+    elif ready.exec is not None:
+        probe["exec"] = {"command": list(ready.exec.command)}
+    probe |= {"periodSeconds": ready.period, "timeoutSeconds": ready.timeout, "failureThreshold": ready.failures}
+    if ready.initial_delay:
+        probe["initialDelaySeconds"] = ready.initial_delay
+    if ready.successes != 1:
+        probe["successThreshold"] = ready.successes
+    return probe
+
+
+def _probe_port(draft: Draft, group: Group, name: str, port: str) -> Tree:
+    """Return the port of a probe: the name of a port of the container, or a number."""
+    if any(service.name == port for service in draft.services_of(group, name)):
+        return draft.port_names(group)[port]
+    return int(port) if port.isdecimal() else port
+
+
+def container_security(security: SecuritySettings, *, device: bool = False) -> dict[str, object]:
+    """Return the security context of a container; one that mounts a device of its node is privileged."""
+    context: dict[str, object] = {}
+    if device:
+        context["privileged"] = True
+    elif security.level != "privileged":
+        context = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    if security.level == "restricted":
+        context["runAsNonRoot"] = True
+    if security.read_only_root:
+        context["readOnlyRootFilesystem"] = True
+    return context

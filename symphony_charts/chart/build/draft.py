@@ -1,0 +1,348 @@
+"""An experiment as the builders of its chart see it: groups, services and names, each fact derived once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from symphony_charts.chart.build.sources import git_step
+from symphony_charts.chart.helpers import MAX_WORKLOAD, cut
+from symphony_charts.chart.tree import Helper, Join, Text, Tree
+from symphony_charts.errors import Problem
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.spec.model import Experiment, Process, Step
+from symphony_charts.spec.pods import Pod, ProcessRef, pods_of, retries_of
+from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import GitVolume, Mount
+from symphony_charts.spec.workload import Workload
+
+MAX_NAME = 63
+_RUN = 8
+_PORT_NAME = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Processes that share a pod.
+
+    `part` is the group's part of object names; a long name is cut with a hash. `is_finite`: a Job runs it, else a
+    StatefulSet. `is_kept`: its pods outlive a run. `is_restarted_in_place`: the kubelet restarts its containers.
+    """
+
+    name: str
+    part: str
+    pod: Pod
+    steps: Mapping[str, Step]
+    is_finite: bool
+    is_kept: bool
+    is_restarted_in_place: bool
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return True if a new pod replaces a failed one."""
+        return self.is_finite and not self.is_restarted_in_place
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Return the names of all steps and processes of its pods."""
+        return (*self.steps, *self.pod.processes)
+
+    def is_sidecar(self, process: str) -> bool:
+        """Return True if `process` is a service in a pod that ends."""
+        return self.is_finite and self.pod.processes[process].lifecycle == "service"
+
+    @property
+    def path(self) -> str:
+        """Return the path of its values."""
+        return f".Values.groups.{self.name}"
+
+
+class Kind:
+    """The interface of a kind of workload. Each kind is a class in a module of ``build/kinds``.
+
+    The defaults hold for most kinds. Names are formats of `Text`: the variables ``{$fullname}``, ``{$run}`` and, for
+    pods, ``{$i}``.
+
+    `name` is its word in a spec. `file` is the template with the object that runs all its groups; without one, each
+    group has its workload in its own template. A group in a name has at most `max_part` characters, and the name of a
+    group's workload has `more_letters` beside full name, run and group. `index` is the field in which a pod finds its
+    index; empty if none tells it. `has_pod_groups`: the chart makes the PodGroups of a gang, not a controller of the
+    kind. `is_scaled_live`: another number of replicas is no new run. `has_ranks`: its controller tells DI-engine's
+    processes their ranks. `reads_queue`: its objects name a queue. `has_group_retries`: each group has its own number
+    of retries.
+    """
+
+    name: str
+    file: str = ""
+    max_part: int = 18
+    more_letters: int = 0
+    index: str = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    has_pod_groups: bool = True
+    is_scaled_live: bool = False
+    has_ranks: bool = False
+    reads_queue: bool = False
+    has_group_retries: bool = True
+    workload: Workload
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+
+    # --- names and fields ---
+
+    def runs(self, group: Group) -> bool:
+        """Return True if its objects run `group`; a StatefulSet runs the others."""
+        return group.is_finite
+
+    def job_name(self, group: Group) -> str:
+        """Return the format of the name of a group's Job, or of its part of the kind's object."""
+        return f"{{$fullname}}-{group.part}-{{$run}}"
+
+    def pod_name(self, group: Group) -> str:
+        """Return the format of the host name of a replica."""
+        return f"{self.job_name(group)}-{{$i}}"
+
+    def domain(self, group: Group) -> str:
+        """Return the format of the name of the headless Service that gives the pods of a group their host names."""
+        return f"{{$fullname}}-{group.part}-pods"
+
+    def selector(self, group: Group) -> Tree | None:
+        """Return the labels by which the pods of a group are found; None if these are the labels of the chart."""
+        return None
+
+    def is_single(self, group: Group) -> bool:
+        """Return True if its controller starts one pod of `group`, whatever the values are."""
+        return False
+
+    def attempt(self, group: Group) -> str:
+        """Return the field path of a pod's number of earlier tries; empty if the kind does not count them."""
+        if group.is_restarted_in_place:
+            return ""
+        return "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
+
+    def restart_policy(self, group: Group) -> str:
+        """Return the restart policy of the pods of a group."""
+        return "OnFailure" if group.is_restarted_in_place else "Never"
+
+    def container_name(self, group: Group, process: str) -> str:
+        """Return the name of the container of a process."""
+        return process
+
+    def port_name(self, group: Group, service: str) -> str:
+        """Return the name that a controller expects of the port of a service; empty if it expects none."""
+        return ""
+
+    def variables(self, program: Process | Step) -> Mapping[str, Tree]:
+        """Return the variables of a program that are not among its values, since the kind sets them."""
+        return {}
+
+    def pod_fields(self, draft: Draft, group: Group) -> dict[str, Tree]:
+        """Return fields of the spec of its pods that only this kind sets."""
+        return {}
+
+    # --- objects ---
+
+    def group_objects(self, draft: Draft, group: Group) -> list[Tree]:
+        """Return the objects that run one group, in the template of the group."""
+        return []
+
+    def objects(self, draft: Draft) -> list[Tree]:
+        """Return the objects that run all groups of the kind, in the template `file`."""
+        return []
+
+    def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
+        """Return what cannot change in a run of one group: other values of it start a new run."""
+        raise NotImplementedError
+
+    def fixed_settings(self, draft: Draft) -> list[Tree]:
+        """Return what else cannot change in a run."""
+        return []
+
+    # --- the rest of the chart ---
+
+    def values(self, draft: Draft) -> dict[str, Any]:
+        """Return the values of `workload` that this kind reads beside those of a gang."""
+        return {}
+
+    def reads_minimum(self) -> bool:
+        """Return True if its objects read `minReplicas` of groups, also without a gang."""
+        return False
+
+    def helpers(self, draft: Draft) -> Iterable[Helper]:
+        """Return helpers that only this kind needs."""
+        return ()
+
+    def local_helpers(self, draft: Draft) -> Iterable[Helper]:
+        """Return helpers that only the template `file` needs."""
+        return ()
+
+    def faults(self, draft: Draft) -> Iterable[Problem]:
+        """Return what it cannot run of an experiment."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An experiment as all builders see it. `fullname_limit` leaves room for the longest name of a workload."""
+
+    experiment: Experiment
+    kind: Kind
+    groups: Mapping[str, Group]
+    services: Mapping[str, Service]
+    fullname_limit: int
+
+    @property
+    def finite(self) -> list[Group]:
+        """Return the groups that end by themselves."""
+        return [group for group in self.groups.values() if group.is_finite]
+
+    def name(self, suffix: str) -> Text:
+        """Return the name of an object: the full name and `suffix`, cut so that both fit."""
+        return Text(f"{{$fullname}}-{cut(suffix, MAX_NAME - 1 - self.fullname_limit)}")
+
+    def workload(self, group: Group) -> str:
+        """Return the format of the name of a group's Job or StatefulSet."""
+        return self.kind.job_name(group) if self.kind.runs(group) else f"{{$fullname}}-{group.part}"
+
+    def pods_service(self, group: Group) -> str:
+        """Return the format of the name of the headless Service of the chart for a group's pods."""
+        return f"{{$fullname}}-{group.part}-pods"
+
+    def host(self, group: Group) -> str:
+        """Return the format of the address of the replica ``{$i}`` of a group."""
+        if self.kind.runs(group):
+            return f"{self.kind.pod_name(group)}.{self.kind.domain(group)}"
+        return f"{self.workload(group)}-{{$i}}.{self.pods_service(group)}"
+
+    def hosts(self, service: Service) -> Join | Text:
+        """Return the address of each replica that listens, in order; that of the service if replicas have no names."""
+        group = self.groups[service.listener.pod]
+        if self.kind.runs(group) and not self.kind.pod_name(group):
+            return Text(f"{self.name(service.name).format}:{{.Values.services.{service.name}.port}}")
+        return Join(f"{group.path}.replicas", Text(f"{self.host(group)}:{{$.Values.services.{service.name}.port}}"))
+
+    def services_of(self, group: Group, process: str | None = None) -> list[Service]:
+        """Return the services that a group, or one process of it, listens on."""
+        return [
+            service
+            for service in self.services.values()
+            if service.listener.pod == group.name and process in (None, service.listener.process)
+        ]
+
+    def port_names(self, group: Group) -> dict[str, str]:
+        """Return the name of the port of each service of a group: at most 15 characters, and unique in its pods."""
+        names: dict[str, str] = {}
+        for service in self.services_of(group):
+            short = service.name[:_PORT_NAME].removesuffix("-")
+            taken = short in names.values() or not any(char.isalpha() for char in short)
+            expected = self.kind.port_name(group, service.name) if self.kind.runs(group) else ""
+            names[service.name] = expected or (cut(f"port-{service.name}", _PORT_NAME) if taken else short)
+        return names
+
+    def is_scaled_live(self, group: Group) -> bool:
+        """Return True if another number of replicas of `group` is no new run."""
+        return self.kind.is_scaled_live and self.kind.runs(group)
+
+    def is_foreign(self, group: Group) -> bool:
+        """Return True if a controller gives the pods of `group` names and labels of its own."""
+        return self.kind.runs(group) and self.kind.selector(group) is not None
+
+    def needs_host_names(self, group: Group) -> bool:
+        """Return True if others find the pods of `group` by a name that the chart gives them."""
+        if self.is_foreign(group):
+            return False
+        return not group.is_finite or self.experiment.compat is not None or bool(self.services_of(group))
+
+
+def draft(experiment: Experiment, services: Iterable[Service], kind: Kind) -> Draft:
+    """Return the draft of the chart of a finished experiment whose services have their ports, run by `kind`."""
+    pods = pods_of(experiment)
+    parts = {name: cut(name, kind.max_part) for name in pods}
+    by_name = {service.name: service for service in services}
+    groups = {
+        name: Group(
+            name=name,
+            part=parts[name],
+            pod=pod,
+            steps=_steps(experiment, pod),
+            is_finite=pod.is_finite,
+            is_kept=True,
+            is_restarted_in_place=pod.is_finite
+            and pod.settings.restart == "on-failure"
+            and retries_of(experiment, pod) > 0,
+        )
+        for name, pod in sorted(pods.items())
+    }
+    restarted = _restarted(kind, groups, by_name)
+    longest = max((len(part) for part in parts.values()), default=0)
+    return Draft(
+        experiment=experiment,
+        kind=kind,
+        groups={name: replace(group, is_kept=name not in restarted) for name, group in groups.items()},
+        services={name: by_name[name] for name in sorted(by_name)},
+        fullname_limit=MAX_WORKLOAD - _RUN - 2 - longest - kind.more_letters,
+    )
+
+
+def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
+    """Return what runs before the processes of a pod: checkouts of the repositories that it mounts, then steps."""
+    steps = {key: step for key, step in experiment.prepare.items() if not step.groups or pod.name in step.groups}
+    programs: list[Process | Step] = [*pod.processes.values(), *steps.values()]
+    checkouts = {}
+    for name in dict.fromkeys(mount.volume for program in programs for mount in program.mounts):
+        volume = experiment.volumes[name]
+        if isinstance(volume, GitVolume):
+            step: Any = git_step(name, volume)
+            mounts = [Mount(volume=name, at=step["mounts"][name]["mountPath"])]
+            checkouts[f"git-{name}"] = Step(
+                image=step["image"], command=step["command"], env=step["env"], mounts=mounts
+            )
+    overlays = {str(item.get("name")): item for item in maps(sub(pod.settings.pod_overlay, "spec"), "initContainers")}
+    return {name: _overlaid(step, overlays.get(name, {})) for name, step in (checkouts | steps).items()}
+
+
+def _overlaid(step: Step, overlay: Mapping[str, object]) -> Step:
+    """Return `step` with what the overlay of a pod says of it."""
+    rest = {key: item for key, item in overlay.items() if key != "name"}
+    return (
+        msgspec.structs.replace(step, container_overlay=merge_overlay(step.container_overlay, rest)) if rest else step
+    )
+
+
+def _restarted(kind: Kind, groups: Mapping[str, Group], services: Mapping[str, Service]) -> set[str]:
+    """Return the groups whose pods belong to a run and are replaced by a new one.
+
+    These are the groups that the kind runs, the services to which they connect (directly or not) unless `keep` is true,
+    those with `keep: false`, and those that connect to a group that the kind runs, since the addresses of its replicas
+    change with the run.
+    """
+    restarted: set[str] = set()
+    found = [(name, False) for name in groups]
+    while found:
+        name, is_reached = found.pop()
+        pod = groups[name].pod
+        dialled = [services[each] for each in _connects(pod.processes.values()) if each in services]
+        reads_run = any(kind.runs(groups[service.listener.pod]) for service in dialled)
+        keep = pod.settings.keep
+        begins = kind.runs(groups[name]) or reads_run or keep is False or (is_reached and keep is not True)
+        if begins and name not in restarted:
+            restarted.add(name)
+            found += [(service.listener.pod, True) for service in dialled]
+    return restarted
+
+
+def _connects(processes: Iterable[Process]) -> list[str]:
+    return [service for process in processes for service in process.connects]
+
+
+def dials_of(group: Group) -> list[str]:
+    """Return the services to which the processes of `group` connect."""
+    return list(dict.fromkeys(_connects(group.pod.processes.values())))
+
+
+def listens_on(service: Service, group: Group, process: str) -> bool:
+    """Return True if `process` of `group` is the one that listens."""
+    return service.listener == ProcessRef(group.name, process)

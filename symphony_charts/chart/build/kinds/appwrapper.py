@@ -1,0 +1,162 @@
+"""Kind `appwrapper`: the Jobs of all groups that end, queued and started as one.
+
+Only the Jobs are inside. The controller may create Services, but neither ConfigMaps nor NetworkPolicies, and it calls a
+run done when no pod runs any more, which a service never allows. Nothing inside can change while the AppWrapper exists,
+so objects inside carry labels of selectors only.
+
+Sources: project-codeflare/appwrapper v1.2.2, api/v1beta2, internal/controller, internal/webhook;
+project-codeflare/multi-cluster-app-dispatcher (MCAD) v1.40.0, pkg/apis/controller/v1beta1, pkg/controller/queuejob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from symphony_charts.chart.build import gangs
+from symphony_charts.chart.build.draft import Draft, Group, Kind
+from symphony_charts.chart.build.pods import runs
+from symphony_charts.chart.build.workloads import (
+    job_spec,
+    retries_helper,
+    with_group,
+    with_retries,
+    workload_metadata,
+    wrapped_metadata,
+)
+from symphony_charts.chart.tree import Either, Helper, Include, Merged, Sum, Text, Tree, Value, When
+from symphony_charts.errors import Problem
+from symphony_charts.kinds.appwrapper import MAX_POD_SETS
+
+_PREFIX = "workload.codeflare.dev.appwrapper/"
+# The controller's own defaults fail a run whose pods wait for nodes for five minutes, or whose pod was replaced after
+# the first, and delete a failed run with its logs at once.
+_PATIENCE = {
+    f"{_PREFIX}admissionGracePeriodDuration": "24h",
+    f"{_PREFIX}warmupGracePeriodDuration": "24h",
+    f"{_PREFIX}deletionOnFailureGracePeriodDuration": "1h",
+}
+_RESOURCES = Helper(
+    name="resources",
+    comment="What one container requests. MCAD adds all up, and counts the limits of those that request nothing.",
+    reads=(".",),
+    py=lambda dot: {"requests": dot.get("requests") or {}} | ({"limits": dot["limits"]} if dot.get("limits") else {}),
+    go="""
+requests: {{- toYaml (default dict .requests) | nindent 2 }}
+{{- with .limits }}
+limits: {{- toYaml . | nindent 2 }}
+{{- end }}
+""",
+)
+# Helm prints a larger number of a values file as 1e+06.
+_MAX_PRIORITY = 99_999
+
+
+class AppWrapper(Kind):
+    """An AppWrapper around the Jobs of all groups that end."""
+
+    name = "appwrapper"
+    file = "appwrapper.yaml"
+
+    @property
+    def is_mcad(self) -> bool:
+        """Return True for version v1beta1, which MCAD reads."""
+        return self.workload.appwrapper.version == "v1beta1"
+
+    def attempt(self, group: Group) -> str:
+        """Return no field: the controller starts all groups again, and no pod can see how often."""
+        return ""
+
+    def objects(self, draft: Draft) -> list[Tree]:
+        """Return the AppWrapper."""
+        metadata = workload_metadata(draft, Text("{$fullname}-{$run}"), self._annotations(draft), run="$run")
+        wrapper = {
+            "apiVersion": f"workload.codeflare.dev/{self.workload.appwrapper.version}",
+            "kind": "AppWrapper",
+            "metadata": metadata,
+            "spec": self._mcad_spec(draft) if self.is_mcad else self._spec(draft),
+        }
+        whole = When(Either(tuple(runs(group) for group in draft.finite)), wrapper)
+        return [whole if self.is_mcad else with_retries(draft, whole)]
+
+    def _annotations(self, draft: Draft) -> dict[str, Tree]:
+        """Return its annotations; the whole starts again as often as the group with the most `retries` would have."""
+        users = dict(self.workload.appwrapper.annotations)
+        if self.is_mcad:
+            return users
+        is_replaced = any(group.is_replaced for group in draft.finite)
+        retries: Tree = Value("$retries", is_text=True) if is_replaced else "0"
+        return {**_PATIENCE, f"{_PREFIX}retryLimit": retries, **users}
+
+    def _spec(self, draft: Draft) -> Tree:
+        pods = {"path": "template.spec.template", "replicas": Value("$group.replicas")}
+        components = [
+            with_group(group, {"podSets": [pods], "template": self._job(draft, group)}) for group in draft.finite
+        ]
+        return {"components": Merged(components, is_sure=True)}
+
+    def _mcad_spec(self, draft: Draft) -> Tree:
+        items = [with_group(group, self._generic_item(draft, group)) for group in draft.finite]
+        spec: dict[str, Tree] = {"priority": Value(".Values.workload.priority")}
+        if any(group.pod.settings.min_replicas is not None for group in draft.finite):
+            # MCAD queues a run with fewer pods again, also a failed one, and without end: v1.40 never counts up what
+            # it compares with maxNumRequeuings. So this is printed only if the experiment asks for it.
+            spec["schedulingSpec"] = {"minAvailable": Sum(tuple(gangs.least(group) for group in draft.finite))}
+        return {**spec, "resources": {"GenericItems": Merged(items, is_sure=True)}}
+
+    def _generic_item(self, draft: Draft, group: Group) -> Tree:
+        count = {"replicas": Value("$group.replicas")}
+        paths = [f"$group.containers.{name}.resources" for name in _running(group)]
+        return {
+            "replicas": 1,
+            "completionstatus": "Complete,Failed",
+            "custompodresources": [Merged(count, Include("resources", path)) for path in paths],
+            "generictemplate": self._job(draft, group),
+        }
+
+    def _job(self, draft: Draft, group: Group) -> Tree:
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": Text(draft.workload(group)), **wrapped_metadata(draft, group)},
+            "spec": self.fixed(draft, group),
+        }
+
+    def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
+        """Return the spec of a Job inside.
+
+        The controller of v1beta2 forgives no failed pod, and a Job keeps those that it replaced. So the Job retries
+        nothing there: the whole starts again.
+        """
+        return job_spec(draft, group, replaces_pods=self.is_mcad)
+
+    def values(self, draft: Draft) -> dict[str, Any]:
+        """Return the priority in the queue of MCAD."""
+        return {"priority": self.workload.priority or 0} if self.is_mcad and draft.finite else {}
+
+    def reads_minimum(self) -> bool:
+        """Return True for MCAD."""
+        return self.is_mcad
+
+    def helpers(self, draft: Draft) -> Iterable[Helper]:
+        """Return the helper that its template needs."""
+        return [_RESOURCES] if self.is_mcad else retries_helper(draft)
+
+    def faults(self, draft: Draft) -> Iterable[Problem]:
+        """Return what its controller cannot do."""
+        if not self.is_mcad:
+            if len(draft.finite) > MAX_POD_SETS:
+                what = f"an AppWrapper holds at most {MAX_POD_SETS} groups that end, not {len(draft.finite)}"
+                yield Problem(what=what, path="workload.kind", next="put processes into fewer groups, or use `jobset`")
+            return
+        if self.workload.gang == "kueue":
+            what = "Kueue admits AppWrappers of version v1beta2; MCAD (v1beta1) has queues of its own"
+            yield Problem(what=what, path="workload.gang", next="set `appwrapper.version: v1beta2`, or drop the gang")
+        if abs(self.workload.priority or 0) > _MAX_PRIORITY:
+            what = f"the priority is not between -{_MAX_PRIORITY} and {_MAX_PRIORITY}"
+            yield Problem(what=what, path="workload.priority", next="choose a smaller one")
+
+
+def _running(group: Group) -> list[str]:
+    """Return the containers that run at the same time, in the order of the pod."""
+    return sorted(group.pod.processes, key=lambda name: not group.is_sidecar(name))

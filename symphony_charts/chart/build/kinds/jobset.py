@@ -1,0 +1,72 @@
+"""Kind `jobset`: all groups that end are one JobSet, which ends with those of `done_when`.
+
+Source: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go. All of `replicatedJobs` and `successPolicy` is
+immutable, and a child is named ``<set>-<member>-<index>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symphony_charts.chart.build.draft import Draft, Group, Kind
+from symphony_charts.chart.build.pods import runs
+from symphony_charts.chart.build.workloads import done_groups, job_spec, with_group, workload_metadata, wrapped_metadata
+from symphony_charts.chart.tree import Either, Merged, Text, Tree, When
+
+
+class JobSet(Kind):
+    """A JobSet of all groups that end. Their Services stay outside, so addresses do not depend on the kind."""
+
+    name = "jobset"
+    file = "jobset.yaml"
+    more_letters = len("-0")
+
+    def job_name(self, group: Group) -> str:
+        """Return the name that the controller gives the Job of a member."""
+        return f"{{$fullname}}-{{$run}}-{group.part}-0"
+
+    def attempt(self, group: Group) -> str:
+        """Return the label with the restarts of the whole set, if it may restart."""
+        if self.workload.jobset.max_restarts and not group.is_restarted_in_place:
+            return "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"
+        return super().attempt(group)
+
+    def objects(self, draft: Draft) -> list[Tree]:
+        """Return the JobSet, which ends all members when those of `done_when` have succeeded."""
+        members = []
+        for group in draft.finite:
+            template = {"metadata": wrapped_metadata(draft, group), "spec": job_spec(draft, group)}
+            members.append(with_group(group, {"name": group.part, "replicas": 1, "template": template}))
+        spec: dict[str, Tree] = {
+            "network": {"enableDNSHostnames": False},
+            "replicatedJobs": Merged(members, is_sure=True),
+        }
+        done = done_groups(draft)
+        if done:
+            targets: Tree = [done[0].part]
+            if len(done) > 1:
+                targets = Merged([When(runs(group), group.part) for group in done], is_sure=True)
+            policy = {"operator": "All", "targetReplicatedJobs": targets}
+            spec["successPolicy"] = When(Either(tuple(runs(group) for group in done)), policy)
+        restarts = self.workload.jobset.max_restarts
+        if restarts:
+            spec["failurePolicy"] = {"maxRestarts": restarts}
+        return [
+            When(
+                Either(tuple(runs(group) for group in draft.finite)),
+                {
+                    "apiVersion": "jobset.x-k8s.io/v1alpha2",
+                    "kind": "JobSet",
+                    "metadata": workload_metadata(draft, Text("{$fullname}-{$run}"), {}, run="$run"),
+                    "spec": spec,
+                },
+            )
+        ]
+
+    def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
+        """Return all of the member's Job."""
+        return job_spec(draft, group)
+
+    def fixed_settings(self, draft: Draft) -> list[Tree]:
+        """Return the policies of the set."""
+        return [[group.part for group in done_groups(draft)], self.workload.jobset.max_restarts]

@@ -1,0 +1,185 @@
+"""The pod template of a group as a tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symphony_charts.chart.build import gangs
+from symphony_charts.chart.build.containers import containers
+from symphony_charts.chart.build.draft import Draft, Group
+from symphony_charts.chart.build.overlays import laid_on, rest_of_pod
+from symphony_charts.chart.build.volumes import files_volume, has_only_files, volumes_of
+from symphony_charts.chart.tree import (
+    Block,
+    Call,
+    Either,
+    Helper,
+    Include,
+    Merged,
+    NonZero,
+    Text,
+    Tree,
+    Value,
+    When,
+)
+from symphony_charts.formats.data import sub
+from symphony_charts.spec.model import SecuritySettings
+
+# Labels that templates print; nothing else may set them.
+_OUR_LABELS = (
+    "app.kubernetes.io/name",
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/component",
+    "symph.dev/experiment",
+    "symph.dev/group",
+    "symph.dev/process",
+    "symph.dev/run",
+)
+
+
+def pod_helpers(draft: Draft) -> list[Helper]:
+    """Return the helpers with what all pods have in common."""
+    usual = [group for group in draft.groups.values() if not any(_own_metadata(draft, group))]
+    metadata = _metadata(draft, Include("selector", "."), ({}, {}, {}), ".root")
+    made = [Helper(name="podMetadata", tree=metadata)] if usual else []
+    return [*made, Helper(name="podSpec", tree=_shared(draft, ".root", ".group", ".fullname"))]
+
+
+def selector_helper() -> Helper:
+    """Return the helper with the labels by which the pods of a group are found."""
+    tree = Merged(Include("selectorLabels", ".root"), Include("ownLabels", "."))
+    return Helper(name="selector", tree=tree, comment="The labels of the pods of a group, in one run if there is one.")
+
+
+def of_group(group: Group, *, with_run: bool | None = None) -> dict[str, Any]:
+    """Return the arguments of helpers that concern a group; its run is one unless its pods outlive runs."""
+    is_of_run = not group.is_kept if with_run is None else with_run
+    return {"root": ".", "group": f'"{group.name}"'} | ({"run": "$run"} if is_of_run else {})
+
+
+def selector(draft: Draft, group: Group, *, with_run: bool | None = None) -> Tree:
+    """Return the labels by which the pods of `group` are found; those of its run only, unless it outlives runs."""
+    own = draft.kind.selector(group) if draft.kind.runs(group) else None
+    if own is not None:
+        return own
+    return Include("selector", of_group(group, with_run=with_run))
+
+
+def pod_template(draft: Draft, group: Group) -> dict[str, Tree]:
+    """Return metadata and spec of the pods of `group`."""
+    own = _own_metadata(draft, group)
+    processes = list(group.pod.processes)
+    arguments = of_group(group) | ({"process": f'"{processes[0]}"'} if len(processes) == 1 else {})
+    metadata = (
+        _metadata(draft, Include("selector", arguments), own, ".") if any(own) else Include("podMetadata", arguments)
+    )
+    return {"metadata": metadata, "spec": _spec(draft, group, rest_of_pod(group.pod.settings.pod_overlay)[1])}
+
+
+def _metadata(
+    draft: Draft, selector: Tree, own: tuple[dict[str, Tree], dict[str, Tree], dict[str, Any]], root: str
+) -> Tree:
+    """Return the metadata of pods with labels, annotations and fields of their `own`."""
+    labels, annotations, rest = own
+    values = f"{root.removesuffix('.')}.Values"
+    constants = {"app.kubernetes.io/component": "experiment", "symph.dev/experiment": draft.experiment.name}
+    users = Block(f"{values}.podAnnotations", via="strings")
+    return {
+        "labels": Merged(selector, constants | labels, Block(f"{values}.podLabels", via="strings")),
+        "annotations": Merged(annotations, users) if annotations else users,
+        **rest,
+    }
+
+
+def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str, Tree], dict[str, Any]]:
+    """Return labels, annotations and other metadata of the pods of a group that others do not have."""
+    over = rest_of_pod(group.pod.settings.pod_overlay)[0]
+    users = {**draft.experiment.labels, **group.pod.settings.labels, **sub(over, "labels")}
+    labels: dict[str, Tree] = {key: item for key, item in users.items() if key not in _OUR_LABELS}
+    labels |= gangs.pod_labels(draft, group)
+    annotations: dict[str, Tree] = {}
+    if len(group.pod.processes) > 1:
+        main = (name for name in group.pod.processes if not group.is_sidecar(name))
+        annotations["kubectl.kubernetes.io/default-container"] = next(main)
+    if draft.experiment.networks:
+        annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(draft.experiment.networks)
+    annotations |= {**draft.experiment.annotations, **group.pod.settings.annotations, **sub(over, "annotations")}
+    annotations |= gangs.pod_annotations(draft, group)
+    return labels, annotations, {key: item for key, item in over.items() if key not in ("labels", "annotations")}
+
+
+def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
+    """Return the spec. If an overlay touches what all pods share, the shared part is written out here."""
+    settings = group.pod.settings
+    if over.get("hostNetwork") is True:
+        # The default would look names up outside of the cluster.
+        over.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
+    own: dict[str, Tree] = {**gangs.pod_fields(draft, group)}
+    if draft.kind.runs(group):
+        own |= draft.kind.pod_fields(draft, group)
+    if draft.experiment.workload.scheduler_name:
+        own["schedulerName"] = draft.experiment.workload.scheduler_name
+    if draft.needs_host_names(group) and group.is_finite:
+        own["subdomain"] = Text(draft.kind.domain(group))
+    if draft.kind.runs(group):
+        own["restartPolicy"] = draft.kind.restart_policy(group)
+    if settings.grace_period is not None:
+        own["terminationGracePeriodSeconds"] = settings.grace_period
+    init, main = containers(draft, group, over)
+    own |= {"initContainers": init} if init else {}
+    own["containers"] = main
+    volumes = [] if has_only_files(draft) else volumes_of(draft, group)
+    own |= {"volumes": volumes} if volumes else {}
+    if settings.service_account:
+        over = {"serviceAccountName": settings.service_account, **over}
+    shared = _shared(draft, ".", "$group", "$fullname")
+    if not over.keys() & shared.keys():
+        arguments = {"root": ".", "group": "$group"} | ({"fullname": "$fullname"} if has_only_files(draft) else {})
+        return Merged(Include("podSpec", arguments), laid_on(own, over, {}))
+    defaults = {
+        "securityContext": pod_security(draft.experiment.security),
+        "imagePullSecrets": [{"name": name} for name in draft.experiment.image_pull_secrets],
+    }
+    return laid_on({**shared, **own}, over, defaults)
+
+
+def pod_security(security: SecuritySettings) -> dict[str, Any]:
+    """Return the security context of all pods."""
+    numbers = {"runAsUser": security.run_as_user, "runAsGroup": security.run_as_group, "fsGroup": security.fs_group}
+    return {
+        "seccompProfile": {"type": "RuntimeDefault"},
+        **({"runAsNonRoot": True} if security.level == "restricted" else {}),
+        **{key: value for key, value in numbers.items() if value is not None},
+    }
+
+
+def _shared(draft: Draft, root: str, group: str, fullname: str) -> dict[str, Tree]:
+    values = f"{root.removesuffix('.')}.Values"
+    account: dict[str, Tree] = {}
+    if draft.experiment.service_account:
+        names = Either((f"{values}.serviceAccount.create", f"{values}.serviceAccount.name"))
+        account = {"serviceAccountName": When(names, Call("serviceAccountName", root))}
+    return {
+        "automountServiceAccountToken": draft.experiment.security.service_account_token,
+        "enableServiceLinks": False,
+        **account,
+        "imagePullSecrets": Block(f"{values}.imagePullSecrets"),
+        "securityContext": Block(f"{values}.podSecurityContext"),
+        "nodeSelector": Block(f"{group}.nodeSelector", via="strings"),
+        "affinity": Block(f"{group}.affinity"),
+        "tolerations": Block(f"{group}.tolerations"),
+        "topologySpreadConstraints": Block(f"{group}.topologySpreadConstraints"),
+        "priorityClassName": _priority(root, group),
+        **({"volumes": [files_volume(draft, fullname)]} if has_only_files(draft) else {}),
+    }
+
+
+def _priority(root: str, group: str) -> Tree:
+    """Return the priority class of a group, or that of all."""
+    own, common = f"{group}.priorityClassName", f"{root.removesuffix('.')}.Values.priorityClassName"
+    return When(Either((own, common)), Value(own, is_text=True, fallback=common))
+
+
+def runs(group: Group) -> NonZero:
+    """Return the condition that `group` has replicas."""
+    return NonZero(f"{group.path}.replicas")

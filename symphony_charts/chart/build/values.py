@@ -1,0 +1,178 @@
+"""The values of a chart: what people change per release or environment. Everything else belongs to the spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from symphony_charts.chart.build import gangs
+from symphony_charts.chart.build.containers import container_security, env_value
+from symphony_charts.chart.build.draft import Draft, Group
+from symphony_charts.chart.build.overlays import env_of
+from symphony_charts.chart.build.pods import pod_security
+from symphony_charts.chart.build.services import exposure, exposure_values
+from symphony_charts.chart.digest import short_sha256
+from symphony_charts.environment.entrypoint import entry_point
+from symphony_charts.formats import go_json
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.spec.model import ChartSettings, Experiment, Process, Step, Toleration
+from symphony_charts.spec.pods import retries_of
+from symphony_charts.spec.resources import resources_of, selector_of
+from symphony_charts.spec.services import Service
+from symphony_charts.spec.workload import GANGS_OF_PODS
+
+_TEST_IMAGE = "busybox:1.37.0"
+_EMPTY_IMAGE = {"registry": "", "repository": "", "tag": "", "digest": ""}
+# These maps are left out if they are empty.
+_OPTIONAL = ("groups", "services", "workload", "secrets", "serviceAccount", "networkPolicy")
+# Enough for the scheduler to count a process, and too little to keep others out.
+_DEFAULT_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
+# A registry has a dot, a port, or is localhost. Source: distribution/reference, normalize.go.
+_IMAGE = re.compile(
+    r"(?:(?P<registry>[^/]*[.:][^/]*|localhost)/)?(?P<repository>[^:@]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>.+))?"
+)
+
+
+def image_values(name: str | None, policy: str | None = None) -> dict[str, Any]:
+    """Return an image as a map. Empty keys are stated, so that they win over those of the chart's own image."""
+    match = _IMAGE.fullmatch(name) if name else None
+    parts = {key: match[key] or "" for key in _EMPTY_IMAGE} if match else {}
+    return {**parts, "pullPolicy": policy} if policy else parts
+
+
+def chart_values(draft: Draft) -> dict[str, Any]:
+    """Return the values of the chart of a draft, without nulls. They hold every path that its trees read."""
+    experiment = draft.experiment
+    security = experiment.security
+    values: dict[str, Any] = {
+        "image": {**_EMPTY_IMAGE, "pullPolicy": "", **image_values(experiment.image)},
+        "imagePullSecrets": [{"name": name} for name in experiment.image_pull_secrets],
+        "groups": {name: _group_values(draft, group) for name, group in draft.groups.items()},
+        "services": {name: _service_values(draft, service) for name, service in draft.services.items()},
+        "workload": gangs.queue_values(draft) | draft.kind.values(draft),
+        "runKey": experiment.workload.run_key,
+        "secrets": _secret_values(experiment),
+        "serviceAccount": _account_values(experiment),
+        "networkPolicy": {"enabled": True, "egress": False, "egressRules": []} if security.network_policy else {},
+        "podSecurityContext": pod_security(security),
+        "securityContext": container_security(security),
+        "priorityClassName": experiment.workload.priority_class or "",
+        "podLabels": {},
+        "podAnnotations": {},
+        "commonLabels": {**_version_label(experiment.chart), **experiment.labels},
+        "commonAnnotations": dict(experiment.annotations),
+        "nameOverride": "",
+        "fullnameOverride": "",
+        "tests": {"image": image_values(_TEST_IMAGE), "hold": False},
+        "extraObjects": [],
+        "global": {},
+    }
+    return with_digest({key: value for key, value in values.items() if value or key not in _OPTIONAL})
+
+
+def with_digest(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values` with the `specDigest` that identifies them.
+
+    The templates refuse another digest, so `helm upgrade --reuse-values` cannot run an old experiment.
+    """
+    rest = {key: value for key, value in values.items() if key != "specDigest"}
+    return {**rest, "specDigest": short_sha256(go_json.dumps(rest))}
+
+
+def _service_values(draft: Draft, service: Service) -> dict[str, Any]:
+    more = exposure_values(exposure(draft, service)) if service.is_exposed else {}
+    return {"port": service.port, **more}
+
+
+def _version_label(about: ChartSettings) -> dict[str, str]:
+    """Return the version of the programs as a label, which holds no plus sign."""
+    return {"app.kubernetes.io/version": about.app_version.replace("+", "_")} if about.app_version else {}
+
+
+def _account_values(experiment: Experiment) -> dict[str, Any]:
+    if not experiment.service_account:
+        return {}
+    return {"create": False, "name": experiment.service_account, "annotations": {}}
+
+
+def _secret_values(experiment: Experiment) -> dict[str, Any]:
+    if not experiment.secrets:
+        return {}
+    source = experiment.secret_source
+    if source.source == "sealed":
+        return {"name": "", "encryptedData": {}, "sealedFor": ""}
+    if source.source == "external":
+        kind = "ClusterSecretStore" if source.is_cluster_store else "SecretStore"
+        return {"name": "", "store": {"kind": kind, "name": source.store or ""}, "refreshInterval": source.refresh}
+    return {"name": ""}
+
+
+def _group_values(draft: Draft, group: Group) -> dict[str, Any]:
+    settings = group.pod.settings
+    values: dict[str, Any] = {"replicas": settings.replicas}
+    if settings.min_replicas is not None and _is_gang(draft):
+        values["minReplicas"] = settings.min_replicas
+    if group.is_finite and draft.kind.has_group_retries:
+        values["retries"] = retries_of(draft.experiment, group.pod)
+    if group.steps:
+        values["initContainers"] = {name: _program_values(draft, step) for name, step in group.steps.items()}
+    values["containers"] = {name: _program_values(draft, process) for name, process in group.pod.processes.items()}
+    spec = sub(settings.pod_overlay, "spec")
+    return {
+        **values,
+        "nodeSelector": selector_of(settings),
+        "tolerations": spec.get("tolerations", [_toleration(toleration) for toleration in settings.tolerations]),
+        "affinity": spec.get("affinity", {}),
+        "topologySpreadConstraints": spec.get("topologySpreadConstraints", []),
+        "priorityClassName": settings.priority_class or "",
+    }
+
+
+def _is_gang(draft: Draft) -> bool:
+    """Return True if a scheduler starts the pods of a group together, and so reads `minReplicas`."""
+    return draft.kind.reads_minimum() or draft.experiment.workload.gang in GANGS_OF_PODS
+
+
+def _program_values(draft: Draft, program: Process | Step) -> dict[str, Any]:
+    command, args = entry_point(program)
+    env = {name: env_value(value) for name, value in program.env.items() if name not in draft.kind.variables(program)}
+    policy = program.image_pull_policy if isinstance(program, Process) else None
+    requests, limits = resources_of(program) if isinstance(program, Process) else (program.requests, program.limits)
+    limits = dict(limits)
+    if isinstance(program, Process) and program.gpus:
+        limits.setdefault("nvidia.com/gpu", str(program.gpus))
+    overlay: Mapping[str, Any] = program.container_overlay
+    over = sub(overlay, "resources")
+    asked = merge_overlay(
+        {key: dict(value) for key, value in (("requests", requests), ("limits", limits)) if value}, over
+    )
+    return {
+        "image": image_values(overlay.get("image") or program.image, policy),
+        "command": list(overlay.get("command", command) or []),
+        "args": list(overlay.get("args", args) or []),
+        "env": env | env_of(overlay),
+        "resources": _with_defaults(asked)
+        | {key: item for key, item in over.items() if key not in ("requests", "limits")},
+    }
+
+
+def _toleration(toleration: Toleration) -> dict[str, Any]:
+    fields = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+        "tolerationSeconds": toleration.seconds,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _with_defaults(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return requests and limits of a container. Memory and devices are limited to what is requested."""
+    requests, limits = dict(asked.get("requests", {})), dict(asked.get("limits", {}))
+    own = {key: value for key, value in requests.items() if key == "memory" or "/" in key} | limits
+    # Kubernetes requests what is limited.
+    usual = {key: value for key, value in _DEFAULT_REQUESTS.items() if key not in own}
+    return {key: value for key, value in (("requests", usual | requests), ("limits", own)) if value}

@@ -1,0 +1,260 @@
+"""The tree of a chart: Kubernetes objects as maps and lists whose changeable leaves are expressions.
+
+Builders make trees and know experiments. Two readers know only trees: `emit` writes Go templates, `evaluate` returns
+the objects that Helm would print. The set of expressions is closed; a new one needs a page in ``docs/decisions/``.
+
+A path is written as in Go (``.Values.image``, ``$group.replicas``, ``.root.Values.x``, ``.``), and a word in double
+quotes is a constant. Both readers look it up in the same scope.
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from string import Formatter
+from typing import Any, TypeAlias
+
+Tree: TypeAlias = Any
+Scope: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A scalar of the values. `is_text`: the field is a string, so a number becomes its text.
+
+    The value at `fallback` counts if the first one is empty.
+    """
+
+    path: str
+    is_text: bool = False
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A map or a list of the values, left out when empty. `via` names the helper that prints it.
+
+    `is_sure`: the surrounding condition guarantees that it is not empty.
+    """
+
+    path: str
+    via: str = ""
+    is_sure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Constants and expressions in one string: ``Text("{$fullname}-api:{.Values.services.api.port}")``.
+
+    A name in braces is a path (it begins with ``.`` or ``$``) or a helper. Doubled braces print one brace. Values
+    that users choose freely do not belong here: nothing quotes them.
+    """
+
+    format: str
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a constant and the expression behind it; either may be empty."""
+        return _parts(self.format)
+
+
+@lru_cache(maxsize=4096)
+def _parts(text: str) -> tuple[tuple[str, str], ...]:
+    parts = []
+    before = ""
+    for constant, name, *_ in Formatter().parse(text):
+        # A doubled brace ends a constant in the parser.
+        before += constant
+        if name:
+            parts.append((before, name))
+            before = ""
+    return (*parts, (before, "")) if before or not parts else tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """One text per replica, separated by commas; ``$i`` in `item` counts from 0."""
+
+    count: str
+    item: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum of numbers of replicas. Each term is the smallest of its paths and constants."""
+
+    terms: tuple[tuple[str | int, ...], ...]
+    is_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NonZero:
+    """True if the number at `path` is not 0; digits in a string count as a number."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """True if the string at `path` is `constant`."""
+
+    path: str
+    constant: str
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """True if all `conditions` are."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """True if one of `conditions` is."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """True if `condition` is not."""
+
+    condition: Condition
+
+
+# A path is true unless its value is false, 0, empty or missing.
+Condition: TypeAlias = str | NonZero | Equals | All | Either | Not
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """`tree` if `condition` holds, else nothing: around a key, an item, an object or a list of objects."""
+
+    condition: Condition
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """`tree` with the variable `name` (``$group``) for `source`: a path, or the text of a helper."""
+
+    name: str
+    source: str
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """As an argument: the map of the helper `name`, which must print one entry per line, unless `is_yaml`."""
+
+    name: str
+    is_yaml: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """The map or list of a helper. `args` are what the helper gets as its dot: a map of them, or one path."""
+
+    name: str
+    args: Mapping[str, str | Entries] | str = "."
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The text of a helper with arguments, as a scalar. `is_block`: it has lines and fits a literal block."""
+
+    name: str
+    args: Mapping[str, str | Entries] | str = "."
+    is_block: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the chart, byte for byte: as text, or in base64 if it is not text. `root` is the path of the root."""
+
+    path: str
+    root: str = "."
+
+
+class Merged:
+    """Maps or lists, one after another at the same place. No key may occur twice.
+
+    `is_sure`: the surrounding condition guarantees that something remains.
+    """
+
+    def __init__(self, *parts: Tree, is_sure: bool = False) -> None:
+        self.parts = parts
+        self.is_sure = is_sure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Helper:
+    """A named template: a tree for both readers, or Go text beside the Python function that equals it.
+
+    In `go`, ``CHART.`` is a placeholder for the prefix of the helpers. `py` gets what the helper gets as its dot.
+    `reads` are the paths of the values that it prints, seen from that dot, and constants in double quotes that change
+    with its text. `is_plain`: its text never looks like a YAML number or boolean, so it needs no quotes. `is_inline`:
+    `go` is an expression, which templates print in place. `is_range`: its text begins with a line break.
+    """
+
+    name: str
+    tree: Tree = None
+    go: str = ""
+    py: Callable[[Any], Any] | None = None
+    comment: str = ""
+    reads: tuple[str, ...] = ()
+    is_plain: bool = False
+    is_inline: bool = False
+    is_range: bool = False
+
+
+def function_of(helper: Helper) -> Callable[[Any], Any]:
+    """Return the Python function of a leaf helper."""
+    if helper.py is None:
+        message = f"the helper {helper.name} is a tree"
+        raise TypeError(message)
+    return helper.py
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The chart that trees belong to: its name, its helpers by name and its files."""
+
+    chart: str
+    helpers: Mapping[str, Helper]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def text_of(self, path: str) -> str | None:
+        """Return the text of a file, or None if it is not UTF-8 or begins with a byte order mark."""
+        content = self.files[path]
+        try:
+            return None if content.startswith(BOM_UTF8) else content.decode()
+        except UnicodeDecodeError:
+            return None
+
+
+@lru_cache(maxsize=4096)
+def steps_of(path: str) -> tuple[str, tuple[str, ...]]:
+    """Return where a path begins (``.`` or a variable) and the names behind it."""
+    head, *names = path.split(".") if path != "." else [""]
+    return head or ".", tuple(names)
+
+
+def may_be_empty(tree: Tree) -> bool:
+    """Return True if nothing may be left of `tree` under some values."""
+    match tree:
+        case dict():
+            return bool(tree) and all(may_be_empty(item) for item in tree.values())
+        case list():
+            return bool(tree) and all(may_be_empty(item) for item in tree)
+        case Merged():
+            return not tree.is_sure and all(may_be_empty(part) for part in tree.parts)
+        case Let():
+            return may_be_empty(tree.tree)
+        case Block():
+            return not tree.is_sure
+        case _:
+            return isinstance(tree, When)

@@ -1,0 +1,139 @@
+"""`--spec-set PATH=VALUE` changes a spec before it is read, for every verb that reads one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.chart.harness import Objects, index
+from tests.cli.grammar import all_commands
+from tests.cli.test_package import Symph, symph  # noqa: F401 - fixture
+
+SPEC = """\
+name: exp
+image: busybox:1.37.0
+processes:
+  server: &base {command: [serve], binds: data, lifecycle: service, env: {LR: "0.1", MODE: fast}}
+  client: {command: [work], connects: data, replicas: 2}
+  twin: *base
+groups:
+  pair:
+    processes:
+      first: {command: [one]}
+      second: {command: [two]}
+"""
+
+
+@pytest.fixture(autouse=True)
+def spec(tmp_path: Path) -> Path:
+    file = tmp_path / "exp.yaml"
+    file.write_text(SPEC.replace("  twin: *base\n", ""))
+    return file
+
+
+def rendered(symph: Symph, *args: str, spec: str = "exp.yaml") -> Objects:  # noqa: F811 - the fixture
+    return index(json.loads(symph("render", spec, "-o", "json", *args).stdout)["items"])
+
+
+def job(objects: Objects, group: str) -> str:
+    """Return a group's Job as text."""
+    return next(json.dumps(item) for (kind, name), item in objects.items() if kind == "Job" and f"-{group}-" in name)
+
+
+def test_every_verb_that_reads_a_spec_has_the_option() -> None:
+    lacking = set()
+    for command in all_commands():
+        names = {action.dest for action in command.parser._actions}
+        metavars = {str(action.metavar) for action in command.parser._actions}
+        if names & {"spec", "specs"} or any("SPEC" in metavar for metavar in metavars):
+            lacking |= {" ".join(command.words)} if "spec_set" not in names else set()
+    assert lacking == set()
+
+
+def test_a_field_of_a_process_is_changed(symph: Symph) -> None:  # noqa: F811 - the fixture
+    assert '"completions": 5' in job(rendered(symph, "--spec-set", "processes.client.replicas=5"), "client")
+
+
+def test_what_is_not_a_value_can_be_changed(symph: Symph) -> None:  # noqa: F811 - the fixture
+    objects = rendered(symph, "--spec-set", "workload.kind=jobset", "--spec-set", "groups.pair.processes.first.cwd=/x")
+    assert any(kind == "JobSet" and '"workingDir": "/x"' in json.dumps(item) for (kind, _), item in objects.items())
+
+
+def test_values_have_the_syntax_of_set(symph: Symph) -> None:  # noqa: F811 - the fixture
+    text = r"processes.client.args={a,b\,c},processes.client.env.N=7,labels.example\.com/team=rl"
+    made = job(rendered(symph, "--spec-set", text), "client")
+    assert '"args": ["a", "b,c"]' in made
+    assert '{"name": "N", "value": "7"}' in made
+    assert '"example.com/team": "rl"' in made
+
+
+def test_null_removes_a_key(symph: Symph) -> None:  # noqa: F811 - the fixture
+    objects = rendered(symph, "--spec-set", "processes.client.replicas=null,processes.server.env.LR=null")
+    assert '"completions": 2' not in job(objects, "client")
+    text = json.dumps(list(objects.values()))
+    assert '"MODE"' in text
+    assert '"LR"' not in text
+
+
+def test_a_process_that_shares_an_anchor_is_left_as_it_is(symph: Symph, spec: Path) -> None:  # noqa: F811
+    spec.write_text(SPEC.replace("binds: data, ", "").replace("connects: data, ", ""))
+    objects = rendered(symph, "--spec-set", "processes.twin.env.MODE=slow")
+    sets = {name: json.dumps(item) for (kind, name), item in objects.items() if kind == "StatefulSet"}
+    assert '"fast"' in sets["exp-server"]
+    assert '"slow"' in sets["exp-twin"]
+
+
+def test_a_python_spec_is_changed_alike(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+    text = "experiment = {'name': 'exp', 'image': 'busybox', 'processes': {'client': {'command': ['work']}}}\n"
+    (tmp_path / "exp.py").write_text(text)
+    objects = rendered(symph, "--spec-set", "processes.client.replicas=5", spec="exp.py")
+    assert '"completions": 5' in job(objects, "client")
+
+
+def test_packaging_again_without_the_change_takes_it_back(symph: Symph, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "other.yaml").write_text("name: other\nimage: busybox\nprocesses: {a: {command: [a]}}\n")
+    values = tmp_path / "dist/exp/values.yaml"
+    for _ in range(2):
+        symph("package", "exp.yaml", "other.yaml")
+    before = values.read_text()
+    symph("package", "exp.yaml", "--spec-set", "processes.client.replicas=5")
+    assert "replicas: 5" in values.read_text()
+    symph("package", "exp.yaml", "other.yaml")
+    assert values.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "step"),
+    [
+        ("processes.clint.replicas=2", 'there is no "clint" in processes', "did you mean processes.client?"),
+        ("processes.first.cwd=/x", 'there is no "first" in processes', "did you mean groups.pair.processes.first?"),
+        ("groups.pair.processes.fist.cwd=/x", 'there is no "fist" in', "did you mean groups.pair.processes.first?"),
+        ("prepare.fetch.image=x", 'there is no "fetch" in prepare', "the spec has no prepare"),
+        ("processes.client.replcas=2", "replcas", "did you mean"),
+        ("processes.client.replicas=many", "replicas", ""),
+    ],
+)
+def test_a_mistake_is_named_with_the_option(symph: Symph, text: str, what: str, step: str) -> None:  # noqa: F811
+    said = symph("render", "exp.yaml", "--spec-set", text, status=3).stderr
+    assert what in said
+    assert step in said
+    assert f"at:   --spec-set {text}" in said
+
+
+def test_a_fault_of_the_file_keeps_its_line(symph: Symph, spec: Path) -> None:  # noqa: F811 - the fixture
+    spec.write_text(SPEC.replace("  twin: *base\n", "  bad: {comand: [x]}\n"))
+    said = symph("render", "exp.yaml", "--spec-set", "processes.client.replicas=2", status=3).stderr
+    assert "exp.yaml:6, processes.bad" in said
+
+
+def test_a_text_without_a_value_is_wrong_usage(symph: Symph) -> None:  # noqa: F811 - the fixture
+    said = symph("render", "exp.yaml", "--spec-set", "processes.client.replicas", status=2).stderr
+    assert "at:   --spec-set processes.client.replicas" in said
+
+
+def test_a_chart_has_no_spec_to_change(symph: Symph) -> None:  # noqa: F811 - the fixture
+    symph("package", "exp.yaml")
+    said = symph("install", "dist/exp", "--spec-set", "processes.client.replicas=2", status=2).stderr
+    assert "package its spec again" in said
