@@ -35,13 +35,11 @@ def test_all_verbs_agree_on_objects_faults_and_verdict(case: Case, repository: P
 
 
 def case_of(sets: tuple[str, ...] = (), **process: Any) -> Case:
-    """One process that fits as it is."""
     record = {"command": ["x"], "requests": {"cpu": "1"}, **process}
     return Case(data={"name": "e", "image": "a:1", "processes": {"p": record}}, sets=sets)
 
 
 def statuses(case: Case, folder: Path, repository: Path) -> set[int]:
-    """The exit statuses of all verbs that look at node pools."""
     answers = ask(case, folder, repository)
     return {answers[verb].status for verb in ("plan", "package on pools", "install on pools", "publish", "sweep")}
 

@@ -59,7 +59,6 @@ class ArgoCd:
         return str(wanted["path"]) if is_done and wanted and wanted == applied else ""
 
     def health(self, name: str) -> str:
-        """What Argo CD calls the state of an Application."""
         return str(self.application(name).get("status", {}).get("health", {}).get("status", ""))
 
     def place(self, name: str) -> str:
@@ -69,11 +68,9 @@ class ArgoCd:
         return ",".join(sorted(applied))
 
     def conditions(self, name: str) -> set[str]:
-        """What Argo CD has against an Application."""
         return {str(item["type"]) for item in self.application(name).get("status", {}).get("conditions", [])}
 
     def describe(self) -> str:
-        """What it says of all Applications, and the ends of its logs."""
         argv = [str(self.programs.kubectl_path), "-n", self.namespace, "get", "applications,applicationsets", "-o"]
         apps = json.loads(self.programs.try_run([*argv, "json"]).out or '{"items": []}')["items"]
         states = [f"{app['metadata']['name']}: {json.dumps(app.get('status', {}))[:1500]}" for app in apps]

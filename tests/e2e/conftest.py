@@ -41,7 +41,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the shared cluster."""
     if _STATE in config.stash:
         _stop(config.stash[_STATE])
 
@@ -81,7 +80,6 @@ def cluster() -> Iterator[Cluster | None]:
 
 @pytest.fixture(scope="session")
 def programs(cluster: Cluster | None, tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """helm's and kubectl's way to the cluster."""
     unpack_all()
     found = kubectl() or Path(shutil.which("kubectl") or "")
     if not found.is_file():
@@ -132,7 +130,6 @@ def namespace(programs: Programs) -> Iterator[str]:
 
 @pytest.fixture(params=HELM_VERSIONS)
 def any_helm(request: pytest.FixtureRequest) -> Path:
-    """Each helm in turn."""
     return _helm(request.param)
 
 

@@ -37,7 +37,6 @@ class Flux:
         return dict(json.loads(done.out)) if done.code == 0 else {}
 
     def ready(self, kind: str, name: str) -> tuple[str, str]:
-        """Whether an object is ready, and what is said of it."""
         found = self.get(kind, name)
         conditions = found.get("status", {}).get("conditions", [])
         of_now = found.get("status", {}).get("observedGeneration") == found.get("metadata", {}).get("generation")
@@ -50,7 +49,6 @@ class Flux:
         self.programs.kubectl("-n", NAMESPACE, "annotate", "--overwrite", "gitrepository", "symph", stamp)
 
     def describe(self) -> str:
-        """For whoever reads a failure."""
         states = [f"{kind}: {self.ready(kind, name)}" for kind, name in (("gitrepository", "symph"),)]
         return "\n".join([*states, *(f"--- {part.name}\n{part.last_words(12)}" for part in self.parts)])
 

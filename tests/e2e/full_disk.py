@@ -20,14 +20,12 @@ processes:
 
 
 def symph(*words: str) -> list[object]:
-    """The status of a verb, and what it says on stderr."""
     argv = [sys.executable, "-m", "symphony_charts", *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     return [done.returncode, done.stderr]
 
 
 def main(folder: Path) -> None:
-    """Fill the disk, ask, make room, end the run."""
     assert os.getpid() < 10, "only in a pid namespace of its own"
     state = folder / "state"
     state.mkdir()

@@ -35,7 +35,6 @@ class Machine:
     count: int = 0
 
     def run(self, *argv: str, timeout_s: float = 90.0) -> subprocess.CompletedProcess[str]:
-        """Run a program there."""
         self.count += 1
         place = self.folder / str(self.count)
         place.mkdir(parents=True)
@@ -53,16 +52,13 @@ class Machine:
         return subprocess.CompletedProcess(argv, int(status.read_text()), out, err)
 
     def symph(self, *words: str, timeout_s: float = 90.0) -> subprocess.CompletedProcess[str]:
-        """Run the command there."""
         return self.run(sys.executable, "-c", _MAIN, *words, timeout_s=timeout_s)
 
     @property
     def dead_canaries(self) -> int:
-        """How many of the canaries have died."""
         return self.canaries - int(self.run("pgrep", "-cx", "sleep").stdout)
 
     def kill(self) -> None:
-        """Let the machine lose its power."""
         self.program.kill()
         # Its pipes are closed as well.
         self.program.__exit__(None, None, None)

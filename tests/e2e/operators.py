@@ -121,7 +121,6 @@ def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
 
 
 def _render(operator: Operator, programs: Programs, helm: Path) -> list[Object]:
-    """What its chart makes."""
     chart = module_folder(operator.module) / "charts" / operator.name
     argv = [str(helm), "template", operator.name, str(chart), "--namespace", operator.namespace, "--include-crds"]
     return [item for item in yaml.load_all(programs.run(argv).out, Loader=yaml.CSafeLoader) if item]
@@ -160,7 +159,6 @@ def _redirect(item: Object, port: int, authority: bytes) -> None:
 
 
 def _configuration(operator: Operator, objects: list[Object], keys: Path, health: int, webhook: int) -> Object:
-    """The configuration of its chart, for one process on this machine."""
     maps = [
         item for item in objects if item["kind"] == "ConfigMap" and "controller_manager_config.yaml" in item["data"]
     ]

@@ -33,7 +33,6 @@ def _short(answer: list[str | int] | None) -> Answer:
 
 
 def record() -> None:
-    """Write the file of answers."""
     version = re.search(r"require (k8s\.io/apimachinery v\S+)", _MODULE.read_text(encoding="utf-8"))
     assert version is not None
     lines = [{"library": version[1]}, *answers_of(generated_texts(_SEED, _COUNT))]

@@ -89,7 +89,6 @@ class Team:
         return {**(item["why"] or {}), "code": done.code}
 
     def state(self, namespace: str) -> str:
-        """For whoever reads a failure."""
         return f"{self.argo.describe()}\n{describe(self.argo.programs, namespace)}"
 
 

@@ -20,7 +20,6 @@ Releases = Callable[..., Release]
 
 @pytest.fixture
 def chart(charts: ExampleCharts, tmp_path: Path) -> Path:
-    """A copy of ring's chart, to be broken."""
     return Path(shutil.copytree(charts["ring"], tmp_path / "ring"))
 
 

@@ -43,7 +43,6 @@ JOB = {
 
 @pytest.fixture
 def job(programs: Programs, namespace: str) -> None:
-    """A DIJob and one of its pods, as its operator makes it."""
     programs.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
     programs.establish("dijobs.diengine.opendilab.org")
     labels = {"diengine/operator": "di-operator", "diengine/job": "cart", "diengine/task-name": "learner"}
@@ -111,7 +110,6 @@ ENDED = {
 
 
 def pod_of_qbert(name: str, role: str) -> dict[str, object]:
-    """A pod as operator v0 makes it, which prints its name."""
     labels = {"controller-name": "di-operator", "dijob-name": "qbert-dqn", "pod-name": name, "replica-type": role}
     container = {**POD["containers"][0], "command": ["sh", "-c", f"echo {name}; exec sleep 300"]}
     metadata = {"name": name, "labels": labels}

@@ -56,7 +56,6 @@ POINTER = Pointer(
 
 @pytest.fixture(scope="module")
 def definitions(programs: Programs) -> None:
-    """The definitions are in the cluster, and served."""
     for module, pattern in CRDS.items():
         for path in sorted(module_folder(module).glob(pattern)):
             # Server-side: that of the ApplicationSet is larger than an annotation may be.

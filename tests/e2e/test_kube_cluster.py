@@ -52,7 +52,6 @@ def launch(cluster: KubeCluster, name: str = "exp", *, force: bool = False, **mo
 
 
 def names_in(programs: Programs, namespace: str, kinds: str = "jobs,services,configmaps,secrets,pods") -> set[str]:
-    """kind/name of what is in a namespace."""
     return set(programs.kubectl("-n", namespace, "get", kinds, "-o", "name").split())
 
 

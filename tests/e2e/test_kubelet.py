@@ -28,12 +28,10 @@ class Here:
         self.programs, self.namespace = programs, namespace
 
     def apply(self, *objects: Fields) -> None:
-        """Create objects."""
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
         self.kubectl("apply", "-f", "-", stdin=text)
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        """What kubectl prints."""
         return self.programs.kubectl("-n", self.namespace, *arguments, stdin=stdin)
 
     def pod(self, name: str, command: list[str], more: Fields | None = None, **container: Any) -> None:
@@ -44,7 +42,6 @@ class Here:
         self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec})
 
     def status(self, name: str) -> Fields:
-        """The status of a pod."""
         status: Fields = json.loads(self.kubectl("get", "pod", name, "-o", "json"))["status"]
         return status
 
@@ -58,7 +55,6 @@ class Here:
         return eventually(there, 60, lambda: describe(self.programs, self.namespace))
 
     def output(self, name: str) -> str:
-        """The log of a pod that has ended well."""
         self.wait(name, "Succeeded")
         return self.kubectl("logs", name, "-c", "main")
 

@@ -23,7 +23,6 @@ REFUSED = "groups.b.containers.b.resources.limits.cpu=1m"
 
 @pytest.fixture(params=HELM_VERSIONS)
 def installed(request: pytest.FixtureRequest, release: Callable[..., Release], tmp_path: Path) -> tuple[Release, Path]:
-    """A release of two groups that run for long, and its chart."""
     processes = {"a": {"command": SLEEP}, "b": {"command": SLEEP}, "c": {"command": SLEEP, "lifecycle": "service"}}
     chart = write_chart(chart_of(experiment_of(processes=processes)), tmp_path)
     ours = release("left", helm(request.param))

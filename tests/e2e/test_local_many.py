@@ -56,7 +56,6 @@ time.sleep(300)
 
 @pytest.fixture(autouse=True)
 def ended(private_places: Path) -> Iterator[None]:
-    """Nothing is left of any run."""
     yield
     for run in live_runs():
         local_run.down(run)

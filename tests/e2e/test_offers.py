@@ -10,7 +10,6 @@ from tests.e2e.tools.modules import KUEUE, module_folder
 
 
 def offers(programs: Programs, *flags: str) -> dict[str, dict[str, str]]:
-    """The findings by name."""
     argv = [sys.executable, "-m", "symphony_charts", "doctor", "--cluster", "-o", "json", *flags]
     return {item["name"]: item for item in json.loads(programs.run(argv).out)["items"]}
 

@@ -46,7 +46,6 @@ def held(programs: Programs, namespace: str) -> Callable[[], set[str]]:
 
 
 def naps(command: str = "echo done", name: str = "naps", **more: object) -> dict[str, object]:
-    """An experiment of one process."""
     return {"name": name, "image": "busybox:1.37.0", "processes": {"nap": {"cmds": [command], **more}}}
 
 

@@ -42,7 +42,6 @@ def symph(programs: Programs, namespace: str, tmp_path: Path) -> Symph:
 
 
 def outcome_of(item: dict[str, object]) -> tuple[object, object, object]:
-    """What a trial is called, how it is, and its exit status."""
     return item["name"], item["state"], item["status"]
 
 

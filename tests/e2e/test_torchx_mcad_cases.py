@@ -52,7 +52,6 @@ def app(**fields: Any) -> AppDef:
 
 
 def plain(value: object) -> Any:
-    """Client models as the maps that are sent."""
     return ApiClient().sanitize_for_serialization(value)
 
 
@@ -102,7 +101,6 @@ def container(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def options() -> Pair:
-    """The names of the run options."""
     return set(McadScheduler("x").run_opts()._opts), set(theirs.create_scheduler("x").run_opts()._opts)
 
 

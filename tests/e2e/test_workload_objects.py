@@ -103,5 +103,4 @@ def objects(name: str, definition: Definition, retries: int) -> list[dict[str, o
 
 
 def _group(item: dict[str, object]) -> str:
-    """The API group of an object."""
     return str(item["apiVersion"]).rpartition("/")[0]

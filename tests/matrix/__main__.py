@@ -36,7 +36,6 @@ def legs(*, every_extra: bool) -> list[Leg]:
 
 
 def travel(leg: Leg, number: int, wheel: Path, scratch: Path, kubeconfig: Path | None) -> Journey:
-    """Make a leg's environment and walk through all steps."""
     helm = TOOLS / f"helm-{HELM_VERSIONS[0 if leg.end == 'lowest' else -1]}"
     # Short, since the path of a socket is limited.
     user = Journey(

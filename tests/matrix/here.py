@@ -29,7 +29,6 @@ def tool_steps(user: Journey, version: str) -> None:
 
 
 def chart_steps(user: Journey) -> None:
-    """From the spec to the archive, and the verdict on node pools."""
     for spec in ("rl/experiment.yaml", "rl-py/experiment.py"):
         user.symph("validate", spec, says="0 error")
         user.symph("render", spec, says="kind: Job")
@@ -43,7 +42,6 @@ def chart_steps(user: Journey) -> None:
 
 
 def local_steps(user: Journey) -> None:
-    """An experiment in tmux, from its start to nothing left."""
     user.symph("up", "rl/experiment.yaml", "--wait")
     user.symph("ls", "-a", says="rl")
     user.symph("p", "rl", says="client")

@@ -41,7 +41,6 @@ class Journey:
 
     @property
     def work(self) -> Path:
-        """Where he works."""
         return self.folder / "work"
 
     def begin(self) -> None:
@@ -101,7 +100,6 @@ class Journey:
             self._fail(("symph", *words), f"exit status {process.returncode}, and {says!r} is asked for", said)
 
     def expect(self, title: str, holds: bool, saw: object) -> None:
-        """Count something that must hold."""
         if holds:
             self.passed += 1
         else:

@@ -180,7 +180,6 @@ def script(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def local_runs(need_tool: Callable[[str], str]) -> Iterator[None]:
-    """Ends what a sample has started."""
     need_tool("tmux")
     yield
     for started in live_runs():
@@ -189,7 +188,6 @@ def local_runs(need_tool: Callable[[str], str]) -> Iterator[None]:
 
 
 def names_of(text: str) -> dict[str, Any]:
-    """The names that a sample defines."""
     names: dict[str, Any] = {}
     exec(compile(text, "sample.py", "exec"), names)  # noqa: S102 - the samples above
     return names
@@ -264,7 +262,6 @@ def test_a_project_that_launches_without_a_cluster_is_told_how_to_name_one(scrip
 
 
 def process() -> KubeProcessSpec:
-    """A process to be scheduled."""
     return ExperimentSpec("rl").new_process("agent", container_image="ubuntu:16.04", command="x")
 
 

@@ -47,7 +47,6 @@ def helm(version: str) -> Path | None:
 
 
 def kubectl() -> Path | None:
-    """The newest kubectl that is there."""
     return _present("kubectl")
 
 

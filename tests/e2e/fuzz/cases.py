@@ -105,7 +105,6 @@ class Case:
 
     @property
     def may_wait(self) -> bool:
-        """Whether it may take as long as it likes."""
         return bool(FOLLOWING & set(self.words))
 
 
@@ -163,7 +162,6 @@ def _value(chance: random.Random, action: argparse.Action) -> str:
 
 
 def _known_values(name: str) -> list[str]:
-    """Values that fit what an argument is called."""
     for words, values in (
         (("key=value", "k=v", "grid", "param", "where", "list"), SETS),
         (("spec",), SPECS),

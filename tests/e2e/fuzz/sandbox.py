@@ -88,7 +88,6 @@ def prepare(helm: str | None) -> None:
 
 
 def lay_out() -> None:
-    """The sandbox as it was prepared."""
     for folder, _, _ in os.walk(BOX):
         Path(folder).chmod(0o755)
     shutil.rmtree(BOX, ignore_errors=True)

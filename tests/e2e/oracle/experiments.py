@@ -38,7 +38,6 @@ class Case:
 
     @property
     def plan(self) -> Plan:
-        """The verdicts."""
         plan = self.prepared.plan
         if plan is None:
             raise ValueError("a plan needs pools")

@@ -71,11 +71,9 @@ class _Pod:
         self.spec: _Data = overlay["spec"]
 
     def small(self, parts: int = 8) -> str:
-        """A part of a node's CPU."""
         return f"{max(10, self.like.free['cpu'] // self.rng.choice((1, 2, parts, parts, 4 * parts)))}m"
 
     def affinity(self, kind: str, strength: str = _REQUIRED) -> list[_Data]:
-        """The list of terms of that kind."""
         terms: list[_Data] = self.spec.setdefault("affinity", {}).setdefault(kind, {}).setdefault(strength, [])
         return terms
 

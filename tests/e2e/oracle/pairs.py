@@ -100,7 +100,6 @@ def _send(real: Scheduler, place: str, case: str, number: int, pod: PodOf) -> bo
 
 
 def _node(rng: random.Random) -> _Node:
-    """A node of a random pool, in half of the cases with a pod on it."""
     offer = replace(random_pools(rng)[0], count=1)
     if "machine_type" not in offer.entry:  # whose taints are the catalogue's
         taints = [taint for taint in offer.taints if rng.random() < 0.3]
@@ -117,7 +116,6 @@ def _node(rng: random.Random) -> _Node:
 
 
 def _resident(node: _Node, host: str, case: str) -> Object:
-    """The pod that is there already."""
     requests = {"cpu": f"{node.used['cpu']}m", "memory": str(node.used["memory"])}
     ports = [{"containerPort": port, "hostPort": port} for _, port, _ in node.ports]
     container = {"name": "c", "image": "none", "resources": {"requests": requests}, "ports": ports}

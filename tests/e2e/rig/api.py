@@ -62,7 +62,6 @@ class Api:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port of the API server."""
         return str(self._address.hostname), self._address.port or 443
 
     def get(self, path: str) -> Object:

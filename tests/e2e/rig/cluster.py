@@ -26,15 +26,12 @@ class Cluster:
 
     @property
     def kubeconfig(self) -> Path:
-        """The kubeconfig of the cluster's administrator."""
         return ControlPlane(folder=self.folder).kubeconfig
 
     def api(self) -> Api:
-        """A client with the administrator's rights."""
         return Api(self.kubeconfig)
 
     def daemons(self) -> list[Daemon]:
-        """Its processes."""
         return ControlPlane(folder=self.folder).daemons()
 
     def up(
@@ -57,7 +54,6 @@ class Cluster:
             raise
 
     def down(self) -> None:
-        """Stop everything."""
         ControlPlane(folder=self.folder).down()
 
     def _start_kubelet(self, pools: Path, has_load_balancers: bool, dies_with_us: bool) -> None:

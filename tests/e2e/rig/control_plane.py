@@ -51,7 +51,6 @@ class Features:
 
     @property
     def server_flags(self) -> list[str]:
-        """What the API server is started with."""
         served = ["--runtime-config=" + ",".join(f"{version}=true" for version in self.versions)]
         return [*self.flags, *(served if self.versions else [])]
 
@@ -72,7 +71,6 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """The kubeconfig of the cluster's administrator."""
         return self.folder / "admin.kubeconfig"
 
     @classmethod
@@ -99,15 +97,12 @@ class ControlPlane:
         stop_all(self.folder, last=ORDER)
 
     def daemons(self) -> list[Daemon]:
-        """The recorded processes, by name."""
         return [Daemon.load(path) for path in sorted((self.folder / "run").glob("*.json"))]
 
     def api(self) -> Api:
-        """A client with the administrator's rights."""
         return Api(self.kubeconfig)
 
     def add_client(self, authority: Authority, name: str, server: str) -> None:
-        """Write the kubeconfig of one of the known clients."""
         common_name, groups = _CLIENTS[name]
         authority.leaf(name, common_name, groups, hosts=("127.0.0.1",) if name == "kubelet" else ())
         keys = {"client-certificate": str(self._pki / f"{name}.crt"), "client-key": str(self._pki / f"{name}.key")}

@@ -42,7 +42,6 @@ class Daemon:
 
     @property
     def memory_mib(self) -> float:
-        """Resident memory in MiB, 0 when it is gone."""
         try:
             pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         except (OSError, IndexError):
@@ -50,7 +49,6 @@ class Daemon:
         return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def last_words(self, lines: int = 8) -> str:
-        """The end of its log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def stop(self) -> None:

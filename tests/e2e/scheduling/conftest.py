@@ -33,7 +33,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """A cluster with gang scheduling."""
     own = Cluster(folder=Path(tempfile.mkdtemp(prefix="symph-e2e-")) / "cluster")
     try:
         own.up(dies_with_us=True, features=GANGS)
@@ -59,7 +58,6 @@ def programs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Prog
 
 @pytest.fixture(scope="session")
 def api(cluster: Cluster) -> Iterator[Api]:
-    """A client of the cluster."""
     with cluster.api() as client:
         yield client
 

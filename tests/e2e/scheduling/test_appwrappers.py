@@ -21,13 +21,11 @@ _HASTE = {f"{_PREFIX}retryPausePeriodDuration": "1s", f"{_PREFIX}deletionOnFailu
 
 
 def status(run: Release) -> dict[str, Any]:
-    """What the controller says of the AppWrapper of a release."""
     (found,) = run.objects("appwrappers")
     return dict(found.get("status", {}))
 
 
 def failing(name: str, **more: object) -> dict[str, object]:
-    """A boss that fails, and a worker that would go on for ever."""
     boss = {"cmds": ["sleep 1; echo sorry; exit 3"], **more}
     processes = {"boss": boss, "worker": {"cmds": ["sleep 600"], "grace_period": 1}}
     return {

@@ -30,14 +30,12 @@ def evict(api: Api, pod: Object) -> None:
 
 
 def taint(api: Api, pod: Object) -> None:
-    """What the node's controller does when a node no longer answers."""
     entry = {"key": "e2e.symph.dev/gone", "effect": "NoExecute"}
     path = f"/api/v1/nodes/{pod['spec']['nodeName']}"
     api.merge(path, {"spec": {"taints": [*(api.get(path)["spec"].get("taints") or []), entry]}})
 
 
 def delete(api: Api, pod: Object) -> None:
-    """What a cloud does when it takes a spot machine back."""
     api.delete(f"/api/v1/nodes/{pod['spec']['nodeName']}")
 
 
@@ -70,7 +68,6 @@ def running(run: Release, group: str) -> Object:
 
 
 def job_of(run: Release, group: str) -> Object:
-    """The Job of a group."""
     (found,) = [job for job in run.objects("jobs") if job["metadata"]["labels"]["symph.dev/group"] == group]
     return found
 
@@ -111,7 +108,6 @@ def note_the_loss(run: Release) -> None:
 
 
 def is_replaced(run: Release, first: Object) -> bool:
-    """Whether a lone group has another pod by now."""
     names = {pod["metadata"]["uid"] for pod in run.pods() if pod["metadata"]["labels"]["symph.dev/group"] == "lone"}
     return bool(names - {first["metadata"]["uid"]})
 

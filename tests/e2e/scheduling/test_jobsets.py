@@ -36,7 +36,6 @@ def states(symph: Symph, name: str) -> dict[str, str]:
 
 
 def two(name: str, boss: str, **more: object) -> dict[str, object]:
-    """An experiment of a boss and of one that would go on for ever."""
     processes = {"boss": {"cmds": [boss]}, "worker": ENDLESS}
     return {"name": name, "image": "busybox:1.37.0", "processes": processes, **more}
 

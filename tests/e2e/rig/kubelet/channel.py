@@ -59,7 +59,6 @@ class _Control:
         return said
 
     def close(self) -> None:
-        """Let go."""
         self._sock.close()
 
 

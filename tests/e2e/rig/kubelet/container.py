@@ -63,7 +63,6 @@ class Container:
 
     @property
     def name(self) -> str:
-        """Its name in the pod."""
         return self.state.name
 
     async def supervise(self) -> int:

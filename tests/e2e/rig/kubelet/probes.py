@@ -63,7 +63,6 @@ async def probe_once(probe: Object, container: Object, pid: int, address: str, e
 
 
 def port_number(port: int | str, container: Object) -> int:
-    """The number of a port that is given by number or by name."""
     if isinstance(port, int) or port.isdigit():
         return int(port)
     for known in container.get("ports", []):

@@ -31,7 +31,6 @@ class Reporter:
             self._sending[uid] = asyncio.ensure_future(self._send_all(pod))
 
     async def finish(self, pod: Object) -> None:
-        """Return when all that was told of a pod is sent, and forget it."""
         uid = pod["metadata"]["uid"]
         if uid in self._sending:
             await asyncio.gather(self._sending[uid], return_exceptions=True)

@@ -38,12 +38,10 @@ class ContainerState:
         self.is_ready = self.is_started = False
 
     def run(self, container_id: str) -> None:
-        """It runs from now on."""
         self.container_id = container_id
         self.state = {"running": {"startedAt": now()}}
 
     def end(self, exit: Exit, reason: str = "", message: str = "") -> None:
-        """It has ended."""
         began = self.state.get("running", {}).get("startedAt", now())
         self.is_ready = self.is_started = False
         self.state = {
@@ -65,7 +63,6 @@ class ContainerState:
         return int(ended["exitCode"]) if ended else None
 
     def to_json(self) -> Object:
-        """Its entry in the pod's status."""
         return {
             "name": self.name,
             "image": self.image,
