@@ -69,7 +69,6 @@ def disagreements(case: Case, folder: Path, repository: Path) -> list[str]:
 
 
 def ask(case: Case, folder: Path, repository: Path) -> dict[str, Answer]:
-    """What every verb answers."""
     spec, options = _write(case, folder, repository)
     pools = ("--pools", str(folder / "pools.yaml"))
     return {

@@ -21,7 +21,6 @@ _CASES = int(os.environ.get("SYMPH_LAW_CASES", "50"))
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty repository of charts."""
     folder = tmp_path_factory.mktemp("law") / "charts.git"
     subprocess.run(["git", "init", "--quiet", "--bare", "-b", "main", str(folder)], check=True)
     return folder

@@ -146,7 +146,6 @@ def release(programs: Programs, api: Api, namespace: str) -> Callable[..., Relea
 
 @pytest.fixture(scope="session")
 def charts(tmp_path_factory: pytest.TempPathFactory) -> ExampleCharts:
-    """The chart of every example, by name."""
     return ExampleCharts(tmp_path_factory.mktemp("charts"))
 
 

@@ -44,7 +44,6 @@ class Flux:
         return (str(item.get("status", "")) if of_now else "", str(item.get("message", "")))
 
     def look(self) -> None:
-        """Let the source be looked at now, and not in a minute."""
         stamp = f"reconcile.fluxcd.io/requestedAt={os.urandom(6).hex()}"
         self.programs.kubectl("-n", NAMESPACE, "annotate", "--overwrite", "gitrepository", "symph", stamp)
 

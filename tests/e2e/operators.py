@@ -45,7 +45,6 @@ class Operator:
 
     @property
     def namespace(self) -> str:
-        """Where its own objects are."""
         return f"{self.name}-system"
 
     @property

@@ -17,7 +17,6 @@ _SEED, _COUNT = 20261122, 2000
 
 
 def answers_of(texts: list[str]) -> list[tuple[str, Answer]]:
-    """What the library says of each text."""
     asked = "".join(f"{json.dumps(text)}\n" for text in texts)
     done = subprocess.run([find_tool("quantity")], input=asked, capture_output=True, text=True, timeout=120, check=True)
     return [(text, _short(json.loads(line))) for text, line in zip(texts, done.stdout.splitlines(), strict=True)]

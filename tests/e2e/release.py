@@ -81,7 +81,6 @@ class Release:
         return "".join(self.programs.kubectl("-n", self.namespace, "logs", pod, *which) for pod in pods)
 
     def wait_finished(self, timeout_s: float = 60) -> None:
-        """Return when every Job is complete."""
         eventually(self._are_jobs_complete, timeout_s, lambda: f"complete\n{describe(self.programs, self.namespace)}")
 
     def wait_started(self, timeout_s: float = 60) -> None:
@@ -192,7 +191,6 @@ def start_pod(programs: Programs, namespace: str, name: str, command: Sequence[s
 
 
 def pod_result(programs: Programs, namespace: str, name: str, timeout_s: float = 60) -> str:
-    """The log of such a pod once it has ended."""
     is_over = ("Succeeded", "Failed")
     eventually(lambda: _phase(programs, namespace, name) in is_over, timeout_s, lambda: describe(programs, namespace))
     return programs.kubectl("-n", namespace, "logs", name)

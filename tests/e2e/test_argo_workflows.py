@@ -40,7 +40,6 @@ def definitions(programs: Programs) -> None:
 
 
 def argo(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """What Argo's own packages say."""
     program = FOLDER / "argo"
     if not program.exists():
         if os.environ.get("SYMPH_REQUIRE_TOOLS"):

@@ -117,7 +117,6 @@ def pod_of_qbert(name: str, role: str) -> dict[str, object]:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The words of each line."""
     return [line.split() for line in text.splitlines() if line]
 
 

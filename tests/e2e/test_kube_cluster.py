@@ -296,7 +296,6 @@ def test_a_reader_that_comes_after_a_restart_reads_what_was_written_before_it(
 
 
 def served(api_version: str, namespace: str) -> str | None:
-    """The path of the widgets, once the server gives them."""
     api = KubeApi()
     try:
         path = api.collection(api_version, "Widget", namespace)

@@ -104,7 +104,6 @@ _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
 
 @pytest.fixture
 def symph(programs: Programs, tmp_path: Path) -> Callable[..., Any]:
-    """Runs one command line in a folder of its own."""
     env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1])), "SYMPH_STATE_DIR": str(tmp_path / "state")}
 
     def run(*words: str) -> Any:

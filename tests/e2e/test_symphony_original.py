@@ -107,7 +107,6 @@ def original() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def theirs() -> Path:
-    """The folder of Symphony's own tests."""
     folder = symphony_tests()
     if folder is None:
         pytest.skip(f"the sources of symphony {VERSION} could not be had from the registry")

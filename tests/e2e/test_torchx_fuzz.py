@@ -150,7 +150,6 @@ def pods_in(item: object) -> Iterator[Any]:
 
 
 def plain_facts(pod: Mapping[str, Any]) -> dict[str, object]:
-    """What stands in both kinds of pods in the same words."""
     spec = pod["spec"]
     (container,) = spec["containers"]
     volumes = {volume["name"]: volume for volume in spec.get("volumes", [])}

@@ -44,7 +44,6 @@ class Journey:
         return self.folder / "work"
 
     def begin(self) -> None:
-        """Make the empty folders."""
         for name in ("work", "home", "tools", "run"):
             (self.folder / name).mkdir(parents=True)
         for tool in self.tools:

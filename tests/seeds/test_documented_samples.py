@@ -168,8 +168,6 @@ def run(path: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[[str], Path]:
-    """Writes a sample as a script of its own folder."""
-
     def write(text: str) -> Path:
         path = tmp_path / "experiment.py"
         path.write_text(text)

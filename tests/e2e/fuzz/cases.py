@@ -109,7 +109,6 @@ class Case:
 
 
 def commands() -> list[Command]:
-    """Every command, loaded once."""
     return all_commands()
 
 

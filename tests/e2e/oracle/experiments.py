@@ -50,7 +50,6 @@ class Case:
         return "gang" in workload or workload.get("kind") == "volcano"
 
     def told(self) -> str:
-        """All that makes the case again."""
         files = {"spec": self.spec.data, "overrides": self.spec.overrides, "pools": as_file(self.pools)}
         return f"seed {self.seed}\n" + "\n".join(f"  {name}: {json.dumps(data)}" for name, data in files.items())
 
@@ -140,7 +139,6 @@ def _count(case: Case, outcomes: Sequence[Counter[str]], report: Report) -> None
 
 
 def _faults(case: Case, outcomes: Sequence[Counter[str]]) -> Iterator[tuple[str, str]]:
-    """Where the plan and the scheduler cannot both be right."""
     plan, own = case.plan, Counter(pod.group for pod in case.pods)
     if own != {group.name: group.count for group in plan.groups}:
         yield (

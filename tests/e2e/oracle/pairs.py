@@ -134,7 +134,6 @@ def _probes(rng: random.Random) -> list[tuple[PodOf, Shape]]:
 
 
 def _of_case(case: Case) -> Iterator[tuple[PodOf, Shape]]:
-    """One pod of each group that kube-scheduler would look at."""
     for pod in {pod.group: pod for pod in case.pods}.values():
         if pod.group in case.spec.unmodelled or not is_looked_at(
             {"spec": {**pod.spec, "schedulerName": "default-scheduler"}}

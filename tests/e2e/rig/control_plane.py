@@ -46,7 +46,6 @@ class Features:
 
     @property
     def flags(self) -> list[str]:
-        """What each part is started with."""
         return ["--feature-gates=" + ",".join(f"{gate}=true" for gate in self.gates)] if self.gates else []
 
     @property

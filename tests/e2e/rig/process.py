@@ -36,7 +36,6 @@ class Daemon:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs (a zombie does not)."""
         found = _stat(self.pid)
         return found is not None and found[0] == self.began and found[1] != "Z"
 

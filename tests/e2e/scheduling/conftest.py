@@ -25,7 +25,6 @@ Symph: TypeAlias = Callable[..., Output]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of it needs its own cluster."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.rig)

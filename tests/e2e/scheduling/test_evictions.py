@@ -41,7 +41,6 @@ def delete(api: Api, pod: Object) -> None:
 
 @contextmanager
 def nodes_come_back(api: Api) -> Iterator[None]:
-    """All nodes are as before afterwards."""
     before = api.get("/api/v1/nodes")["items"]
     try:
         yield
@@ -57,8 +56,6 @@ def nodes_come_back(api: Api) -> Iterator[None]:
 
 
 def running(run: Release, group: str) -> Object:
-    """The pod of a lone group once its process has begun."""
-
     def begun() -> Object | None:
         pods = [pod for pod in run.pods() if pod["metadata"]["labels"]["symph.dev/group"] == group]
         is_begun = [pod for pod in pods if pod["status"]["phase"] == "Running" and "begun" in run.log(group)]

@@ -23,7 +23,6 @@ KINDS = ("jobs", "jobset", "appwrapper")
 
 
 def experiment(name: str, seconds: int, **more: object) -> dict[str, object]:
-    """Two processes of one processor each."""
     process = {"cmds": [f"sleep {seconds}"], "requests": {"cpu": 1, "memory": "64Mi"}, "grace_period": 1}
     workload = {"gang": "kueue", "queue": "mine", **more}
     return {

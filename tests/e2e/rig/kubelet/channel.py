@@ -77,7 +77,6 @@ class Launched:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended yet."""
         return not self._waiter.done()
 
     async def wait(self) -> Exit:
