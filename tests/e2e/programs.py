@@ -39,6 +39,12 @@ class Programs:
         """What kubectl prints; AssertionError if it fails."""
         return self.run([str(self.kubectl_path), *arguments], stdin=stdin, timeout_s=timeout_s).out
 
+    def symph(self, *words: str, timeout_s: float = 120, cwd: Path | None = None, **env: str) -> Output:
+        """Run one command line of `symph`, whatever its exit status; `env` are further variables."""
+        return self.try_run(
+            [sys.executable, "-m", "symphony_charts", *words], timeout_s=timeout_s, cwd=cwd, more_env=env
+        )
+
     def establish(self, *names: str) -> None:
         """Wait until the API server serves these definitions, by their full names."""
         for name in names:

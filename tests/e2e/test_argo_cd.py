@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +41,9 @@ class Team:
 
     def symph(self, *words: str) -> str:
         """What ``symph`` prints, which has to work."""
-        argv = [sys.executable, "-m", "symphony_charts", *words]
-        done = subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, f"symph {' '.join(words)}: {done.stdout}\n{done.stderr}"
-        return done.stdout
+        done = self.argo.programs.symph(*words, cwd=self.folder)
+        assert done.code == 0, f"symph {' '.join(words)}: {done.out}\n{done.err}"
+        return done.out
 
     def diff(self, name: str, word: str, env: str = "dev") -> dict[str, Any]:
         """What ``symph diff`` says that a publish of an experiment that prints `word` would do."""
@@ -81,8 +79,7 @@ class Team:
         settings.write_text(
             settings.read_text().replace(f"namespace: {self.dev}}}", f"namespace: {self.dev}, context: {context}}}")
         )
-        argv = [sys.executable, "-m", "symphony_charts", "status", name, "--env", "dev", "-o", "json"]
-        done = programs.try_run(argv, cwd=self.folder, timeout_s=60)
+        done = programs.symph("status", name, "--env", "dev", "-o", "json", cwd=self.folder)
         assert done.out, done.err
         # What runs beside is of no environment.
         (item,) = (each for each in json.loads(done.out)["items"] if each["env"])

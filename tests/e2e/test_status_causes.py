@@ -105,12 +105,7 @@ _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
 @pytest.fixture
 def symph(programs: Programs, tmp_path: Path) -> Callable[..., Any]:
     env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1])), "SYMPH_STATE_DIR": str(tmp_path / "state")}
-
-    def run(*words: str) -> Any:
-        argv = [sys.executable, "-m", "symphony_charts", *words]
-        return programs.try_run(argv, cwd=tmp_path, more_env=env, timeout_s=120)
-
-    return run
+    return lambda *words: programs.symph(*words, cwd=tmp_path, **env)
 
 
 @pytest.mark.parametrize("case", _CAUSES)

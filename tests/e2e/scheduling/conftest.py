@@ -6,7 +6,6 @@ Kueue has a say in every Job and pod of its cluster, so it cannot share one with
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,10 +63,4 @@ def api(cluster: Cluster) -> Iterator[Api]:
 @pytest.fixture
 def symph(programs: Programs, namespace: str) -> Symph:
     """Runs one command line of `symph` against the test's namespace, with the newest helm."""
-    env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1]))}
-
-    def run(*words: str) -> Output:
-        argv = [sys.executable, "-m", "symphony_charts", *words, "-n", namespace]
-        return programs.try_run(argv, timeout_s=120, more_env=env)
-
-    return run
+    return lambda *words: programs.symph(*words, "-n", namespace, HELM_BIN=str(helm(HELM_VERSIONS[-1])))
