@@ -15,7 +15,7 @@ import pytest
 
 from symphony_charts.backend.status import LogQuery
 from symphony_charts.clusters.kubernetes import KubeCluster
-from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, SymphError, UsageError
+from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, UsageError
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.releases.releases import Releases
@@ -135,19 +135,6 @@ def test_the_kubeconfig_is_never_written(programs: Programs, namespace: str) -> 
     cluster.set_experiment("exp")
     cluster.delete("exp")
     assert (programs.kubeconfig.read_bytes(), programs.kubeconfig.stat().st_mtime_ns) == before
-
-
-def test_a_pod_that_fits_nowhere_shows_its_process_and_the_reason(namespace: str) -> None:
-    cluster = KubeCluster(namespace=namespace)
-    launch(cluster, processes={"fat": {**FOREVER, "requests": {"cpu": "900"}}})
-
-    def reason() -> str:
-        status = cluster.describe("exp")
-        return status.instances[0].reason if status and status.instances else ""
-
-    # At first there is no pod yet, which is a reason, too.
-    eventually(lambda: "Insufficient cpu" in reason(), 60, lambda: f"the reason is {reason()!r}")
-    assert list(cluster.describe_experiment("exp")[None]) == ["fat"]
 
 
 def test_helm_and_server_side_apply_make_the_same_objects(
@@ -365,12 +352,6 @@ def test_pages_of_a_long_list_are_put_together(
     monkeypatch.setattr(type(api)._list, "__defaults__", (3,))
     found = {item["metadata"]["name"] for item in api.listed(api.collection("v1", "ConfigMap", namespace))}
     assert set(names) <= found
-
-
-def test_without_a_cluster_every_verb_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBECONFIG", "/no/such/file")
-    with pytest.raises(SymphError, match="no cluster is configured"):
-        KubeCluster().list_experiments()
 
 
 def _title(item: dict[str, Any]) -> str:

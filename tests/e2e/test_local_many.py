@@ -102,15 +102,6 @@ def test_a_thousand_deaths_have_their_statuses(tmp_path: Path) -> None:
     assert sum(map(len, late)) == 1000
 
 
-def test_ten_thousand_last_lines_are_kept(tmp_path: Path) -> None:
-    program = "import os, sys\nfor i in range(1000): print(sys.argv[1], i)\nsys.stdout.flush(); os._exit(0)"
-    data = {f"p{n}": {**python(program), "args": [str(n)], "local": {"tty": n % 2 == 0}} for n in range(10)}
-    run = start(tmp_path, processes=data)
-    assert local_run.wait(run) == 0
-    found = [log_of(run, name).splitlines() for name in data]
-    assert found == [[f"{n} {i}" for i in range(1000)] for n in range(10)]
-
-
 @pytest.mark.parametrize("victim", ["nothing", "tmux", "supervisor", "both"])
 @pytest.mark.parametrize("attempt", range(3))
 def test_no_tree_survives_one_down(tmp_path: Path, victim: str, attempt: int) -> None:

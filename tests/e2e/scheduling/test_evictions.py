@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -168,18 +167,3 @@ def test_n_retries_in_place_are_n_restarts_that_run_to_their_end(release: Releas
     run.upgrade(package_data({**data, "processes": {"fourth": needs(4)}}, tmp_path / "f", f"workload.kind={kind}"))
     wanted = {"fourth": "Failed"}
     eventually(lambda: ends(run) == wanted, 60, lambda: describe(run.programs, run.namespace))
-
-
-def test_a_set_that_begins_again_counts_its_own_beginnings_too(release: Releases, tmp_path: Path) -> None:
-    run = release("again")
-    data: dict[str, object] = {
-        "name": "again",
-        "image": "busybox:1.37.0",
-        "processes": {"boss": {"cmds": ["echo try $SYMPH_ATTEMPT", "[ $SYMPH_ATTEMPT = 1 ]"]}},
-        "workload": {"kind": "jobset", "jobset": {"max_restarts": 1}},
-    }
-    run.install(package_data(data, tmp_path))
-    path = "jsonpath={.items[*].status.terminalState}"
-    argv = ["-n", run.namespace, "get", "jobsets", "-o", path]
-    assert eventually(partial(run.programs.kubectl, *argv), 90, "the set has ended") == "Completed"
-    assert json.dumps(run.log("boss")) == '"try 1\\n"'
