@@ -22,7 +22,6 @@ from tests.e2e.programs import Programs
 from tests.e2e.release import Release, describe
 from tests.e2e.rig.api import Api
 from tests.e2e.rig.cluster import Cluster
-from tests.e2e.rig.control_plane import ControlPlane
 from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
 from tests.waiting import eventually
 
@@ -164,5 +163,4 @@ def _start() -> Cluster:
 
 def _stop(cluster: Cluster) -> None:
     cluster.down()
-    ControlPlane(folder=cluster.folder).down()
     shutil.rmtree(cluster.folder.parent, ignore_errors=True)

@@ -39,7 +39,9 @@ class Programs:
         """What kubectl prints; AssertionError if it fails."""
         return self.run([str(self.kubectl_path), *arguments], stdin=stdin, timeout_s=timeout_s).out
 
-    def symph(self, *words: str, timeout_s: float = 120, cwd: Path | None = None, **env: str) -> Output:
+    def symph(
+        self, *words: str, timeout_s: float = 120, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> Output:
         """Run one command line of `symph`, whatever its exit status; `env` are further variables."""
         return self.try_run(
             [sys.executable, "-m", "symphony_charts", *words], timeout_s=timeout_s, cwd=cwd, more_env=env

@@ -18,8 +18,8 @@ from tests.e2e.release import Release, prove
 Releases = Callable[..., Release]
 
 
-# The template, what is broken in it and how, and the message of the proof.
-SLIPS = {
+# The template, what is replaced in it (nothing: the template goes), and the message of the proof.
+SLIPS: dict[str, tuple[str, tuple[str, str] | None, str]] = {
     "a misspelt field": (
         "p0.yaml",
         ("backoffLimitPerIndex:", "backofLimit:"),
@@ -37,7 +37,7 @@ SLIPS = {
     ),
     "a missing config map": (
         "config.yaml",
-        (),
+        None,
         r'(?s)Pod/broken-ring-p0.*configmap "broken-ring-[^"]+" not found',
     ),
 }

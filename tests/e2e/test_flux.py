@@ -47,7 +47,7 @@ def symph(running: Flux, tmp_path: Path) -> Iterator[Symph]:
         env |= {"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b.c"}
 
         def run(*words: str) -> None:
-            done = running.programs.symph(*words, cwd=tmp_path, **env)
+            done = running.programs.symph(*words, cwd=tmp_path, env=env)
             assert done.code == 0, f"symph {' '.join(words)}: {done.out}\n{done.err}"
 
         places = ("--destination", "dev=naps-dev", "--destination", "prod=big/naps")

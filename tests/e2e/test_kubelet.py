@@ -54,6 +54,10 @@ class Here:
 
         return eventually(there, 60, lambda: describe(self.programs, self.namespace))
 
+    def main_state(self, name: str) -> Fields:
+        entries: list[Fields] = self.status(name).get("containerStatuses", [])
+        return next((entry for entry in entries if entry["name"] == "main"), {"state": {}, "lastState": {}})
+
     def output(self, name: str) -> str:
         self.wait(name, "Succeeded")
         return self.kubectl("logs", name, "-c", "main")

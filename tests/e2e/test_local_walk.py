@@ -135,8 +135,8 @@ def test_after_a_reboot_nobody_is_taken_for_a_process_of_the_run(verb: str) -> N
         walked(world, _STRANGERS[verb], is_looking=False)
 
 
-_LOOKING = ("ls", "ls -a", "p a", "p a -o wide", "describe a", "logs p a --tail 1", "events a", "top a --once")
-_LOOKING += ("wait a --for failed --timeout 1", "local history a")
+_LOOKING = ["ls", "ls -a", "p a", "p a -o wide", "describe a", "logs p a --tail 1", "events a", "top a --once"]
+_LOOKING += ["wait a --for failed --timeout 1", "local history a"]
 _CHANGING = ("down a", "restart -e a", "up {spec}", "up {spec} --force", "delete a --yes")
 
 

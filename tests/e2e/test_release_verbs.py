@@ -21,7 +21,7 @@ Symph = Callable[..., Output]
 @pytest.fixture
 def symph(programs: Programs, namespace: str, any_helm: Path) -> Symph:
     """Runs one command line in the test's namespace, with one of the helms."""
-    return lambda *words, place=namespace: programs.symph(*words, "-n", place, HELM_BIN=str(any_helm))
+    return lambda *words, place=namespace: programs.symph(*words, "-n", place, env={"HELM_BIN": str(any_helm)})
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def in_git(programs: Programs, own_naps: str, tmp_path: Path) -> Path:
     (folder / ".symph.yaml").write_text(settings)
     spec = spec_of(naps(name=own_naps), folder)
     words = ("publish", spec, "--env", "dev", "--version", "0.1.0")
-    done = programs.symph(*words, cwd=folder, SYMPH_STATE_DIR=str(tmp_path / "state"))
+    done = programs.symph(*words, cwd=folder, env={"SYMPH_STATE_DIR": str(tmp_path / "state")})
     assert done.code == 0, done.err
     return folder
 
@@ -245,7 +245,7 @@ def test_a_name_in_git_and_on_the_cluster_is_wrong_usage_that_lists_both(
     env = {"KUBECONFIG": str(kubeconfig), "HELM_BIN": str(any_helm), "SYMPH_STATE_DIR": str(tmp_path / "state")}
 
     def symph(*words: str) -> Output:
-        return programs.symph(*words, cwd=in_git, **env)
+        return programs.symph(*words, cwd=in_git, env=env)
 
     alone = symph("status", own_naps, "-o", "json")
     assert (alone.code, json.loads(alone.out)["items"][0]["env"]) == (0, "dev"), alone.err

@@ -91,7 +91,7 @@ def test_a_killed_owner_takes_its_cluster_along(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     script = (
         "import os, signal; from pathlib import Path; from tests.e2e.rig.control_plane import ControlPlane\n"
-        f"ControlPlane.up(Path({str(folder)!r}), dies_with_us=True); os.kill(os.getpid(), signal.SIGKILL)"
+        f"ControlPlane(folder=Path({str(folder)!r})).up(dies_with_us=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, timeout=90, check=False)
     assert ControlPlane(folder=folder).daemons()

@@ -105,7 +105,7 @@ _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
 @pytest.fixture
 def symph(programs: Programs, tmp_path: Path) -> Callable[..., Any]:
     env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1])), "SYMPH_STATE_DIR": str(tmp_path / "state")}
-    return lambda *words: programs.symph(*words, cwd=tmp_path, **env)
+    return lambda *words: programs.symph(*words, cwd=tmp_path, env=env)
 
 
 @pytest.mark.parametrize("case", _CAUSES)

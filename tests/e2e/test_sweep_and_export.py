@@ -30,7 +30,7 @@ def symph(programs: Programs, namespace: str, tmp_path: Path) -> Symph:
     """Runs one command line in the test's namespace, with the newest helm."""
     (tmp_path / "naps.json").write_text(json.dumps(_SPEC))
     newest = str(helm(HELM_VERSIONS[-1]))
-    return lambda *words: programs.symph(*words, "-n", namespace, cwd=tmp_path, timeout_s=180, HELM_BIN=newest)
+    return lambda *words: programs.symph(*words, "-n", namespace, cwd=tmp_path, timeout_s=180, env={"HELM_BIN": newest})
 
 
 def outcome_of(item: dict[str, object]) -> tuple[object, object, object]:

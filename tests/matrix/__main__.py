@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 from tests.e2e.rig.cluster import Cluster
-from tests.e2e.rig.nodes import DEFAULT_POOLS
 from tests.matrix.environments import Leg, build, find_pythons, install
 from tests.matrix.journey import Journey
 from tests.matrix.steps import cluster_steps, extra_steps, git_steps, local_steps
@@ -66,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     cluster = Cluster(folder=scratch / "rig")
     try:
         if not options.no_cluster:
-            cluster.up(DEFAULT_POOLS)
+            cluster.up()
         wheel = build(_ROOT, scratch / "dist")
         chosen = [leg for leg in legs(every_extra=options.every_extra) if options.leg in leg.title]
         return _report(chosen, wheel, scratch, None if options.no_cluster else cluster.kubeconfig, options.json)

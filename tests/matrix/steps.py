@@ -1,4 +1,4 @@
-"""The steps of a user: each line is a command of `symph`, or after `!` of another program, and after `#` what it prints."""
+"""The steps of a user: each line is a command of `symph`, or of another program after `!`; after `#` its output."""
 
 from __future__ import annotations
 

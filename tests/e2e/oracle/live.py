@@ -117,7 +117,8 @@ def _is_refused(pod: Mapping[str, Object]) -> bool:
 @contextlib.contextmanager
 def scheduler(folder: Path, *, namespaces: int = 8) -> Iterator[Scheduler]:
     """A control plane in `folder` whose controllers are stopped: no one taints nodes or deletes pods but us."""
-    plane = ControlPlane.up(folder, dies_with_us=True)
+    plane = ControlPlane(folder=folder)
+    plane.up(dies_with_us=True)
     try:
         for daemon in plane.daemons():
             if daemon.name == "kube-controller-manager":

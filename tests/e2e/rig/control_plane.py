@@ -64,7 +64,7 @@ GANGS = Features(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
-    """A running control plane in the state folder `folder`; made by `up`, found again by `load`."""
+    """A control plane in the state folder `folder`, running or not."""
 
     folder: Path
 
@@ -72,24 +72,21 @@ class ControlPlane:
     def kubeconfig(self) -> Path:
         return self.folder / "admin.kubeconfig"
 
-    @classmethod
-    def up(cls, folder: Path, *, dies_with_us: bool = False, features: Features = NO_FEATURES) -> ControlPlane:
+    def up(self, *, dies_with_us: bool = False, features: Features = NO_FEATURES) -> None:
         """Start a cluster with an empty `folder` of state; return when its first namespace takes pods.
 
         Raises Conflict if one runs there already, ToolMissing without the programs, ToolFailed if a part will not run.
         """
-        plane = cls(folder=folder)
-        if any(daemon.is_alive for daemon in plane.daemons()):
-            raise Conflict("a cluster is running already", at=str(folder), next="python -m tests.e2e.rig down")
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        folder.chmod(0o700)
+        if any(daemon.is_alive for daemon in self.daemons()):
+            raise Conflict("a cluster is running already", at=str(self.folder), next="python -m tests.e2e.rig down")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.folder.chmod(0o700)
         try:
-            plane._start(dies_with_us, features)
+            self._start(dies_with_us, features)
         except BaseException:
-            plane.down()
+            self.down()
             raise
-        return plane
 
     def down(self) -> None:
         """Stop every process of the cluster; its logs stay."""

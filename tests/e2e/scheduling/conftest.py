@@ -63,4 +63,4 @@ def api(cluster: Cluster) -> Iterator[Api]:
 @pytest.fixture
 def symph(programs: Programs, namespace: str) -> Symph:
     """Runs one command line of `symph` against the test's namespace, with the newest helm."""
-    return lambda *words: programs.symph(*words, "-n", namespace, HELM_BIN=str(helm(HELM_VERSIONS[-1])))
+    return lambda *words: programs.symph(*words, "-n", namespace, env={"HELM_BIN": str(helm(HELM_VERSIONS[-1]))})
