@@ -103,10 +103,7 @@ def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
     config = {
         "webhooksEnabled": False,
         "appwrapper": {"autopilot": {"monitorNodes": False, "injectAntiAffinities": False}},
-        "controllerManager": {
-            "metrics": {"bindAddress": "0"},
-            "health": {"bindAddress": f"127.0.0.1:{health}"},
-        },
+        "controllerManager": {"metrics": {"bindAddress": "0"}, "health": {"bindAddress": f"127.0.0.1:{health}"}},
     }
     metadata = {"name": "appwrapper-operator-config", "namespace": namespace}
     data = {"config.yaml": json.dumps(config)}

@@ -35,11 +35,7 @@ SLIPS: dict[str, tuple[str, tuple[str, str] | None, str]] = {
         ("targetPort: ring-0", "targetPort: 9"),
         r"nobody answers at .*Service/broken-ring-ring-0:7000",
     ),
-    "a missing config map": (
-        "config.yaml",
-        None,
-        r'(?s)Pod/broken-ring-p0.*configmap "broken-ring-[^"]+" not found',
-    ),
+    "a missing config map": ("config.yaml", None, r'(?s)Pod/broken-ring-p0.*configmap "broken-ring-[^"]+" not found'),
 }
 
 

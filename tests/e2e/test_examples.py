@@ -20,10 +20,7 @@ RESULTS = {
     "ring": {"p2": ["done: 50 sent, 50 received"]},
     "ring-group": {"p2": ["done: 50 sent, 50 received"]},
     "rl": {"learner": ["update 20"], "agent": ["agent-0 done", "agent-1 done"]},
-    "di-engine": {
-        "learner": ["rank 0 met [1, 2, 3]"],
-        "collector": ["rank 2 of 4 may train", "rank 3 of 4 may train"],
-    },
+    "di-engine": {"learner": ["rank 0 met [1, 2, 3]"], "collector": ["rank 2 of 4 may train", "rank 3 of 4 may train"]},
 }
 
 

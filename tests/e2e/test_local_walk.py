@@ -48,17 +48,9 @@ _WHAT_WENT_WRONG: dict[str, list[Step]] = {
         ("up", "A", "a", "plain", 1),
         ("symph", "B", "describe", "a"),
     ],
-    "ls says that runs of before the reboot run": [
-        ("up", "A", "a", "plain", 1),
-        ("reboot", "A", "machine"),
-    ],
-    "a volume below a folder swallows what is written to it": [
-        ("up", "A", "a", "below", 1),
-    ],
-    "a claim ends with the run": [
-        ("up", "A", "a", "claim", 1),
-        ("symph", "A", "down", "a"),
-    ],
+    "ls says that runs of before the reboot run": [("up", "A", "a", "plain", 1), ("reboot", "A", "machine")],
+    "a volume below a folder swallows what is written to it": [("up", "A", "a", "below", 1)],
+    "a claim ends with the run": [("up", "A", "a", "claim", 1), ("symph", "A", "down", "a")],
     "a folder of somebody else is taken for an old run": [
         ("foreign", "folder"),
         ("up", "A", "a", "finite", 1, "--wait"),
@@ -91,14 +83,8 @@ _WHAT_WENT_WRONG: dict[str, list[Step]] = {
         ("symph", "A", "ls"),
         ("symph", "A", "down", "a"),
     ],
-    "a start that is cut is not seen": [
-        ("cut", "A", 700, "up a pair 1"),
-        ("up", "A", "a", "pair", 1),
-    ],
-    "somebody else makes the runtime folder": [
-        ("squat", "A"),
-        ("up", "A", "a", "gpu", 1),
-    ],
+    "a start that is cut is not seen": [("cut", "A", 700, "up a pair 1"), ("up", "A", "a", "pair", 1)],
+    "somebody else makes the runtime folder": [("squat", "A"), ("up", "A", "a", "gpu", 1)],
     "a link is followed on this machine, and not where the process is": [
         ("up", "A", "a", "linked", 1),
         ("fetch", "A", "a"),

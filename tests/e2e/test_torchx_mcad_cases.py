@@ -154,10 +154,7 @@ CASES: dict[str, Callable[[], Pair]] = {
     ),
     "submit_dryrun": lambda: objects(app(), priority=0, **_SECRET, service_account="a"),
     "get_role_information": lambda: roles(lambda _item: None),
-    "get_role_information_no_generic_items": lambda: (
-        mcad.get_role_information([]),
-        theirs.get_role_information([]),
-    ),
+    "get_role_information_no_generic_items": lambda: (mcad.get_role_information([]), theirs.get_role_information([])),
     "get_role_information_no_metadata": lambda: roles(lambda item: item["generictemplate"].pop("metadata")),
     "get_role_information_no_label": lambda: roles(lambda item: item["generictemplate"]["metadata"].pop("labels")),
     "get_role_information_no_role_name": lambda: roles(

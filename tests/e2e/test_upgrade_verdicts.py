@@ -124,11 +124,7 @@ def upgraded(
     edit(programs, pair, namespace)
     values = {"objects": pair.second}
     verdict = verdict_of(
-        programs,
-        helms[1],
-        lambda it: it.apply("pair", chart, values, namespace=namespace, hooks=False),
-        namespace,
-        env,
+        programs, helms[1], lambda it: it.apply("pair", chart, values, namespace=namespace, hooks=False), namespace, env
     )
     hold(programs, verdict, send(programs, helms[1], chart, pair.second, namespace), namespace, pair)
     return verdict

@@ -40,10 +40,7 @@ DEFINITIONS = {
         workload={"kind": "jobset"},
     ),
     "appwrapper v1beta2": Definition(
-        module=APPWRAPPER,
-        **_APPWRAPPERS,
-        name="appwrappers.workload.codeflare.dev",
-        workload={"kind": "appwrapper"},
+        module=APPWRAPPER, **_APPWRAPPERS, name="appwrappers.workload.codeflare.dev", workload={"kind": "appwrapper"}
     ),
     "appwrapper v1beta1": Definition(
         module=MCAD,

@@ -281,9 +281,7 @@ DISPATCHES: list[Callable[[GKEDispatcher, Any], Any]] = [
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-def test_the_guides_calls_of_the_dispatcher_schedule_the_process(
-    dispatch: Callable[[GKEDispatcher, Any], Any],
-) -> None:
+def test_the_guides_calls_of_the_dispatcher_schedule_the_process(dispatch: Callable[[GKEDispatcher, Any], Any]) -> None:
     agent = process()
     dispatch(GKEDispatcher(SYMPHONY_POOLS), agent)
     assert agent.experiment is not None

@@ -60,12 +60,7 @@ class _Pod:
     """The pod that an overlay is made for."""
 
     def __init__(
-        self,
-        rng: random.Random,
-        overlay: _Data,
-        processes: Mapping[str, _Data],
-        like: NodePool,
-        groups: Sequence[str],
+        self, rng: random.Random, overlay: _Data, processes: Mapping[str, _Data], like: NodePool, groups: Sequence[str]
     ) -> None:
         self.rng, self.overlay, self.processes, self.like, self.groups = rng, overlay, processes, like, groups
         self.spec: _Data = overlay["spec"]

@@ -175,8 +175,7 @@ class Api:
 def _tls(cluster: Object, user: Object) -> ssl.SSLContext:
     authority = cluster.get("certificate-authority-data")
     tls = ssl.create_default_context(
-        cafile=cluster.get("certificate-authority"),
-        cadata=base64.b64decode(authority).decode() if authority else None,
+        cafile=cluster.get("certificate-authority"), cadata=base64.b64decode(authority).decode() if authority else None
     )
     if "client-certificate" in user:
         tls.load_cert_chain(user["client-certificate"], user["client-key"])

@@ -116,9 +116,7 @@ class Pod:
         spec = self.pod["spec"]
         image = find_image(self.machine.images, container["image"])
         links = service_links(
-            self.machine.services(),
-            self.pod["metadata"]["namespace"],
-            all_of_them=spec.get("enableServiceLinks", True),
+            self.machine.services(), self.pod["metadata"]["namespace"], all_of_them=spec.get("enableServiceLinks", True)
         )
         lookup = self.machine.lookup_in(self.pod["metadata"]["namespace"])
         own = await self.machine.in_thread(environment_of, self.pod, container, lookup, links, self._addresses())

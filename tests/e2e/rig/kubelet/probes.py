@@ -20,11 +20,7 @@ Execute = Callable[[list[str], float], Awaitable[tuple[int, str]]]
 
 
 async def watch_probe(
-    probe: Object,
-    check: Callable[[], Awaitable[bool]],
-    report: Callable[[bool], None],
-    *,
-    starts_as: bool | None,
+    probe: Object, check: Callable[[], Awaitable[bool]], report: Callable[[bool], None], *, starts_as: bool | None
 ) -> None:
     """Check again and again; `report` each change of verdict, beginning with `starts_as`."""
     await asyncio.sleep(probe.get("initialDelaySeconds", 0))
