@@ -13,8 +13,7 @@ from typing import Any
 
 from symphony_charts.formats.yaml_text import dump_all
 from tests.e2e.programs import Programs
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start
+from tests.e2e.rig.process import Daemon, free_ports, start
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import ARGO_CD, module_folder
 from tests.waiting import eventually

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.programs import Programs
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start
+from tests.e2e.rig.process import Daemon, free_ports, start
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SOURCE_CONTROLLER, module_folder
 from tests.waiting import eventually

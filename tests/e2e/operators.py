@@ -18,8 +18,7 @@ import yaml
 
 from tests.e2e.programs import Programs
 from tests.e2e.rig.pki import Authority
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start, wait_for
+from tests.e2e.rig.process import Daemon, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import APPWRAPPER, JOBSET, KUEUE, module_folder
 

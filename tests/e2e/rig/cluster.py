@@ -9,8 +9,7 @@ from pathlib import Path
 from tests.e2e.rig.api import Api
 from tests.e2e.rig.control_plane import NO_FEATURES, ControlPlane, Features
 from tests.e2e.rig.nodes import DEFAULT_POOLS
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import start, wait_for
+from tests.e2e.rig.process import free_ports, start, wait_for
 from tests.e2e.tools.build import cache_folder
 
 __all__ = ["Cluster"]

@@ -18,8 +18,7 @@ import yaml
 from symphony_charts.errors import Conflict
 from tests.e2e.rig.api import Api, ApiError
 from tests.e2e.rig.pki import Authority, write_service_account_key
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start, stop_all, wait_for
+from tests.e2e.rig.process import Daemon, free_ports, start, stop_all, wait_for
 from tests.e2e.tools.build import find_tool
 
 __all__ = ["GANGS", "NO_FEATURES", "ORDER", "SERVICE_RANGE", "ControlPlane", "Features"]

@@ -24,8 +24,8 @@ from tests.e2e.rig.kubelet.environment import Lookup
 from tests.e2e.rig.kubelet.images import read_images
 from tests.e2e.rig.kubelet.network import Network
 from tests.e2e.rig.kubelet.pod import Machine, Pod
-from tests.e2e.rig.kubelet.reporter import Reporter
 from tests.e2e.rig.kubelet.services import forwards, names
+from tests.e2e.rig.kubelet.status import Reporter
 from tests.e2e.rig.nodes import LEASE_S, now, register, renew
 from tests.e2e.tools.build import cache_folder
 
