@@ -1,4 +1,4 @@
-"""What a release keeps and leaves: a small Secret, nothing of tests, and of a failed upgrade what docs/chart.md removes."""
+"""What a release keeps and leaves: a small Secret, nothing of tests, of a failed upgrade what docs/chart.md removes."""
 
 from __future__ import annotations
 
