@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.waiting import eventually
 
@@ -91,16 +92,8 @@ class Programs:
         )
         return Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: str | None = None,
-        timeout_s: float = 90,
-        cwd: Path | None = None,
-        more_env: Mapping[str, str] | None = None,
-    ) -> Output:
-        """What a program said; AssertionError with all of it if it fails."""
-        done = self.try_run(argv, stdin=stdin, timeout_s=timeout_s, cwd=cwd, more_env=more_env)
+    def run(self, argv: Sequence[str], **options: Any) -> Output:
+        """What a program said, with the options of `try_run`; AssertionError with all of it if it fails."""
+        done = self.try_run(argv, **options)
         assert done.code == 0, f"{' '.join(map(str, argv))}\nexit {done.code}\n{done.out}\n{done.err}"
         return done
