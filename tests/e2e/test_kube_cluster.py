@@ -24,6 +24,7 @@ from symphony_charts.prepare import prepare_experiment
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.data import from_data
 from tests.e2e.programs import Programs
+from tests.e2e.release_pairs import WIDGETS
 from tests.tools import HELM_VERSIONS, helm
 from tests.waiting import eventually
 
@@ -65,22 +66,17 @@ def test_nothing_that_is_not_ours_is_deleted_in_a_thousand_attempts(programs: Pr
     programs.kubectl("-n", namespace, "label", "job", "db", "symph.dev/run=r1", "symph.dev/group=db")
     before = names_in(programs, namespace, "jobs,services,configmaps")
     chance = random.Random(7)
-    words = [
-        "web",
-        "db",
-        "exp-1",
-        namespace,
-        "default",
-        "kube-system",
-        "argocd",
-        "",
-        "*",
-        ".*",
-        "a,b",
-        "!x",
+    words = ["web", "db", "exp-1", namespace, "default", "kube-system", "argocd", "", "*", ".*", "a,b", "!x"]
+    words += [
         "a in (b)",
+        "web,symph.dev/experiment",
+        "=",
+        "web\n",
+        "..",
+        "/",
+        "%2e%2e",
+        "app.kubernetes.io/instance=web",
     ]
-    words += ["web,symph.dev/experiment", "=", "web\n", "..", "/", "%2e%2e", "app.kubernetes.io/instance=web"]
     watchers = [KubeWatcher(), KubeWatcher(namespace=namespace), KubeWatcher(namespace="kube-system")]
     refused = 0
     for _ in range(1000):
@@ -297,21 +293,8 @@ def test_a_watch_whose_place_is_forgotten_looks_again(
 ) -> None:
     # Of a kind that is new, no server remembers what was before it.
     group = f"{namespace}.example.org"
-    names = {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"}
-    schema = {"openAPIV3Schema": {"type": "object"}}
-    spec = {
-        "group": group,
-        "names": names,
-        "scope": "Namespaced",
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-    }
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{group}"},
-        "spec": spec,
-    }
-    programs.kubectl("apply", "-f", "-", stdin=json.dumps(definition))
+    definition = json.dumps(WIDGETS).replace(WIDGETS["spec"]["group"], group)
+    programs.kubectl("apply", "-f", "-", stdin=definition)
     programs.establish(f"widgets.{group}")
     api = KubeWatcher(namespace=namespace).api
     path = eventually(lambda: served(f"{group}/v1", namespace), 60, "the kind is not served")
