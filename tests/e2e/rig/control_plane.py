@@ -11,6 +11,7 @@ import ssl
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -118,7 +119,9 @@ class ControlPlane:
         return self.folder / "pki"
 
     def _start(self, dies_with_us: bool, features: Features) -> None:
-        ports = dict(zip(("etcd", "peer", "api", "manager", "scheduler"), free_ports(5), strict=True))
+        ports = dict(
+            zip(("etcd", "peer", "api", "kube-controller-manager", "kube-scheduler"), free_ports(5), strict=True)
+        )
         authority = Authority(self._pki)
         authority.leaf("apiserver", "kube-apiserver", hosts=_API_NAMES)
         write_service_account_key(self._pki)
@@ -133,10 +136,14 @@ class ControlPlane:
         server = run("kube-apiserver", [*_apiserver_flags(self._pki, ports), *features.server_flags])
         with self.api() as api:
             wait_for(server, lambda: _is_ready(api), 90)
-        manager = run("kube-controller-manager", [*_manager_flags(self.folder, ports), *features.flags])
-        scheduler = run("kube-scheduler", [*_scheduler_flags(self.folder, ports), *features.flags])
-        wait_for(manager, lambda: _answers(f"https://127.0.0.1:{ports['manager']}/healthz"), 60)
-        wait_for(scheduler, lambda: _answers(f"https://127.0.0.1:{ports['scheduler']}/healthz"), 60)
+        own = {"kube-controller-manager": _manager_flags(self._pki), "kube-scheduler": []}
+        manager, scheduler = (
+            run(name, [*_component_flags(self.folder, name, ports[name]), *flags, *features.flags])
+            for name, flags in own.items()
+        )
+        for daemon in (manager, scheduler):
+            url = f"https://127.0.0.1:{ports[daemon.name]}/healthz"
+            wait_for(daemon, partial(_answers, url), 60)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         with self.api() as api:
             wait_for(manager, lambda: api.find(account) is not None, 60)
@@ -183,40 +190,24 @@ def _apiserver_flags(pki: Path, ports: Mapping[str, int]) -> list[str]:
     ]
 
 
-def _manager_flags(folder: Path, ports: Mapping[str, int]) -> list[str]:
-    pki, config = folder / "pki", folder / "kube-controller-manager.kubeconfig"
+def _component_flags(folder: Path, name: str, port: int) -> list[str]:
+    config = folder / f"{name}.kubeconfig"
     return [
-        f"--kubeconfig={config}",
-        f"--authentication-kubeconfig={config}",
-        f"--authorization-kubeconfig={config}",
+        *(f"--{use}kubeconfig={config}" for use in ("", "authentication-", "authorization-")),
         "--bind-address=127.0.0.1",
-        f"--secure-port={ports['manager']}",
-        f"--cert-dir={pki / 'generated'}",
-        "--leader-elect=false",
+        f"--secure-port={port}",
+        f"--cert-dir={folder / 'pki' / 'generated'}",
+        *("--leader-elect=false", "--kube-api-qps=300", "--kube-api-burst=600", "--profiling=false"),
+    ]
+
+
+def _manager_flags(pki: Path) -> list[str]:
+    return [
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={pki / 'sa.key'}",
         f"--root-ca-file={pki / 'ca.crt'}",
         f"--cluster-signing-cert-file={pki / 'ca.crt'}",
         "--controllers=*",
-        "--kube-api-qps=300",
-        "--kube-api-burst=600",
-        "--profiling=false",
-    ]
-
-
-def _scheduler_flags(folder: Path, ports: Mapping[str, int]) -> list[str]:
-    config = folder / "kube-scheduler.kubeconfig"
-    return [
-        f"--kubeconfig={config}",
-        f"--authentication-kubeconfig={config}",
-        f"--authorization-kubeconfig={config}",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={ports['scheduler']}",
-        f"--cert-dir={folder / 'pki' / 'generated'}",
-        "--leader-elect=false",
-        "--kube-api-qps=300",
-        "--kube-api-burst=600",
-        "--profiling=false",
     ]
 
 
