@@ -65,7 +65,7 @@ matrix: e2e-tools ## the wheel at both ends of dependencies and of Python, each 
 	@python -m tests.matrix $(if $(ENDS),,--every-extra)
 
 oracle: setup ## placement against the real kube-scheduler: make oracle N=200
-	@python -m tests.e2e.oracle $(or $(N),50)
+	@SYMPH_SOAK=$(or $(N),50) SYMPH_SEED=$${SYMPH_SEED:-0} python -m pytest -q -s -p no:cacheprovider -m e2e tests/e2e/test_oracle.py
 
 soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set, quantities, releases, local walks, placement, walks in Git
 	@SYMPH_LAW_CASES=2000 SYMPH_SOAK=2000 python -m pytest -q -n 2 -p no:cacheprovider tests/test_prepare.py tests/chart/test_set_values.py
@@ -76,7 +76,7 @@ soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set
 	@SYMPH_SOAK=10000 python -m pytest -q -s -p no:cacheprovider -m slow tests/e2e/test_local_walk.py
 	@python -m tests.e2e.tools build source-controller kustomize-controller
 	@SYMPH_SOAK=1 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_flux.py tests/e2e/test_judges.py
-	@python -m tests.e2e.oracle 2000
+	@$(MAKE) oracle N=2000
 	@$(MAKE) matrix
 
 bench: setup ## every speed figure, as ratios in one run

@@ -69,7 +69,6 @@ def disagreements(case: Case, folder: Path, repository: Path) -> list[str]:
 
 
 def ask(case: Case, folder: Path, repository: Path) -> dict[str, Answer]:
-    """What every verb answers."""
     spec, options = _write(case, folder, repository)
     pools = ("--pools", str(folder / "pools.yaml"))
     return {
@@ -87,7 +86,6 @@ def ask(case: Case, folder: Path, repository: Path) -> dict[str, Answer]:
 
 
 def _write(case: Case, folder: Path, repository: Path) -> tuple[str, list[str]]:
-    """The spec's path, and the options that change its values."""
     folder.mkdir(parents=True, exist_ok=True)
     spec = folder / "experiment.json"
     spec.write_text(json.dumps(case.data))
@@ -130,7 +128,6 @@ def _install(spec: str, case: Case, pools: Sequence[str]) -> Answer:
 
 
 def _faults(answers: dict[str, Answer]) -> Iterator[str]:
-    """Faults of the input are the same everywhere, in the same words."""
     refused = {verb: answer for verb, answer in answers.items() if answer.status == _FAULTS}
     if refused and len(refused) < len(answers):
         fine = {verb: answer.status for verb, answer in answers.items() if verb not in refused}
@@ -186,7 +183,6 @@ def _difference(wanted: dict[str, Any], got: dict[str, Any]) -> str:
 
 
 def _verdicts(answers: dict[str, Answer]) -> Iterator[str]:
-    """Whether it fits is said alike wherever pools are known."""
     plan = answers["plan"]
     if plan.status not in (0, 4):
         return

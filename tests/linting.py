@@ -33,7 +33,6 @@ def lint(
 
 
 def lint_objects(objects: list[dict[str, object]]) -> list[Finding]:
-    """Return the findings about objects that belong to no chart."""
     seen = opened(objects)
     return [
         *check_schemas(seen, DEFAULT_VERSION),

@@ -96,7 +96,6 @@ def locked(*names: str) -> list[Requirement]:
 
 
 def group(name: str) -> list[Requirement]:
-    """A dependency group of pyproject.toml."""
     tomllib = pytest.importorskip("tomllib", reason="newer than the oldest Python")
     return [
         Requirement(text) for text in tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"][name]

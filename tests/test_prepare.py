@@ -21,7 +21,6 @@ _CASES = int(os.environ.get("SYMPH_LAW_CASES", "50"))
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty repository of charts."""
     folder = tmp_path_factory.mktemp("law") / "charts.git"
     subprocess.run(["git", "init", "--quiet", "--bare", "-b", "main", str(folder)], check=True)
     return folder
@@ -35,13 +34,11 @@ def test_all_verbs_agree_on_objects_faults_and_verdict(case: Case, repository: P
 
 
 def case_of(sets: tuple[str, ...] = (), **process: Any) -> Case:
-    """One process that fits as it is."""
     record = {"command": ["x"], "requests": {"cpu": "1"}, **process}
     return Case(data={"name": "e", "image": "a:1", "processes": {"p": record}}, sets=sets)
 
 
 def statuses(case: Case, folder: Path, repository: Path) -> set[int]:
-    """The exit statuses of all verbs that look at node pools."""
     answers = ask(case, folder, repository)
     return {answers[verb].status for verb in ("plan", "package on pools", "install on pools", "publish", "sweep")}
 

@@ -52,7 +52,6 @@ def said(*argv: str) -> str:
 
 
 def module(path: Path) -> ModuleType:
-    """A program of the checkout, imported."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -210,7 +209,6 @@ def test_the_changelog_has_the_form_of_keep_a_changelog() -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout that can be released."""
     text = (ROOT / "pyproject.toml").read_text()
     for name, value in FACTS.items():
         text = re.sub(rf'^{name} = "[^"]*"', f'{name} = "{value}"', text, flags=re.MULTILINE)

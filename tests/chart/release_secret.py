@@ -1,4 +1,4 @@
-"""How much helm keeps of a release; tests/e2e/test_release_secret.py holds it to what a cluster has."""
+"""How much helm keeps of a release; tests/e2e/test_leftovers.py holds it to what a cluster has."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from symphony_charts.formats.yaml_text import dump_all
 from tests.e2e.programs import Programs
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start
+from tests.e2e.rig.process import Daemon, free_ports, start
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import ARGO_CD, module_folder
 from tests.waiting import eventually
@@ -59,7 +58,6 @@ class ArgoCd:
         return str(wanted["path"]) if is_done and wanted and wanted == applied else ""
 
     def health(self, name: str) -> str:
-        """What Argo CD calls the state of an Application."""
         return str(self.application(name).get("status", {}).get("health", {}).get("status", ""))
 
     def place(self, name: str) -> str:
@@ -69,11 +67,9 @@ class ArgoCd:
         return ",".join(sorted(applied))
 
     def conditions(self, name: str) -> set[str]:
-        """What Argo CD has against an Application."""
         return {str(item["type"]) for item in self.application(name).get("status", {}).get("conditions", [])}
 
     def describe(self) -> str:
-        """What it says of all Applications, and the ends of its logs."""
         argv = [str(self.programs.kubectl_path), "-n", self.namespace, "get", "applications,applicationsets", "-o"]
         apps = json.loads(self.programs.try_run([*argv, "json"]).out or '{"items": []}')["items"]
         states = [f"{app['metadata']['name']}: {json.dumps(app.get('status', {}))[:1500]}" for app in apps]

@@ -27,7 +27,6 @@ def package_spec(spec: Path, folder: Path, *changes: str, version: str = "0.1.0"
 
 
 def package_data(experiment: dict[str, object], folder: Path, *changes: str, version: str = "0.1.0") -> Path:
-    """Package an experiment that is the content of a spec file."""
     folder.mkdir(exist_ok=True)
     spec = folder / f"{experiment['name']}.json"
     spec.write_text(json.dumps(experiment))
@@ -46,7 +45,6 @@ class ExampleCharts(dict[str, Path]):
         shutil.copytree(CHECKOUT / "examples", folder / "examples")
 
     def spec(self, name: str) -> Path:
-        """The spec file of an example."""
         place = self._folder / "examples" / name
         (found,) = (p for p in place.glob("experiment.*") if p.suffixes in ([".yaml"], [".py"]))
         return found

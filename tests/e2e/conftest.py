@@ -22,7 +22,6 @@ from tests.e2e.programs import Programs
 from tests.e2e.release import Release, describe
 from tests.e2e.rig.api import Api
 from tests.e2e.rig.cluster import Cluster
-from tests.e2e.rig.control_plane import ControlPlane
 from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
 from tests.waiting import eventually
 
@@ -41,7 +40,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the shared cluster."""
     if _STATE in config.stash:
         _stop(config.stash[_STATE])
 
@@ -81,7 +79,6 @@ def cluster() -> Iterator[Cluster | None]:
 
 @pytest.fixture(scope="session")
 def programs(cluster: Cluster | None, tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """helm's and kubectl's way to the cluster."""
     unpack_all()
     found = kubectl() or Path(shutil.which("kubectl") or "")
     if not found.is_file():
@@ -132,7 +129,6 @@ def namespace(programs: Programs) -> Iterator[str]:
 
 @pytest.fixture(params=HELM_VERSIONS)
 def any_helm(request: pytest.FixtureRequest) -> Path:
-    """Each helm in turn."""
     return _helm(request.param)
 
 
@@ -149,7 +145,6 @@ def release(programs: Programs, api: Api, namespace: str) -> Callable[..., Relea
 
 @pytest.fixture(scope="session")
 def charts(tmp_path_factory: pytest.TempPathFactory) -> ExampleCharts:
-    """The chart of every example, by name."""
     return ExampleCharts(tmp_path_factory.mktemp("charts"))
 
 
@@ -168,5 +163,4 @@ def _start() -> Cluster:
 
 def _stop(cluster: Cluster) -> None:
     cluster.down()
-    ControlPlane(folder=cluster.folder).down()
     shutil.rmtree(cluster.folder.parent, ignore_errors=True)

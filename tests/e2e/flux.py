@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.programs import Programs
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start
+from tests.e2e.rig.process import Daemon, free_ports, start
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SOURCE_CONTROLLER, module_folder
 from tests.waiting import eventually
@@ -37,7 +36,6 @@ class Flux:
         return dict(json.loads(done.out)) if done.code == 0 else {}
 
     def ready(self, kind: str, name: str) -> tuple[str, str]:
-        """Whether an object is ready, and what is said of it."""
         found = self.get(kind, name)
         conditions = found.get("status", {}).get("conditions", [])
         of_now = found.get("status", {}).get("observedGeneration") == found.get("metadata", {}).get("generation")
@@ -45,12 +43,10 @@ class Flux:
         return (str(item.get("status", "")) if of_now else "", str(item.get("message", "")))
 
     def look(self) -> None:
-        """Let the source be looked at now, and not in a minute."""
         stamp = f"reconcile.fluxcd.io/requestedAt={os.urandom(6).hex()}"
         self.programs.kubectl("-n", NAMESPACE, "annotate", "--overwrite", "gitrepository", "symph", stamp)
 
     def describe(self) -> str:
-        """For whoever reads a failure."""
         states = [f"{kind}: {self.ready(kind, name)}" for kind, name in (("gitrepository", "symph"),)]
         return "\n".join([*states, *(f"--- {part.name}\n{part.last_words(12)}" for part in self.parts)])
 

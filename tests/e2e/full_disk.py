@@ -1,10 +1,11 @@
-"""A run on a disk that becomes full, and what each verb says before, meanwhile and after; printed as JSON.
+"""Runs on a disk that becomes full; what the verbs answer is printed as JSON.
 
 The disk is a small one of its own, which takes namespaces of mounts and pids (`tests.namespace`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -17,32 +18,40 @@ name: exp
 processes:
   a: {command: [/bin/sh, -c, 'while :; do printf "%2000s\\n" $(date +%s%N); sleep 0.1; done']}
 """
+# Ends with the status of its second argument once the file `end` is there.
+PROGRAM = 'echo started >>"$0/starts"; while ! [ -f "$0/end" ]; do sleep 0.05; done; exit "$1"'
+SYMPH = [sys.executable, "-m", "symphony_charts"]
 
 
-def symph(*words: str) -> list[object]:
-    """The status of a verb, and what it says on stderr."""
-    argv = [sys.executable, "-m", "symphony_charts", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    return [done.returncode, done.stderr]
-
-
-def main(folder: Path) -> None:
-    """Fill the disk, ask, make room, end the run."""
+def small_disk(folder: Path) -> Path:
+    """Return a state folder of 2 MB, which `symph` uses from now on."""
     assert os.getpid() < 10, "only in a pid namespace of its own"
     state = folder / "state"
     state.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "none", str(state)], check=True)
     os.environ.update(SYMPH_STATE_DIR=str(state), SYMPH_RUNTIME_DIR=str(folder / "run"), HOME=str(folder))
+    return state
+
+
+def fill(state: Path) -> None:
+    with contextlib.suppress(OSError), (state / "ballast").open("wb", buffering=0) as ballast:
+        while True:
+            ballast.write(b"x" * 4096)
+
+
+def symph(*words: str) -> list[object]:
+    done = subprocess.run([*SYMPH, *words], capture_output=True, text=True, timeout=60, check=False)
+    return [done.returncode, done.stderr]
+
+
+def goes_on(folder: Path) -> dict[str, object]:
+    """Fill the disk during a run, ask, make room, and end the run."""
+    state = small_disk(folder)
     (folder / "e.yaml").write_text(SPEC)
     (folder / "other.yaml").write_text(SPEC.replace("name: exp", "name: other"))
     told: dict[str, object] = {"before": symph("up", str(folder / "e.yaml"))}
     time.sleep(0.5)
-    with (state / "ballast").open("wb", buffering=0) as ballast:
-        try:
-            while True:
-                ballast.write(b"x" * 4096)
-        except OSError:
-            pass
+    fill(state)
     time.sleep(1)
     words = {"process": ["exp"], "describe": ["exp"], "logs": ["a", "exp", "--tail", "1"], "ls": []}
     told["full"] = {verb: symph(verb, *more) for verb, more in words.items()}
@@ -57,8 +66,29 @@ def main(folder: Path) -> None:
     told["after"] = symph("process", "exp")
     told["down"] = symph("down", "exp")
     told["states"] = [json.loads(path.read_text())["phase"] for path in state.glob("local/exp/*/state.json")]
-    sys.stdout.write(json.dumps(told))
+    return told
+
+
+def ends(folder: Path, verb: str, status: int) -> dict[str, object]:
+    """Start a process with `symph VERB`, fill the disk, and let the process end with `status`."""
+    state = small_disk(folder)
+    train = {"command": ["/bin/sh", "-c", PROGRAM, str(folder), str(status)], "restart": "on-failure", "retries": 1}
+    (folder / "e.yaml").write_text(json.dumps({"name": "exp", "processes": {"train": train}}))
+    words = ["run"] if verb == "run" else ["up", "--wait"]
+    argv = [*SYMPH, *words, str(folder / "e.yaml")]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as command:
+        while not (folder / "starts").exists():
+            assert command.poll() is None, command.communicate()
+            time.sleep(0.05)
+        fill(state)
+        (folder / "end").touch()
+        _, said = command.communicate(timeout=100)
+    (found,) = state.glob("local/exp/*/state.json")
+    starts = (folder / "starts").read_text().count("started")
+    noted = json.loads(found.read_text())["processes"][0]["status"]
+    return {"code": command.returncode, "said": said, "starts": starts, "noted": noted}
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    place, *words = sys.argv[1:]
+    sys.stdout.write(json.dumps(ends(Path(place), words[0], int(words[1])) if words else goes_on(Path(place))))

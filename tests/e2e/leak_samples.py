@@ -85,10 +85,7 @@ KINDS: Mapping[str, tuple[str, Callable[[_Chance], str]]] = {
         "SLACK_TOKEN",
         lambda c: f"xoxb-{c.of('123456789', 12)}-{c.of('123456789', 12)}-{c.of(ALNUM, 24)}",
     ),
-    "Slack app token": (
-        "SLACK_APP",
-        lambda c: f"xapp-1-A{c.of(UPPER, 10)}-{c.of('123456789', 13)}-{c.of(HEX, 64)}",
-    ),
+    "Slack app token": ("SLACK_APP", lambda c: f"xapp-1-A{c.of(UPPER, 10)}-{c.of('123456789', 13)}-{c.of(HEX, 64)}"),
     "Slack webhook": (
         "WEBHOOK",
         lambda c: f"https://hooks.slack.com/services/T{c.of(UPPER, 10)}/B{c.of(UPPER, 10)}/{c.of(ALNUM, 24)}",
@@ -114,10 +111,7 @@ KINDS: Mapping[str, tuple[str, Callable[[_Chance], str]]] = {
     "Hugging Face token": ("HF_TOKEN", lambda c: "hf_" + c.of(LETTERS, 34)),
     "Weights & Biases key": ("WANDB_API_KEY", lambda c: c.of(HEX, 40)),
     "OpenAI key": ("OPENAI_API_KEY", lambda c: f"sk-{c.of(ALNUM, 20)}T3BlbkFJ{c.of(ALNUM, 20)}"),
-    "OpenAI project key": (
-        "OPENAI_API_KEY",
-        lambda c: f"sk-proj-{c.of(URL_SAFE, 74)}T3BlbkFJ{c.of(URL_SAFE, 74)}",
-    ),
+    "OpenAI project key": ("OPENAI_API_KEY", lambda c: f"sk-proj-{c.of(URL_SAFE, 74)}T3BlbkFJ{c.of(URL_SAFE, 74)}"),
     "Anthropic key": ("ANTHROPIC_API_KEY", lambda c: f"sk-ant-api03-{c.of(URL_SAFE, 93)}AA"),
     "Comet key": ("COMET_API_KEY", lambda c: c.of(ALNUM, 25)),
     "Neptune token": ("NEPTUNE_API_TOKEN", _neptune),

@@ -18,8 +18,7 @@ import yaml
 
 from tests.e2e.programs import Programs
 from tests.e2e.rig.pki import Authority
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start, wait_for
+from tests.e2e.rig.process import Daemon, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import APPWRAPPER, JOBSET, KUEUE, module_folder
 
@@ -45,7 +44,6 @@ class Operator:
 
     @property
     def namespace(self) -> str:
-        """Where its own objects are."""
         return f"{self.name}-system"
 
     @property
@@ -104,10 +102,7 @@ def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
     config = {
         "webhooksEnabled": False,
         "appwrapper": {"autopilot": {"monitorNodes": False, "injectAntiAffinities": False}},
-        "controllerManager": {
-            "metrics": {"bindAddress": "0"},
-            "health": {"bindAddress": f"127.0.0.1:{health}"},
-        },
+        "controllerManager": {"metrics": {"bindAddress": "0"}, "health": {"bindAddress": f"127.0.0.1:{health}"}},
     }
     metadata = {"name": "appwrapper-operator-config", "namespace": namespace}
     data = {"config.yaml": json.dumps(config)}
@@ -121,7 +116,6 @@ def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
 
 
 def _render(operator: Operator, programs: Programs, helm: Path) -> list[Object]:
-    """What its chart makes."""
     chart = module_folder(operator.module) / "charts" / operator.name
     argv = [str(helm), "template", operator.name, str(chart), "--namespace", operator.namespace, "--include-crds"]
     return [item for item in yaml.load_all(programs.run(argv).out, Loader=yaml.CSafeLoader) if item]
@@ -160,7 +154,6 @@ def _redirect(item: Object, port: int, authority: bytes) -> None:
 
 
 def _configuration(operator: Operator, objects: list[Object], keys: Path, health: int, webhook: int) -> Object:
-    """The configuration of its chart, for one process on this machine."""
     maps = [
         item for item in objects if item["kind"] == "ConfigMap" and "controller_manager_config.yaml" in item["data"]
     ]

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.waiting import eventually
 
@@ -38,6 +39,14 @@ class Programs:
     def kubectl(self, *arguments: str, stdin: str | None = None, timeout_s: float = 90) -> str:
         """What kubectl prints; AssertionError if it fails."""
         return self.run([str(self.kubectl_path), *arguments], stdin=stdin, timeout_s=timeout_s).out
+
+    def symph(
+        self, *words: str, timeout_s: float = 120, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> Output:
+        """Run one command line of `symph`, whatever its exit status; `env` are further variables."""
+        return self.try_run(
+            [sys.executable, "-m", "symphony_charts", *words], timeout_s=timeout_s, cwd=cwd, more_env=env
+        )
 
     def establish(self, *names: str) -> None:
         """Wait until the API server serves these definitions, by their full names."""
@@ -83,16 +92,8 @@ class Programs:
         )
         return Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: str | None = None,
-        timeout_s: float = 90,
-        cwd: Path | None = None,
-        more_env: Mapping[str, str] | None = None,
-    ) -> Output:
-        """What a program said; AssertionError with all of it if it fails."""
-        done = self.try_run(argv, stdin=stdin, timeout_s=timeout_s, cwd=cwd, more_env=more_env)
+    def run(self, argv: Sequence[str], **options: Any) -> Output:
+        """What a program said, with the options of `try_run`; AssertionError with all of it if it fails."""
+        done = self.try_run(argv, **options)
         assert done.code == 0, f"{' '.join(map(str, argv))}\nexit {done.code}\n{done.out}\n{done.err}"
         return done

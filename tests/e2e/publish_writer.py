@@ -17,7 +17,6 @@ from tests.gitops.samples import NOW, small_publish
 
 
 def main() -> None:
-    """Publish what is left."""
     url, cache, notes, writer, count = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
     done = len(notes.read_text().splitlines()) if notes.exists() else 0
     store = Store(url, "main", root=cache, author=Author(name="Ann <ann@example.org>"))

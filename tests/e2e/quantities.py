@@ -17,7 +17,6 @@ _SEED, _COUNT = 20261122, 2000
 
 
 def answers_of(texts: list[str]) -> list[tuple[str, Answer]]:
-    """What the library says of each text."""
     asked = "".join(f"{json.dumps(text)}\n" for text in texts)
     done = subprocess.run([find_tool("quantity")], input=asked, capture_output=True, text=True, timeout=120, check=True)
     return [(text, _short(json.loads(line))) for text, line in zip(texts, done.stdout.splitlines(), strict=True)]
@@ -33,7 +32,6 @@ def _short(answer: list[str | int] | None) -> Answer:
 
 
 def record() -> None:
-    """Write the file of answers."""
     version = re.search(r"require (k8s\.io/apimachinery v\S+)", _MODULE.read_text(encoding="utf-8"))
     assert version is not None
     lines = [{"library": version[1]}, *answers_of(generated_texts(_SEED, _COUNT))]

@@ -71,7 +71,6 @@ class Release:
         return [p for p in self.objects("pods") if with_tests or not _is_test(p)]
 
     def runs(self) -> set[str]:
-        """The run labels of its Jobs."""
         return {job["metadata"]["labels"]["symph.dev/run"] for job in self.objects("jobs")}
 
     def log(self, group: str, container: str | None = None) -> str:
@@ -82,12 +81,9 @@ class Release:
         return "".join(self.programs.kubectl("-n", self.namespace, "logs", pod, *which) for pod in pods)
 
     def wait_finished(self, timeout_s: float = 60) -> None:
-        """Return when every Job is complete."""
         eventually(self._are_jobs_complete, timeout_s, lambda: f"complete\n{describe(self.programs, self.namespace)}")
 
     def wait_started(self, timeout_s: float = 60) -> None:
-        """Return when there are pods and none is waiting to start."""
-
         def is_so() -> bool:
             phases = [pod["status"]["phase"] for pod in self.pods()]
             return bool(phases) and "Pending" not in phases
@@ -99,7 +95,6 @@ class Release:
         eventually(self._are_pods_ready, timeout_s, lambda: f"ready\n{describe(self.programs, self.namespace)}")
 
     def wait_gone(self, timeout_s: float = 60) -> None:
-        """Return when nothing of the release is left."""
         kinds = "jobs,statefulsets,services,configmaps,secrets,pods,networkpolicies,ingresses"
         eventually(
             lambda: not [o for o in self.objects(kinds) if not _is_test(o)],
@@ -176,7 +171,6 @@ def _pod_lines(programs: Programs, namespace: str, pod: Object) -> list[str]:
 
 
 def _without_pods(release: Release) -> list[str]:
-    """The Services of the release to which no ready endpoint belongs."""
     path = f"/apis/discovery.k8s.io/v1/namespaces/{release.namespace}/endpointslices"
     served = set()
     for piece in release.api.get(path)["items"]:
@@ -197,7 +191,6 @@ def start_pod(programs: Programs, namespace: str, name: str, command: Sequence[s
 
 
 def pod_result(programs: Programs, namespace: str, name: str, timeout_s: float = 60) -> str:
-    """The log of such a pod once it has ended."""
     is_over = ("Succeeded", "Failed")
     eventually(lambda: _phase(programs, namespace, name) in is_over, timeout_s, lambda: describe(programs, namespace))
     return programs.kubectl("-n", namespace, "logs", name)

@@ -83,7 +83,6 @@ def pair_of(seed: int) -> Pair:
 
 
 def _objects(dice: random.Random) -> dict[str, Object]:
-    """The objects of a small release, by kind."""
     labels = {"app": "web"}
     pod: Object = {
         "containers": [

@@ -31,7 +31,6 @@ def deep(home: Path) -> list[str]:
 
 
 def many(home: Path) -> list[str]:
-    """What is left of 20,000 files."""
     run = remover.make(home, "rl", "many")
     for number in range(200):
         (run / "v" / str(number)).mkdir(parents=True)
@@ -69,7 +68,6 @@ def storm(home: Path, canary: Path) -> int:
 
 
 def main(folder: Path) -> None:
-    """Do all three beside one canary."""
     assert os.getpid() < 10, "only in a pid namespace of its own"
     canary, home = folder / "canary", folder / "local"
     (canary / "deep").mkdir(parents=True)

@@ -40,7 +40,6 @@ def definitions(programs: Programs) -> None:
 
 
 def argo(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """What Argo's own packages say."""
     program = FOLDER / "argo"
     if not program.exists():
         if os.environ.get("SYMPH_REQUIRE_TOOLS"):
@@ -125,7 +124,6 @@ def test_argo_expands_what_is_ours_and_nothing_of_the_users(tmp_path: Path) -> N
 
 
 def container(job: dict[str, Any]) -> dict[str, Any]:
-    """The first container of a Job."""
     (first, *_) = job["spec"]["template"]["spec"]["containers"]
     return dict(first)
 
@@ -168,11 +166,9 @@ class Executor:
         self.uid = self.ask("get", "workflow", self.workflow, "-o", "jsonpath={.metadata.uid}")
 
     def ask(self, *arguments: str) -> str:
-        """What kubectl says."""
         return self._programs.kubectl("-n", self._namespace, *arguments)
 
     def run(self, template: str, **inputs: str) -> subprocess.CompletedProcess[str]:
-        """What the pod of a template does."""
         given = [f"workflow.name={self.workflow}", f"workflow.uid={self.uid}"]
         given += [f"{key}={value}" for key, value in inputs.items()]
         env = {
@@ -183,7 +179,6 @@ class Executor:
         return argo("run", str(self._file), template, *given, env=env)
 
     def jobs(self) -> set[str]:
-        """The groups that have a Job."""
         said = self.ask("get", "jobs", "-o", "jsonpath={.items[*].metadata.labels.symph\\.dev/group}")
         return set(said.split())
 

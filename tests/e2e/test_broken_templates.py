@@ -18,41 +18,42 @@ from tests.e2e.release import Release, prove
 Releases = Callable[..., Release]
 
 
-@pytest.fixture
-def chart(charts: ExampleCharts, tmp_path: Path) -> Path:
-    """A copy of ring's chart, to be broken."""
-    return Path(shutil.copytree(charts["ring"], tmp_path / "ring"))
+# The template, what is replaced in it (nothing: the template goes), and the message of the proof.
+SLIPS: dict[str, tuple[str, tuple[str, str] | None, str]] = {
+    "a misspelt field": (
+        "p0.yaml",
+        ("backoffLimitPerIndex:", "backofLimit:"),
+        r"(?s)refuses Job/broken-ring-p0-\w+: .*backofLimit",
+    ),
+    "a selector that fits no pod": (
+        "p0.yaml",
+        ("selector: {{-", "selector:\n    wrong: selector\n    {{-"),
+        r"Services without a ready pod: .*Service/broken-ring-ring-0",
+    ),
+    "a wrong target port": (
+        "p0.yaml",
+        ("targetPort: ring-0", "targetPort: 9"),
+        r"nobody answers at .*Service/broken-ring-ring-0:7000",
+    ),
+    "a missing config map": ("config.yaml", None, r'(?s)Pod/broken-ring-p0.*configmap "broken-ring-[^"]+" not found'),
+}
 
 
-def _break(chart: Path, template: str, old: str, new: str) -> None:
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_broken_template_fails_the_proof(
+    slip: str, release: Releases, charts: ExampleCharts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in (("SERVICE_TIMEOUT_S", 2), ("DIAL_TIMEOUT_S", 3), ("READY_TIMEOUT_S", 20)):
+        monkeypatch.setattr(release_module, name, seconds)
+    chart = Path(shutil.copytree(charts["ring"], tmp_path / "ring"))
+    template, change, message = SLIPS[slip]
     path = chart / "templates" / template
     text = path.read_text()
-    assert old in text, f"{template} has no {old!r} to break"
-    path.write_text(text.replace(old, new))
-
-
-def test_a_misspelt_field_is_refused_by_the_api_server(release: Releases, chart: Path) -> None:
-    _break(chart, "p0.yaml", "backoffLimitPerIndex:", "backofLimit:")
-    with pytest.raises(AssertionError, match=r"(?s)refuses Job/broken-ring-p0-\w+: .*backofLimit"):
-        prove(release("broken"), chart)
-
-
-def test_a_selector_that_fits_no_pod_is_named(release: Releases, chart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release_module, "SERVICE_TIMEOUT_S", 2)
-    _break(chart, "p0.yaml", "selector: {{-", "selector:\n    wrong: selector\n    {{-")
-    with pytest.raises(AssertionError, match=r"Services without a ready pod: .*Service/broken-ring-ring-0"):
-        prove(release("broken"), chart)
-
-
-def test_a_wrong_target_port_is_named(release: Releases, chart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release_module, "DIAL_TIMEOUT_S", 3)
-    _break(chart, "p0.yaml", "targetPort: ring-0", "targetPort: 9")
-    with pytest.raises(AssertionError, match=r"nobody answers at .*Service/broken-ring-ring-0:7000"):
-        prove(release("broken"), chart)
-
-
-def test_a_missing_config_map_is_named(release: Releases, chart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release_module, "READY_TIMEOUT_S", 4)
-    (chart / "templates" / "config.yaml").unlink()
-    with pytest.raises(AssertionError, match=r'(?s)Pod/broken-ring-p0.*configmap "broken-ring-[^"]+" not found'):
+    if change:
+        assert change[0] in text
+        path.write_text(text.replace(*change))
+    else:
+        path.unlink()
+        monkeypatch.setattr(release_module, "READY_TIMEOUT_S", 4)
+    with pytest.raises(AssertionError, match=message):
         prove(release("broken"), chart)

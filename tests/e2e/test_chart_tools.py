@@ -14,7 +14,7 @@ import yaml
 from symphony_charts.formats.yaml_text import dump_all
 from tests.e2e.charts import CHECKOUT, EXAMPLES, ExampleCharts
 from tests.e2e.programs import Output, Programs
-from tests.e2e.release import Release, dry_run
+from tests.e2e.release import Release
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.catalog import KUBERNETES
 from tests.tools import HELM_VERSIONS, helm
@@ -93,14 +93,6 @@ def test_ct_install_passes(programs: Programs, repository: Path, namespace: str,
     done = _ct(programs, repository, "install", "--charts", f"charts/{example}", "--namespace", namespace)
     assert done.code == 0, done.out + done.err
     assert "All charts installed successfully" in done.out
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_the_api_server_takes_every_rendered_object(
-    release: Releases, charts: ExampleCharts, any_helm: Path, example: str
-) -> None:
-    run = release("dry", any_helm)
-    dry_run(run, run.render(charts[example]))
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from typing import Any
 
 import pytest
 
@@ -43,7 +39,6 @@ JOB = {
 
 @pytest.fixture
 def job(programs: Programs, namespace: str) -> None:
-    """A DIJob and one of its pods, as its operator makes it."""
     programs.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
     programs.establish("dijobs.diengine.opendilab.org")
     labels = {"diengine/operator": "di-operator", "diengine/job": "cart", "diengine/task-name": "learner"}
@@ -53,34 +48,22 @@ def job(programs: Programs, namespace: str) -> None:
         programs.kubectl("-n", namespace, "create", "-f", "-", stdin=json.dumps(item))
 
 
-def symph(programs: Programs, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, **programs.environment(), "HOME": str(programs.home)}
-    argv = [sys.executable, "-m", "symphony_charts", *words]
-    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
-
-
-def said(programs: Programs, *words: str) -> Any:
-    done = symph(programs, *words, "-o", "json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.mark.usefixtures("job")
 def test_a_job_that_kubectl_made_is_listed_described_and_removed_by_its_kind(
     programs: Programs, namespace: str
 ) -> None:
-    eventually(lambda: "cart" in symph(programs, "ls", "-n", namespace).stdout, 60, "the job is listed")
-    (learner,) = said(programs, "describe", "cart", "-n", namespace)["processes"]
+    eventually(lambda: "cart" in programs.symph("ls", "-n", namespace).out, 60, "the job is listed")
+    (learner,) = json.loads(programs.symph("describe", "cart", "-n", namespace, "-o", "json").out)["processes"]
     assert (learner["name"], learner["active"]) == ("learner", 2)
-    refused = symph(programs, "delete", "cart", "-n", namespace, "--yes")
-    assert refused.returncode == 7, refused.stderr
-    assert f"symph rm -n {namespace} dijob/cart" in refused.stderr
-    assert symph(programs, "delete", "dijob/cart", "-n", namespace, "--dry-run").returncode == 0
+    refused = programs.symph("delete", "cart", "-n", namespace, "--yes")
+    assert refused.code == 7, refused.err
+    assert f"symph rm -n {namespace} dijob/cart" in refused.err
+    assert programs.symph("delete", "dijob/cart", "-n", namespace, "--dry-run").code == 0
     assert "cart" in programs.kubectl("-n", namespace, "get", "dijobs", "-o", "name")
-    assert symph(programs, "delete", "dijob/cart", "-n", namespace).returncode != 0  # nobody answers the question
+    assert programs.symph("delete", "dijob/cart", "-n", namespace).code != 0  # nobody answers the question
     assert "cart" in programs.kubectl("-n", namespace, "get", "dijobs", "-o", "name")
-    done = symph(programs, "delete", "dijob/cart", "-n", namespace, "--yes")
-    assert done.returncode == 0, done.stderr
+    done = programs.symph("delete", "dijob/cart", "-n", namespace, "--yes")
+    assert done.code == 0, done.err
     eventually(lambda: not programs.kubectl("-n", namespace, "get", "dijobs", "-o", "name").split(), 60, "it goes")
 
 
@@ -111,7 +94,6 @@ ENDED = {
 
 
 def pod_of_qbert(name: str, role: str) -> dict[str, object]:
-    """A pod as operator v0 makes it, which prints its name."""
     labels = {"controller-name": "di-operator", "dijob-name": "qbert-dqn", "pod-name": name, "replica-type": role}
     container = {**POD["containers"][0], "command": ["sh", "-c", f"echo {name}; exec sleep 300"]}
     metadata = {"name": name, "labels": labels}
@@ -119,7 +101,6 @@ def pod_of_qbert(name: str, role: str) -> dict[str, object]:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The words of each line."""
     return [line.split() for line in text.splitlines() if line]
 
 
@@ -134,11 +115,11 @@ def test_the_job_of_the_overview_is_shown_as_the_overview_shows_it(programs: Pro
 
     # kubectl get pod
     def shown() -> list[str]:
-        return sorted(row[1] for row in rows(symph(programs, "process", "qbert-dqn", *where).stdout)[1:] if "1" in row)
+        return sorted(row[1] for row in rows(programs.symph("process", "qbert-dqn", *where).out)[1:] if "1" in row)
 
     eventually(lambda: shown() == ["aggregator", "collector", "coordinator", "learner-0", "learner-1"], 90, "all run")
     # kubectl logs qbert-dqn-coordinator
-    assert symph(programs, "logs", "coordinator", "qbert-dqn", *where).stdout == "qbert-dqn-coordinator\n"
+    assert programs.symph("logs", "coordinator", "qbert-dqn", *where).out == "qbert-dqn-coordinator\n"
     # The job ends, and the operator takes its pods away.
     status = json.dumps({"status": ENDED})
     resource = "dijobs.v1alpha1.diengine.opendilab.org"
@@ -148,15 +129,15 @@ def test_the_job_of_the_overview_is_shown_as_the_overview_shows_it(programs: Pro
 
     # kubectl get dijob: NAME PHASE AGE
     def listed() -> list[list[str]]:
-        return [row[:2] for row in rows(symph(programs, "ls", "--all", *where).stdout)]
+        return [row[:2] for row in rows(programs.symph("ls", "--all", *where).out)]
 
     eventually(lambda: listed() == [["NAME", "PHASE"], ["qbert-dqn", "succeeded"]], 60, "the job has ended")
     # kubectl describe dijob: Phase, Replica Status
-    described = rows(symph(programs, "describe", "qbert-dqn", *where).stdout)
+    described = rows(programs.symph("describe", "qbert-dqn", *where).out)
     assert described[0][:2] == ["qbert-dqn", "succeeded"]
     counts = {row[1]: row[4] for row in described if row[0] == "-"}
     assert counts == {"collector": "2", "coordinator": "1", "learner": "1"}
     # kubectl delete dijob qbert-dqn
-    done = symph(programs, "delete", "dijob/qbert-dqn", *where, "--yes")
-    assert rows(done.stdout)[1:] == [["dijob/qbert-dqn", "DIJob/qbert-dqn"]], done.stderr
+    done = programs.symph("delete", "dijob/qbert-dqn", *where, "--yes")
+    assert rows(done.out)[1:] == [["dijob/qbert-dqn", "DIJob/qbert-dqn"]], done.err
     eventually(lambda: not programs.kubectl(*where, "get", "dijobs", "-o", "name").split(), 60, "it goes")

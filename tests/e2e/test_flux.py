@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.skipif(not os.environ.get("SYMPH_SOAK"), reason="Flux takes minutes to build: make soak")
 
 _WAIT_S = 90
-_SOURCE = f"git+https://git.example.org/symphony-charts@{'0a' * 20}"
+_INSTALL = ("--install-from", f"git+https://git.example.org/symphony-charts@{'0a' * 20}")
 _SPEC = 'name: naps\nimage: busybox:1.37.0\nprocesses:\n  nap: {{cmds: ["echo {word}"]}}\n'
 Symph = Callable[..., None]
 
@@ -44,27 +43,15 @@ def symph(running: Flux, tmp_path: Path) -> Iterator[Symph]:
     repository = tmp_path / "charts.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(repository)], check=True, timeout=30)
     with ssh_server(tmp_path / "ssh") as server:
-        env = {**os.environ, "GIT_SSH_COMMAND": server.command(), "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.c"}
+        env = {"GIT_SSH_COMMAND": server.command(), "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.c"}
         env |= {"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b.c"}
 
         def run(*words: str) -> None:
-            argv = [sys.executable, "-m", "symphony_charts", *words]
-            done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=90, check=False)
-            assert done.returncode == 0, f"symph {' '.join(words)}: {done.stdout}\n{done.stderr}"
+            done = running.programs.symph(*words, cwd=tmp_path, env=env)
+            assert done.code == 0, f"symph {' '.join(words)}: {done.out}\n{done.err}"
 
         places = ("--destination", "dev=naps-dev", "--destination", "prod=big/naps")
-        run(
-            "gitops",
-            "init",
-            "--repo",
-            server.url(repository),
-            "--flux",
-            "--team",
-            "ml",
-            *places,
-            "--install-from",
-            _SOURCE,
-        )
+        run("gitops", "init", "--repo", server.url(repository), "--flux", "--team", "ml", *places, *_INSTALL)
         files = [f"--from-file=identity={server.key}", f"--from-file=known_hosts={server.known_hosts}"]
         running.programs.kubectl("-n", NAMESPACE, "create", "secret", "generic", "symph", *files)
         for name in ("flux-source", "flux-releases"):

@@ -26,13 +26,13 @@ def test_a_full_disk_is_named_and_the_run_goes_on(private_places: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["run", "up"])
 def test_a_process_that_succeeds_on_a_full_disk_has_succeeded(private_places: Path, verb: str) -> None:
-    told = json.loads(run_alone("tests.e2e.full_disk_ends", str(private_places), verb, "0"))
+    told = json.loads(run_alone("tests.e2e.full_disk", str(private_places), verb, "0"))
     assert (told["code"], told["starts"], told["noted"]) == (0, 1, 0)
 
 
 @pytest.mark.parametrize("verb", ["run", "up"])
 def test_a_failure_on_a_full_disk_keeps_its_status_and_names_the_disk(private_places: Path, verb: str) -> None:
-    told = json.loads(run_alone("tests.e2e.full_disk_ends", str(private_places), verb, "3"))
+    told = json.loads(run_alone("tests.e2e.full_disk", str(private_places), verb, "3"))
     assert (told["code"], told["starts"], told["noted"]) == (3, 2, 3)
     full = f"the disk of {private_places}/state/local is full: no space is left (ENOSPC)"
     assert f'error: process "train" failed (exit status 3) after 1 restarts: {full}' in told["said"]

@@ -28,7 +28,6 @@ SEED, SHRINKS = int(os.environ.get("SYMPH_SEED", "1")), "SYMPH_SHRINK" in os.env
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """All ways to a folder of repositories."""
     repositories = tmp_path / "repos"
     repositories.mkdir()
     with http_server(repositories) as http, ssh_server(tmp_path / "sshd") as ssh:

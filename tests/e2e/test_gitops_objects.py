@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 import msgspec
 import pytest
@@ -56,7 +55,6 @@ POINTER = Pointer(
 
 @pytest.fixture(scope="module")
 def definitions(programs: Programs) -> None:
-    """The definitions are in the cluster, and served."""
     for module, pattern in CRDS.items():
         for path in sorted(module_folder(module).glob(pattern)):
             # Server-side: that of the ApplicationSet is larger than an annotation may be.
@@ -101,43 +99,45 @@ def application(setup: ArgoSetup) -> dict[str, object]:
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", **made}
 
 
-@pytest.mark.usefixtures("definitions")
-@pytest.mark.parametrize("version", [(3, 4), (3, 5)])
-def test_the_api_server_takes_what_argo_cd_is_given(
-    version: tuple[int, int], programs: Programs, namespace: str
-) -> None:
-    setup = ArgoSetup(url=SETUP.url, version=version, protects=True)
+def given_to_argo_cd(minor: int) -> list[Mapping[str, object]]:
+    setup = ArgoSetup(url=SETUP.url, version=(3, minor), protects=True)
     places = [Destination(namespace="rl"), Destination(name="big", namespace="rl")]
-    accept(programs, namespace, app_project(setup, "dev", places), application_set(setup), application(setup))
+    return [app_project(setup, "dev", places), application_set(setup), application(setup)]
 
 
-@pytest.mark.usefixtures("definitions")
-def test_signatures_are_asked_for_in_words_that_argo_cd_3_5_knows(programs: Programs, namespace: str) -> None:
-    accept(programs, namespace, app_project(SETUP, "dev", [Destination(namespace="rl")]))
-
-
-@pytest.mark.usefixtures("definitions")
-def test_the_health_checks_are_a_config_map(programs: Programs, namespace: str) -> None:
-    accept(programs, namespace, health_config(health_checks(package_data.folder("gitops"))))
-
-
-@pytest.mark.usefixtures("definitions")
-@pytest.mark.parametrize("url", [SETUP.url, "git@git.example.org:team/charts.git", "ssh://git@h:2222/charts.git"])
-def test_the_api_server_takes_what_flux_is_given(url: str, programs: Programs, namespace: str) -> None:
+def given_to_flux(url: str) -> list[Mapping[str, object]]:
     source = git_repository(url, "main", secret="deploy-key")  # noqa: S106 - the name of a Secret
     place = Destination(name="big", namespace="rl", service_account="runner")
     there = msgspec.structs.replace(POINTER, destination=place)
     applied = release_kustomization("dev", sops_secret="keys")  # noqa: S106 - the name of a Secret
-    accept(programs, namespace, source, applied, helm_release(POINTER), helm_release(there))
+    return [source, applied, helm_release(POINTER), helm_release(there)]
+
+
+def sealed_secret(scope: str) -> list[Mapping[str, object]]:
+    source = {"source": "sealed", "scope": scope}
+    chart = built_of(experiment_of(name="rl", processes={"p": {}}, secrets=["key"], secret_source=source))
+    return [item for item in chart.objects(chart.values, Release(name="rl")) if item["kind"] == "SealedSecret"]
+
+
+OBJECTS: dict[str, Callable[[], list[Mapping[str, object]]]] = {
+    "Argo CD 3.4": lambda: given_to_argo_cd(4),
+    "Argo CD 3.5": lambda: given_to_argo_cd(5),
+    "signatures of Argo CD 3.5": lambda: [app_project(SETUP, "dev", [Destination(namespace="rl")])],
+    "health checks": lambda: [health_config(health_checks(package_data.folder("gitops")))],
+    "Flux, https": lambda: given_to_flux(SETUP.url),
+    "Flux, scp": lambda: given_to_flux("git@git.example.org:team/charts.git"),
+    "Flux, ssh": lambda: given_to_flux("ssh://git@h:2222/charts.git"),
+    "sealed, strict": lambda: sealed_secret("strict"),
+    "sealed, cluster-wide": lambda: sealed_secret("cluster-wide"),
+}
 
 
 @pytest.mark.usefixtures("definitions")
-@pytest.mark.parametrize("scope", ["strict", "cluster-wide"])
-def test_the_api_server_takes_the_sealed_secret_of_a_chart(scope: str, programs: Programs, namespace: str) -> None:
-    source = {"source": "sealed", "scope": scope}
-    chart = built_of(experiment_of(name="rl", processes={"p": {}}, secrets=["key"], secret_source=source))
-    objects = chart.objects(chart.values, Release(name="rl", namespace=namespace))
-    accept(programs, namespace, *(item for item in objects if item["kind"] == "SealedSecret"))
+@pytest.mark.parametrize("case", OBJECTS)
+def test_the_api_server_takes_the_objects(case: str, programs: Programs, namespace: str) -> None:
+    objects = OBJECTS[case]()
+    assert objects
+    accept(programs, namespace, *objects)
 
 
 @pytest.mark.usefixtures("definitions")
@@ -146,7 +146,3 @@ def test_a_field_that_argo_cd_does_not_know_is_refused(programs: Programs, names
     assert isinstance(wrong["spec"], dict)
     with pytest.raises(AssertionError, match="selfHeel: field not declared"):
         accept(programs, namespace, {**wrong, "spec": {**wrong["spec"], "selfHeel": True}})
-
-
-def test_the_modules_are_where_the_definitions_come_from() -> None:
-    assert all(list(Path(module_folder(module)).glob(pattern)) for module, pattern in CRDS.items())

@@ -55,7 +55,6 @@ class Draw:
 
 
 def compose_case(draw: Draw) -> dict[str, object]:
-    """A compose file of one to four services."""
     names = ["web", "db", "cache", "job"][: draw.rng.randint(1, 4)]
     services = {name: _compose_service(draw, names[:index]) for index, name in enumerate(names)}
     top = draw.some(
@@ -211,7 +210,6 @@ def _compose_service(draw: Draw, earlier: list[str]) -> dict[str, object]:
 
 
 def symphony_case(draw: Draw) -> dict[str, object]:
-    """A dump of the kube backend, or one of tmux, subproc or docker."""
     text = draw.text
     kind = draw.rng.choice(["kube", "kube", "kube", "tmux", "docker"])
     groups = [
@@ -357,7 +355,6 @@ def _symphony_pod(draw: Draw) -> dict[str, object]:
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Every scalar of the input, with its path."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from leaves(item, join(path, key))

@@ -35,7 +35,6 @@ def _listed(judge: str, *answers: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def hardened(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The values that docs/chart.md shows."""
     path = tmp_path_factory.mktemp("values") / "hardened.yaml"
     path.write_text(_section().partition("```yaml\n")[2].partition("```")[0])
     return path

@@ -15,7 +15,7 @@ import pytest
 
 from symphony_charts.backend.status import LogQuery
 from symphony_charts.clusters.kubernetes import KubeCluster
-from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, SymphError, UsageError
+from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, UsageError
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.releases.releases import Releases
@@ -24,6 +24,7 @@ from symphony_charts.prepare import prepare_experiment
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.data import from_data
 from tests.e2e.programs import Programs
+from tests.e2e.release_pairs import WIDGETS
 from tests.tools import HELM_VERSIONS, helm
 from tests.waiting import eventually
 
@@ -52,7 +53,6 @@ def launch(cluster: KubeCluster, name: str = "exp", *, force: bool = False, **mo
 
 
 def names_in(programs: Programs, namespace: str, kinds: str = "jobs,services,configmaps,secrets,pods") -> set[str]:
-    """kind/name of what is in a namespace."""
     return set(programs.kubectl("-n", namespace, "get", kinds, "-o", "name").split())
 
 
@@ -66,22 +66,17 @@ def test_nothing_that_is_not_ours_is_deleted_in_a_thousand_attempts(programs: Pr
     programs.kubectl("-n", namespace, "label", "job", "db", "symph.dev/run=r1", "symph.dev/group=db")
     before = names_in(programs, namespace, "jobs,services,configmaps")
     chance = random.Random(7)
-    words = [
-        "web",
-        "db",
-        "exp-1",
-        namespace,
-        "default",
-        "kube-system",
-        "argocd",
-        "",
-        "*",
-        ".*",
-        "a,b",
-        "!x",
+    words = ["web", "db", "exp-1", namespace, "default", "kube-system", "argocd", "", "*", ".*", "a,b", "!x"]
+    words += [
         "a in (b)",
+        "web,symph.dev/experiment",
+        "=",
+        "web\n",
+        "..",
+        "/",
+        "%2e%2e",
+        "app.kubernetes.io/instance=web",
     ]
-    words += ["web,symph.dev/experiment", "=", "web\n", "..", "/", "%2e%2e", "app.kubernetes.io/instance=web"]
     watchers = [KubeWatcher(), KubeWatcher(namespace=namespace), KubeWatcher(namespace="kube-system")]
     refused = 0
     for _ in range(1000):
@@ -136,19 +131,6 @@ def test_the_kubeconfig_is_never_written(programs: Programs, namespace: str) -> 
     cluster.set_experiment("exp")
     cluster.delete("exp")
     assert (programs.kubeconfig.read_bytes(), programs.kubeconfig.stat().st_mtime_ns) == before
-
-
-def test_a_pod_that_fits_nowhere_shows_its_process_and_the_reason(namespace: str) -> None:
-    cluster = KubeCluster(namespace=namespace)
-    launch(cluster, processes={"fat": {**FOREVER, "requests": {"cpu": "900"}}})
-
-    def reason() -> str:
-        status = cluster.describe("exp")
-        return status.instances[0].reason if status and status.instances else ""
-
-    # At first there is no pod yet, which is a reason, too.
-    eventually(lambda: "Insufficient cpu" in reason(), 60, lambda: f"the reason is {reason()!r}")
-    assert list(cluster.describe_experiment("exp")[None]) == ["fat"]
 
 
 def test_helm_and_server_side_apply_make_the_same_objects(
@@ -297,7 +279,6 @@ def test_a_reader_that_comes_after_a_restart_reads_what_was_written_before_it(
 
 
 def served(api_version: str, namespace: str) -> str | None:
-    """The path of the widgets, once the server gives them."""
     api = KubeApi()
     try:
         path = api.collection(api_version, "Widget", namespace)
@@ -312,21 +293,8 @@ def test_a_watch_whose_place_is_forgotten_looks_again(
 ) -> None:
     # Of a kind that is new, no server remembers what was before it.
     group = f"{namespace}.example.org"
-    names = {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"}
-    schema = {"openAPIV3Schema": {"type": "object"}}
-    spec = {
-        "group": group,
-        "names": names,
-        "scope": "Namespaced",
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-    }
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{group}"},
-        "spec": spec,
-    }
-    programs.kubectl("apply", "-f", "-", stdin=json.dumps(definition))
+    definition = json.dumps(WIDGETS).replace(WIDGETS["spec"]["group"], group)
+    programs.kubectl("apply", "-f", "-", stdin=definition)
     programs.establish(f"widgets.{group}")
     api = KubeWatcher(namespace=namespace).api
     path = eventually(lambda: served(f"{group}/v1", namespace), 60, "the kind is not served")
@@ -367,12 +335,6 @@ def test_pages_of_a_long_list_are_put_together(
     monkeypatch.setattr(type(api)._list, "__defaults__", (3,))
     found = {item["metadata"]["name"] for item in api.listed(api.collection("v1", "ConfigMap", namespace))}
     assert set(names) <= found
-
-
-def test_without_a_cluster_every_verb_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBECONFIG", "/no/such/file")
-    with pytest.raises(SymphError, match="no cluster is configured"):
-        KubeCluster().list_experiments()
 
 
 def _title(item: dict[str, Any]) -> str:

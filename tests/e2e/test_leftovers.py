@@ -1,7 +1,9 @@
-"""What a release leaves behind: nothing of tests, and of a failed upgrade only what docs/chart.md removes."""
+"""What a release keeps and leaves: a small Secret, nothing of tests, of a failed upgrade what docs/chart.md removes."""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import shlex
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.chart.harness import chart_of, experiment_of, write_chart
+from tests.chart.release_secret import release_kb
 from tests.e2e.charts import CHECKOUT
 from tests.e2e.release import Release
 from tests.tools import HELM_VERSIONS, helm
@@ -23,7 +26,6 @@ REFUSED = "groups.b.containers.b.resources.limits.cpu=1m"
 
 @pytest.fixture(params=HELM_VERSIONS)
 def installed(request: pytest.FixtureRequest, release: Callable[..., Release], tmp_path: Path) -> tuple[Release, Path]:
-    """A release of two groups that run for long, and its chart."""
     processes = {"a": {"command": SLEEP}, "b": {"command": SLEEP}, "c": {"command": SLEEP, "lifecycle": "service"}}
     chart = write_chart(chart_of(experiment_of(processes=processes)), tmp_path)
     ours = release("left", helm(request.param))
@@ -74,3 +76,17 @@ def test_a_test_that_succeeds_leaves_no_pod(release: Callable[..., Release], tmp
     ours.helm("test", ours.name)
     ours.uninstall()
     eventually(lambda: not ours.pods(with_tests=True), 60, "no pod")
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_the_secret_of_a_tiny_release_is_as_small_as_counted(
+    version: str, release: Callable[..., Release], tmp_path: Path
+) -> None:
+    chart = chart_of(experiment_of(processes={"main": {"command": ["true"], "binds": "web", "connects": "web"}}))
+    tiny = release("tiny", helm(version))
+    tiny.install(write_chart(chart, tmp_path))
+    argv = ["-n", tiny.namespace, "get", "secrets", "-l", "owner=helm,name=tiny", "-o", "json"]
+    (secret,) = json.loads(tiny.programs.kubectl(*argv))["items"]
+    kept = len(base64.b64decode(secret["data"]["release"])) / 1000
+    assert kept == pytest.approx(release_kb(chart, tiny.helm("get", "manifest", "tiny").out), rel=0.12)
+    assert kept <= 22

@@ -56,7 +56,6 @@ time.sleep(300)
 
 @pytest.fixture(autouse=True)
 def ended(private_places: Path) -> Iterator[None]:
-    """Nothing is left of any run."""
     yield
     for run in live_runs():
         local_run.down(run)
@@ -101,15 +100,6 @@ def test_a_thousand_deaths_have_their_statuses(tmp_path: Path) -> None:
         sys.stdout.write(f"known after death{when}: median {middle:.1f} ms, 99 % {most:.1f} ms, all {all_of:.1f} ms\n")
     assert wrong == []
     assert sum(map(len, late)) == 1000
-
-
-def test_ten_thousand_last_lines_are_kept(tmp_path: Path) -> None:
-    program = "import os, sys\nfor i in range(1000): print(sys.argv[1], i)\nsys.stdout.flush(); os._exit(0)"
-    data = {f"p{n}": {**python(program), "args": [str(n)], "local": {"tty": n % 2 == 0}} for n in range(10)}
-    run = start(tmp_path, processes=data)
-    assert local_run.wait(run) == 0
-    found = [log_of(run, name).splitlines() for name in data]
-    assert found == [[f"{n} {i}" for i in range(1000)] for n in range(10)]
 
 
 @pytest.mark.parametrize("victim", ["nothing", "tmux", "supervisor", "both"])

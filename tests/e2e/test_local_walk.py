@@ -8,6 +8,7 @@ another one, of another version for example. SYMPH_SOAK says how many steps are 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -23,8 +24,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.e2e.local_walk.inside import write_whole
-from tests.e2e.local_walk.walk import Step, Walk, walked
-from tests.e2e.local_walk.world import World, why_not
+from tests.e2e.local_walk.walk import STATE, Step, Walk, walked
+from tests.e2e.local_walk.world import HOME, World, why_not
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")]
 
@@ -47,17 +48,9 @@ _WHAT_WENT_WRONG: dict[str, list[Step]] = {
         ("up", "A", "a", "plain", 1),
         ("symph", "B", "describe", "a"),
     ],
-    "ls says that runs of before the reboot run": [
-        ("up", "A", "a", "plain", 1),
-        ("reboot", "A", "machine"),
-    ],
-    "a volume below a folder swallows what is written to it": [
-        ("up", "A", "a", "below", 1),
-    ],
-    "a claim ends with the run": [
-        ("up", "A", "a", "claim", 1),
-        ("symph", "A", "down", "a"),
-    ],
+    "ls says that runs of before the reboot run": [("up", "A", "a", "plain", 1), ("reboot", "A", "machine")],
+    "a volume below a folder swallows what is written to it": [("up", "A", "a", "below", 1)],
+    "a claim ends with the run": [("up", "A", "a", "claim", 1), ("symph", "A", "down", "a")],
     "a folder of somebody else is taken for an old run": [
         ("foreign", "folder"),
         ("up", "A", "a", "finite", 1, "--wait"),
@@ -90,14 +83,8 @@ _WHAT_WENT_WRONG: dict[str, list[Step]] = {
         ("symph", "A", "ls"),
         ("symph", "A", "down", "a"),
     ],
-    "a start that is cut is not seen": [
-        ("cut", "A", 700, "up a pair 1"),
-        ("up", "A", "a", "pair", 1),
-    ],
-    "somebody else makes the runtime folder": [
-        ("squat", "A"),
-        ("up", "A", "a", "gpu", 1),
-    ],
+    "a start that is cut is not seen": [("cut", "A", 700, "up a pair 1"), ("up", "A", "a", "pair", 1)],
+    "somebody else makes the runtime folder": [("squat", "A"), ("up", "A", "a", "gpu", 1)],
     "a link is followed on this machine, and not where the process is": [
         ("up", "A", "a", "linked", 1),
         ("fetch", "A", "a"),
@@ -132,6 +119,48 @@ def test_what_once_went_wrong_goes_right(what: str) -> None:
 def test_after_a_reboot_nobody_is_taken_for_a_process_of_the_run(verb: str) -> None:
     with World(_COMMAND) as world:
         walked(world, _STRANGERS[verb], is_looking=False)
+
+
+_LOOKING = ["ls", "ls -a", "p a", "p a -o wide", "describe a", "logs p a --tail 1", "events a", "top a --once"]
+_LOOKING += ["wait a --for failed --timeout 1", "local history a"]
+_CHANGING = ("down a", "restart -e a", "up {spec}", "up {spec} --force", "delete a --yes")
+
+
+def test_a_container_that_only_looks_leaves_a_run_of_another_alone() -> None:
+    with World(_COMMAND) as world:
+        walk = Walk(world)
+        walk.begin()
+        for step in (("reboot", "A", "container"), ("boot", "B", "container"), ("up", "A", "a", "claim", 1)):
+            walk.do(step)
+        before = world.look("A", STATE).files
+        for words in _LOOKING:
+            walk.do(("symph", "B", *words.split()))
+            assert walk.answers[-1].status in (0, 2, 6), walk.answers[-1]
+        assert "runs in another container of this machine (A)" in world.symph("B", "ls").out
+        assert world.look("A", STATE).files == before
+        for words in _CHANGING:
+            walk.do(("symph", "B", *words.format(spec=f"{HOME}/exp/a.claim.1.yaml").split()))
+            refused = walk.answers[-1]
+            assert (refused.status, "another container" in refused.err) == (7, True), refused
+        walk.finish()
+
+
+def test_a_run_whose_container_is_gone_is_lost_until_it_is_ended() -> None:
+    with World(_COMMAND) as world:
+        walk = Walk(world, is_looking=False)
+        walk.begin()
+        for step in (("reboot", "A", "container"), ("up", "A", "a", "plain", 1), ("reboot", "A", "container")):
+            walk.do(step)
+        (item,) = json.loads(world.symph("A", "ls", "-o", "json").out)["items"]
+        assert (item["phase"], item["note"]) == ("lost", "its container is gone; symph down a tidies up")
+        assert "lost" in world.symph("A", "p", "a").out
+        status = world.symph("A", "status", "a", "-o", "json")
+        assert (status.status, json.loads(status.out)["items"][0]["why"]["cause"]) == (1, "lost")
+        waited = world.symph("A", "wait", "a")
+        assert (waited.status, "is lost" in waited.err) == (1, True)
+        walk.do(("symph", "A", "down", "a"))
+        walk.do(("up", "A", "a", "plain", 1))
+        walk.finish()
 
 
 _MACHINES = st.sampled_from(["A", "A", "A", "B"])

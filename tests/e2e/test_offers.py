@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 
 from tests.e2e.programs import Programs
 from tests.e2e.tools.modules import KUEUE, module_folder
 
 
 def offers(programs: Programs, *flags: str) -> dict[str, dict[str, str]]:
-    """The findings by name."""
-    argv = [sys.executable, "-m", "symphony_charts", "doctor", "--cluster", "-o", "json", *flags]
-    return {item["name"]: item for item in json.loads(programs.run(argv).out)["items"]}
+    done = programs.symph("doctor", "--cluster", "-o", "json", *flags)
+    assert done.code == 0, done.err
+    return {item["name"]: item for item in json.loads(done.out)["items"]}
 
 
 def test_the_doctor_names_what_a_cluster_serves_and_the_setting_that_asks_for_it(programs: Programs) -> None:

@@ -1,7 +1,14 @@
-"""A small number of the oracle's experiments, and the dispatcher's calls; `make oracle N=2000` runs many."""
+"""The planner and the dispatcher against the real kube-scheduler, from the spec to the binding.
+
+Every experiment takes the road that all verbs take, and the pods of its rendered objects are given to the scheduler.
+PROVEN must mean that all pods of the group are bound in every order, NO that they cannot all be. `SYMPH_SOAK` is the
+number of experiments, `SYMPH_SEED` the first; a failure prints the seed, the spec and the pools.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +25,9 @@ from tests.e2e.oracle.nodes import of_machine, read
 from tests.e2e.oracle.pairs import compare_filters
 from tests.e2e.oracle.pods import pods_of_objects
 
+# Read here: a test itself is given no variable of the user's.
+_COUNT, _SEED = int(os.environ.get("SYMPH_SOAK", "40")), int(os.environ.get("SYMPH_SEED", "10000"))
+
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
@@ -29,16 +39,17 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
 
 @pytest.mark.rig
 def test_every_node_is_refused_for_the_reasons_that_the_planner_gives(real: Scheduler) -> None:
-    report = compare_filters(real, 5_000, seed=7)
-    assert report.disagreements == []
+    report = compare_filters(real, max(5_000, _COUNT * 50), seed=_SEED)
+    assert not report.disagreements, report.disagreements[:5]
 
 
 @pytest.mark.rig
 def test_a_proven_group_is_bound_in_every_order_and_a_no_never_as_a_whole(real: Scheduler) -> None:
-    report = compare_experiments(real, range(10_000, 10_040))
+    report = compare_experiments(real, range(_SEED, _SEED + _COUNT))
+    sys.stdout.write(f"{report.cases} experiments, {report.refused_specs} refused; groups: {dict(report.verdicts)}\n")
     assert report.faults == []
     assert report.verdicts.keys() == {"PROVEN", "PACKABLE", "UNKNOWN", "NO"}
-    assert report.cases > 25
+    assert report.cases > _COUNT // 2
 
 
 @pytest.mark.rig

@@ -32,7 +32,6 @@ def run(*argv: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def install_lines() -> list[str]:
-    """The ways to install that README.md shows."""
     blocks = [block.text for block in blocks_of(ROOT / "README.md") if "$REPOSITORY" in block.text]
     return "".join(blocks).splitlines()
 

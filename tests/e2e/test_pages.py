@@ -52,7 +52,6 @@ def programs_of(folder: Path, extras: str) -> Path:
 
 @pytest.fixture
 def registry(request: pytest.FixtureRequest, need_tool: Callable[[str], str], tmp_path: Path) -> Iterator[str]:
-    """What answers for registry.example.org, for a page that needs it."""
     if "registry" not in places_of(request.node.callspec.params["page"]):
         yield "registry.example.org"
         return

@@ -124,23 +124,17 @@ def test_a_process_sees_the_same_in_tmux_and_in_its_pod(
         assert _seen(symph("logs", process, "mirror")) == _seen(run.log(process))
 
 
-def test_a_ring_says_the_same_in_tmux_and_from_its_chart(
-    release: Releases, charts: ExampleCharts, symph: Callable[..., str]
+@pytest.mark.parametrize(("example", "processes"), [("ring", ["p0", "p1", "p2"]), ("integrate", ["master"])])
+def test_an_example_says_the_same_in_tmux_and_from_its_chart(
+    release: Releases, charts: ExampleCharts, symph: Callable[..., str], example: str, processes: list[str]
 ) -> None:
-    run = release("ring")
-    run.install(charts["ring"])
-    symph("up", str(charts.spec("ring")), "--wait")
+    run = release(example)
+    run.install(charts[example])
+    symph("up", str(charts.spec(example)), "--wait")
     run.wait_finished()
-    for process in ("p0", "p1", "p2"):
-        assert symph("logs", process, "ring").split("\n") == run.log(process).split("\n")
-
-
-def test_the_integral_is_the_same_in_tmux_and_from_its_chart(
-    release: Releases, charts: ExampleCharts, symph: Callable[..., str]
-) -> None:
-    run = release("integrate")
-    run.install(charts["integrate"])
-    symph("up", str(charts.spec("integrate")), "--wait")
-    run.wait_finished()
-    here, there = symph("logs", "master", "integrate"), run.log("master")
-    assert here.splitlines()[-1] == there.splitlines()[-1] == "integral of x^2 over 0..10 = 333.3333"
+    # How the workers of the integral come in differs; its result does not.
+    first = -1 if example == "integrate" else 0
+    for process in processes:
+        here, there = (text.splitlines(True) for text in (symph("logs", process, example), run.log(process)))
+        assert here[first:] == there[first:]
+        assert here

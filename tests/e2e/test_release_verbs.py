@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -23,14 +21,7 @@ Symph = Callable[..., Output]
 @pytest.fixture
 def symph(programs: Programs, namespace: str, any_helm: Path) -> Symph:
     """Runs one command line in the test's namespace, with one of the helms."""
-    env = {**programs.environment(), "HELM_BIN": str(any_helm), "HOME": str(programs.home)}
-
-    def run(*words: str, place: str | None = namespace) -> Output:
-        argv = [sys.executable, "-m", "symphony_charts", *words, *(["-n", place] if place else [])]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env=env, check=False)
-        return Output(code=done.returncode, out=done.stdout, err=done.stderr)
-
-    return run
+    return lambda *words, place=namespace: programs.symph(*words, "-n", place, env={"HELM_BIN": str(any_helm)})
 
 
 @pytest.fixture
@@ -46,7 +37,6 @@ def held(programs: Programs, namespace: str) -> Callable[[], set[str]]:
 
 
 def naps(command: str = "echo done", name: str = "naps", **more: object) -> dict[str, object]:
-    """An experiment of one process."""
     return {"name": name, "image": "busybox:1.37.0", "processes": {"nap": {"cmds": [command], **more}}}
 
 
@@ -236,9 +226,9 @@ def in_git(programs: Programs, own_naps: str, tmp_path: Path) -> Path:
     settings = f"team: ml\nrepository: {{url: {tmp_path / 'charts.git'}, author: A <a@b.c>}}\nenvironments: [dev]\n"
     (folder / ".symph.yaml").write_text(settings)
     spec = spec_of(naps(name=own_naps), folder)
-    env = {"SYMPH_STATE_DIR": str(tmp_path / "state")}
-    argv = [sys.executable, "-m", "symphony_charts", "publish", spec, "--env", "dev", "--version", "0.1.0"]
-    programs.run(argv, cwd=folder, more_env=env)
+    words = ("publish", spec, "--env", "dev", "--version", "0.1.0")
+    done = programs.symph(*words, cwd=folder, env={"SYMPH_STATE_DIR": str(tmp_path / "state")})
+    assert done.code == 0, done.err
     return folder
 
 
@@ -255,7 +245,7 @@ def test_a_name_in_git_and_on_the_cluster_is_wrong_usage_that_lists_both(
     env = {"KUBECONFIG": str(kubeconfig), "HELM_BIN": str(any_helm), "SYMPH_STATE_DIR": str(tmp_path / "state")}
 
     def symph(*words: str) -> Output:
-        return programs.try_run([sys.executable, "-m", "symphony_charts", *words], cwd=in_git, more_env=env)
+        return programs.symph(*words, cwd=in_git, env=env)
 
     alone = symph("status", own_naps, "-o", "json")
     assert (alone.code, json.loads(alone.out)["items"][0]["env"]) == (0, "dev"), alone.err

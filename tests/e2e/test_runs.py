@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,9 +134,8 @@ def test_over_an_upgrade_only_services_begin_anew_that_the_run_connects_to(
         }
 
     before = uids()
-    argv = [sys.executable, "-m", "symphony_charts", "upgrade", str(tmp_path / "naps.json"), "-n", namespace]
-    env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1]))}
-    done = programs.try_run([*argv, "--set", "groups.actor.containers.actor.env.LR=2"], more_env=env)
+    words = ("upgrade", str(tmp_path / "naps.json"), "-n", namespace, "--set", "groups.actor.containers.actor.env.LR=2")
+    done = programs.symph(*words, env={"HELM_BIN": str(helm(HELM_VERSIONS[-1]))})
     assert "; anew with it: replay (but for `keep: true`)" in done.out, done.err
     wanted = {"actor": False, "board": True, "replay": False, "store": True}
 

@@ -22,6 +22,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.rig
 
 _WAIT_S = 90
+Why = Callable[[], dict[str, Any]]
 _QUOTA = {
     "apiVersion": "v1",
     "kind": "ResourceQuota",
@@ -104,19 +105,24 @@ _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
 
 @pytest.fixture
 def symph(programs: Programs, tmp_path: Path) -> Callable[..., Any]:
-    """Runs one command line in a folder of its own."""
     env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1])), "SYMPH_STATE_DIR": str(tmp_path / "state")}
+    return lambda *words: programs.symph(*words, cwd=tmp_path, env=env)
 
-    def run(*words: str) -> Any:
-        argv = [sys.executable, "-m", "symphony_charts", *words]
-        return programs.try_run(argv, cwd=tmp_path, more_env=env, timeout_s=120)
 
-    return run
+@pytest.fixture
+def why(symph: Callable[..., Any], namespace: str) -> Why:
+    """Says why `exp` does not run, as `symph status` does."""
+
+    def answer() -> dict[str, Any]:
+        (item,) = json.loads(symph("status", "exp", "-n", namespace, "-o", "json").out)["items"]
+        return dict(item["why"] or {})
+
+    return answer
 
 
 @pytest.mark.parametrize("case", _CAUSES)
 def test_each_cause_on_a_cluster_is_one_sentence_with_a_step(
-    case: str, symph: Callable[..., Any], programs: Programs, namespace: str, tmp_path: Path
+    case: str, symph: Callable[..., Any], why: Why, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     fields, text, step, code = _CAUSES[case]
     text = text.replace("{}", namespace)
@@ -129,10 +135,6 @@ def test_each_cause_on_a_cluster_is_one_sentence_with_a_step(
     (tmp_path / "exp.json").write_text(json.dumps(spec))
     started = symph("install", "exp.json", "-n", namespace)
     assert started.code == 0, started.err
-
-    def why() -> dict[str, Any]:
-        (item,) = json.loads(symph("status", "exp", "-n", namespace, "-o", "json").out)["items"]
-        return dict(item["why"] or {})
 
     cause = case.partition(" ")[0]
 
@@ -183,17 +185,13 @@ def test_git_and_the_cluster_that_are_not_alike_are_told_apart(
 
 
 def test_a_job_that_somebody_suspended_is_no_fault(
-    symph: Callable[..., Any], programs: Programs, namespace: str, tmp_path: Path
+    symph: Callable[..., Any], why: Why, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     spec = {"name": "exp", "image": "busybox:1.37.0", "processes": {"nap": _NAP}}
     (tmp_path / "exp.json").write_text(json.dumps(spec))
     assert symph("install", "exp.json", "-n", namespace).code == 0
     job = programs.kubectl("-n", namespace, "get", "jobs", "-o", "name").strip()
     programs.kubectl("-n", namespace, "patch", job, "-p", '{"spec": {"suspend": true}}')
-
-    def why() -> dict[str, Any]:
-        (item,) = json.loads(symph("status", "exp", "-n", namespace, "-o", "json").out)["items"]
-        return dict(item["why"] or {})
 
     eventually(lambda: why().get("cause") == "suspended", _WAIT_S, lambda: str(why()))
     said = symph("status", "exp", "-n", namespace)
@@ -216,7 +214,7 @@ def test_run_says_why_nothing_comes(
 
 
 def test_a_secret_that_its_controller_cannot_open_says_why(
-    symph: Callable[..., Any], programs: Programs, namespace: str, tmp_path: Path
+    symph: Callable[..., Any], why: Why, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     for path in sorted(module_folder(SEALED_SECRETS).glob("helm/sealed-secrets/crds/*.yaml")):
         programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
@@ -235,9 +233,6 @@ def test_a_secret_that_its_controller_cannot_open_says_why(
     patch = json.dumps({"status": {"conditions": [condition]}})
     words = ("patch", "sealedsecret", "exp-secrets", "--type=merge", "--subresource=status", "-p", patch)
     programs.kubectl("-n", namespace, *words)
-
-    def why() -> dict[str, Any]:
-        return dict(json.loads(symph("describe", "exp", "-n", namespace, "-o", "json").out)["why"] or {})
 
     wanted = "the sealed Secret exp-secrets cannot be opened: no key could decrypt secret (token.txt)"
     eventually(lambda: why().get("text") == wanted, _WAIT_S, lambda: str(why()))

@@ -58,14 +58,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(private_places: Path) -> Path:
-    """A home folder with Surreal's settings."""
     (private_places / "home" / ".surreal.yml").write_text(yaml.safe_dump(SETTINGS))
     return private_places / "home"
 
 
 @pytest.fixture
 def surreal(library: Path, home: Path, tmp_path: Path) -> Surreal:
-    """Runs a launcher of Surreal's."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("docker", "gcloud"):

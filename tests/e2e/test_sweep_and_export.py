@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,19 +28,12 @@ _SPEC = {
 @pytest.fixture
 def symph(programs: Programs, namespace: str, tmp_path: Path) -> Symph:
     """Runs one command line in the test's namespace, with the newest helm."""
-    env = {**programs.environment(), "HELM_BIN": str(helm(HELM_VERSIONS[-1]))}
     (tmp_path / "naps.json").write_text(json.dumps(_SPEC))
-
-    def run(*words: str) -> Output:
-        argv = [sys.executable, "-m", "symphony_charts", *words, "-n", namespace]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=180, env=env, cwd=tmp_path, check=False)
-        return Output(code=done.returncode, out=done.stdout, err=done.stderr)
-
-    return run
+    newest = str(helm(HELM_VERSIONS[-1]))
+    return lambda *words: programs.symph(*words, "-n", namespace, cwd=tmp_path, timeout_s=180, env={"HELM_BIN": newest})
 
 
 def outcome_of(item: dict[str, object]) -> tuple[object, object, object]:
-    """What a trial is called, how it is, and its exit status."""
     return item["name"], item["state"], item["status"]
 
 

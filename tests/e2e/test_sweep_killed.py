@@ -30,7 +30,6 @@ processes:
 
 @pytest.fixture
 def sweep(private_places: Path, tmp_path: Path, need_tool: Callable[[str], str]) -> list[str]:
-    """The command of the sweep."""
     need_tool("tmux")
     (tmp_path / "once.yaml").write_text(_SPEC)
     words = ["sweep", "once.yaml", "--grid", f"seed=1..{TRIALS}", "--up", "--parallel", "8", "-o", "json"]

@@ -99,7 +99,6 @@ _OF_CONTAINERS: list[tuple[str, list[object], Case]] = [
 
 @pytest.fixture(scope="module")
 def original() -> dict[str, str]:
-    """What makes a Python import Symphony itself."""
     folder = symphony_folder()
     if folder is None:
         pytest.skip(f"symphony {VERSION} could not be installed from the registry")
@@ -108,7 +107,6 @@ def original() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def theirs() -> Path:
-    """The folder of Symphony's own tests."""
     folder = symphony_tests()
     if folder is None:
         pytest.skip(f"the sources of symphony {VERSION} could not be had from the registry")

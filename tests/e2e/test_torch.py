@@ -53,7 +53,6 @@ def component(torch_bin: Path, shape: str) -> list[str]:
 
 
 def torchx(folder: Path, environment: dict[str, str], *words: str) -> str:
-    """What a command of TorchX prints, streams together."""
     argv = [sys.executable, "-m", "torchx.cli.main", *words]
     done = subprocess.run(
         argv, env=environment, cwd=folder, stdout=-1, stderr=-2, text=True, timeout=LONGEST, check=False

@@ -78,7 +78,6 @@ def test_every_replica_is_as_with_torchx_or_the_report_says_why(kind: str, tmp_p
 
 
 def is_said(imported: Imported, where: str, fact: str) -> bool:
-    """Whether the report has a note on what the fact is of."""
     field = {"ports": "port_map", "account": "service_account"}.get(fact, fact)
     return any(note.path.startswith(f"{where}.{field}") or note.path == f"cfg.{field}" for note in imported.notes)
 
@@ -137,7 +136,6 @@ def after_preamble(argv: list[str], known: Mapping[str, str]) -> dict[str, str]:
 
 
 def pods_in(item: object) -> Iterator[Any]:
-    """Every pod template of ours that some objects hold."""
     if isinstance(item, list):
         for part in item:
             yield from pods_in(part)
@@ -152,7 +150,6 @@ def pods_in(item: object) -> Iterator[Any]:
 
 
 def plain_facts(pod: Mapping[str, Any]) -> dict[str, object]:
-    """What stands in both kinds of pods in the same words."""
     spec = pod["spec"]
     (container,) = spec["containers"]
     volumes = {volume["name"]: volume for volume in spec.get("volumes", [])}

@@ -52,7 +52,6 @@ def app(**fields: Any) -> AppDef:
 
 
 def plain(value: object) -> Any:
-    """Client models as the maps that are sent."""
     return ApiClient().sanitize_for_serialization(value)
 
 
@@ -102,7 +101,6 @@ def container(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def options() -> Pair:
-    """The names of the run options."""
     return set(McadScheduler("x").run_opts()._opts), set(theirs.create_scheduler("x").run_opts()._opts)
 
 
@@ -156,10 +154,7 @@ CASES: dict[str, Callable[[], Pair]] = {
     ),
     "submit_dryrun": lambda: objects(app(), priority=0, **_SECRET, service_account="a"),
     "get_role_information": lambda: roles(lambda _item: None),
-    "get_role_information_no_generic_items": lambda: (
-        mcad.get_role_information([]),
-        theirs.get_role_information([]),
-    ),
+    "get_role_information_no_generic_items": lambda: (mcad.get_role_information([]), theirs.get_role_information([])),
     "get_role_information_no_metadata": lambda: roles(lambda item: item["generictemplate"].pop("metadata")),
     "get_role_information_no_label": lambda: roles(lambda item: item["generictemplate"]["metadata"].pop("labels")),
     "get_role_information_no_role_name": lambda: roles(

@@ -35,7 +35,6 @@ _VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "generation", "manag
 
 @pytest.fixture(scope="module")
 def widgets(programs: Programs) -> None:
-    """The cluster serves a custom resource."""
     programs.kubectl("apply", "-f", "-", stdin=json.dumps(WIDGETS))
     programs.establish(WIDGETS["metadata"]["name"])
 
@@ -67,7 +66,6 @@ def send(programs: Programs, version: str, chart: Path, objects: list[Object], n
 
 
 def verdict_of(programs: Programs, version: str, step: Step, namespace: str, env: pytest.MonkeyPatch) -> Verdict:
-    """The rehearsal that found nothing to refuse, or the refusal."""
     env.setenv("HELM_BIN", str(helm(version)))
     env.setenv("HOME", str(programs.home))
 
@@ -112,7 +110,6 @@ def live(programs: Programs, namespace: str, title: str) -> Object:
 
 
 def edit(programs: Programs, pair: Pair, namespace: str) -> None:
-    """Do what others do to the objects."""
     for argv, text in pair.edits:
         whole = [str(programs.kubectl_path), "-n", namespace, *argv]
         programs.try_run(whole, stdin=text.replace("NAMESPACE", namespace))
@@ -127,11 +124,7 @@ def upgraded(
     edit(programs, pair, namespace)
     values = {"objects": pair.second}
     verdict = verdict_of(
-        programs,
-        helms[1],
-        lambda it: it.apply("pair", chart, values, namespace=namespace, hooks=False),
-        namespace,
-        env,
+        programs, helms[1], lambda it: it.apply("pair", chart, values, namespace=namespace, hooks=False), namespace, env
     )
     hold(programs, verdict, send(programs, helms[1], chart, pair.second, namespace), namespace, pair)
     return verdict
@@ -147,7 +140,6 @@ def rolled_back(programs: Programs, pair: Pair, version: str, namespace: str, en
 
 
 def hold(programs: Programs, verdict: Verdict, done: Output, namespace: str, pair: Pair) -> None:
-    """Hold a verdict against what helm did."""
     if isinstance(verdict, SymphError):
         assert done.code != 0, f"refused what helm does: {verdict}\n{pair}"
         missing = {title for title in titles_in(done.err) if title not in str(verdict).lower()}

@@ -40,10 +40,7 @@ DEFINITIONS = {
         workload={"kind": "jobset"},
     ),
     "appwrapper v1beta2": Definition(
-        module=APPWRAPPER,
-        **_APPWRAPPERS,
-        name="appwrappers.workload.codeflare.dev",
-        workload={"kind": "appwrapper"},
+        module=APPWRAPPER, **_APPWRAPPERS, name="appwrappers.workload.codeflare.dev", workload={"kind": "appwrapper"}
     ),
     "appwrapper v1beta1": Definition(
         module=MCAD,
@@ -103,5 +100,4 @@ def objects(name: str, definition: Definition, retries: int) -> list[dict[str, o
 
 
 def _group(item: dict[str, object]) -> str:
-    """The API group of an object."""
     return str(item["apiVersion"]).rpartition("/")[0]

@@ -6,11 +6,12 @@ of 100 MB, and half a minute.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+
+from tests.e2e.symphony_original import kept
 
 __all__ = ["torch_folder"]
 
@@ -31,22 +32,16 @@ def torch_folder() -> Path | None:
     """The folder whose ``bin`` holds `torchrun`; None where Debian's packages are not to be had."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None or not Path(_PYTHON).exists():
         return None
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "symphony-charts"
     packages = _packages()
     if not packages:
         return None
     version = next(line.split("_")[1] for line in packages if line.startswith("python3-torch_"))
-    place = cache / f"torch-{version.replace('%3a', ':')}"
-    if not place.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix="torch-") as folder:
-            _unpack(Path(folder) / "torch", [line.split("_")[0] for line in packages])
-            try:
-                (Path(folder) / "torch").rename(place)
-            except OSError:
-                if not place.exists():  # another test run was quicker
-                    raise
-    return place
+
+    def unpack(place: Path) -> bool:
+        _unpack(place, [line.split("_")[0] for line in packages])
+        return True
+
+    return kept(f"torch-{version.replace('%3a', ':')}", unpack)
 
 
 def _packages() -> list[str]:

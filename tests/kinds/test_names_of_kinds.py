@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from symphony_charts.kinds.registry import ALL, KINDS, kind_of
-from tests.test_imports import PACKAGE, ROOMS, in_room, tree_of
+from tests.test_imports import PACKAGE, ROOMS, path_in_package
 
 NAMES = {
     *KINDS,
@@ -41,7 +41,11 @@ def _parts(side: ast.expr) -> list[ast.expr]:
 
 def test_only_kinds_compare_the_names_of_kinds() -> None:
     rooms = set(ROOMS[ROOMS.index("kinds") + 1 :]) - FOREIGN
-    modules = {in_room(path): path for path in sorted(PACKAGE.rglob("*.py")) if in_room(path).split("/")[0] in rooms}
+    modules = {
+        path_in_package(path): path
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path_in_package(path).split("/")[0] in rooms
+    }
     others = {module: path for module, path in modules.items() if not module.startswith("chart/build/kinds/")}
-    found = {module: count for module, path in others.items() if (count := comparisons_in(tree_of(path)))}
+    found = {module: count for module, path in others.items() if (count := comparisons_in(ast.parse(path.read_text())))}
     assert not {module: count for module, count in found.items() if count > REMAINING.get(module, 0)}

@@ -12,11 +12,9 @@ import time
 from pathlib import Path
 
 from tests.e2e.rig.cluster import Cluster
-from tests.e2e.rig.nodes import DEFAULT_POOLS
-from tests.matrix.cluster import cluster_steps
 from tests.matrix.environments import Leg, build, find_pythons, install
-from tests.matrix.here import chart_steps, extra_steps, git_steps, local_steps, tool_steps
 from tests.matrix.journey import Journey
+from tests.matrix.steps import cluster_steps, extra_steps, git_steps, local_steps
 from tests.tools import HELM_VERSIONS, TOOLS
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +34,6 @@ def legs(*, every_extra: bool) -> list[Leg]:
 
 
 def travel(leg: Leg, number: int, wheel: Path, scratch: Path, kubeconfig: Path | None) -> Journey:
-    """Make a leg's environment and walk through all steps."""
     helm = TOOLS / f"helm-{HELM_VERSIONS[0 if leg.end == 'lowest' else -1]}"
     # Short, since the path of a socket is limited.
     user = Journey(
@@ -46,18 +43,12 @@ def travel(leg: Leg, number: int, wheel: Path, scratch: Path, kubeconfig: Path |
         kubeconfig=kubeconfig,
     )
     user.begin()
-    tool_steps(user, _version(wheel))
-    chart_steps(user)
-    local_steps(user)
+    local_steps(user, wheel.name.split("-")[1])
     git_steps(user)
     extra_steps(user, frozenset(filter(None, [leg.extras])))
     if kubeconfig is not None:
         cluster_steps(user, f"leg-{number}")
     return user
-
-
-def _version(wheel: Path) -> str:
-    return wheel.name.split("-")[1]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -74,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     cluster = Cluster(folder=scratch / "rig")
     try:
         if not options.no_cluster:
-            cluster.up(DEFAULT_POOLS)
+            cluster.up()
         wheel = build(_ROOT, scratch / "dist")
         chosen = [leg for leg in legs(every_extra=options.every_extra) if options.leg in leg.title]
         return _report(chosen, wheel, scratch, None if options.no_cluster else cluster.kubeconfig, options.json)

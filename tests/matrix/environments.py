@@ -95,7 +95,6 @@ def _refuse_bytecode(path: Path, names: list[str]) -> None:
 
 
 def metadata_of(wheel: Path) -> list[Requirement]:
-    """What the wheel declares that it needs, extras included."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         raw, _ = parse_email(archive.read(name))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,11 +41,9 @@ class Journey:
 
     @property
     def work(self) -> Path:
-        """Where he works."""
         return self.folder / "work"
 
     def begin(self) -> None:
-        """Make the empty folders."""
         for name in ("work", "home", "tools", "run"):
             (self.folder / name).mkdir(parents=True)
         for tool in self.tools:
@@ -54,6 +52,13 @@ class Journey:
     def symph(self, *words: str, status: int = 0, says: str = "", stdin: str = "") -> str:
         """Run one command; its stdout. It must end with `status` and print `says` on stdout or stderr."""
         return self.run(str(self.programs / "symph"), *words, status=status, says=says, stdin=stdin)
+
+    def walk(self, script: str) -> None:
+        """Run each line of `script`, of `symph` or after `!` of another program; what follows `#` must be printed."""
+        for line in filter(None, script.splitlines()):
+            command, _, says = line.partition(" # ")
+            words = shlex.split(command)
+            (self.run(*words[1:], says=says) if words[0] == "!" else self.symph(*words, says=says))
 
     def run(self, *words: str, status: int = 0, says: str = "", stdin: str = "") -> str:
         """Run any program as `symph` does."""
@@ -101,21 +106,10 @@ class Journey:
             self._fail(("symph", *words), f"exit status {process.returncode}, and {says!r} is asked for", said)
 
     def expect(self, title: str, holds: bool, saw: object) -> None:
-        """Count something that must hold."""
         if holds:
             self.passed += 1
         else:
             self._fail((title,), "does not hold", str(saw))
-
-    def until(self, title: str, look: Callable[[], bool], timeout_s: float = 60) -> None:
-        """Wait until `look` holds."""
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            if look():
-                self.passed += 1
-                return
-            time.sleep(0.2)
-        self._fail((title,), f"did not happen within {timeout_s:g} s", "")
 
     def write(self, path: str, content: object) -> str:
         """Write a text, or JSON, below the work folder; its relative path."""

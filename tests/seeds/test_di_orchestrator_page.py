@@ -107,7 +107,6 @@ spec:
 
 
 def role(name: str, *parts: str) -> str:
-    """A worker of the job."""
     image = "diorchestrator/ding:v0.1.0-df39b81c"
     return (
         f"  {name}:\n    template:\n      spec:\n        containers:\n        - name: {name}\n          image: {image}"
@@ -116,7 +115,6 @@ def role(name: str, *parts: str) -> str:
 
 
 def page() -> str:
-    """dijob-qbert.yaml, of the parts that the page shows."""
     collector = ROLE.format(role="collector", module="collector", port="-clp $COLLECTOR_PORT", number=22270)
     learner = ROLE.format(role="learner", module="spawn_learner", port="-lp $LEARNER_PORT", number=22271)
     return (

@@ -168,8 +168,6 @@ def run(path: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[[str], Path]:
-    """Writes a sample as a script of its own folder."""
-
     def write(text: str) -> Path:
         path = tmp_path / "experiment.py"
         path.write_text(text)
@@ -180,7 +178,6 @@ def script(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def local_runs(need_tool: Callable[[str], str]) -> Iterator[None]:
-    """Ends what a sample has started."""
     need_tool("tmux")
     yield
     for started in live_runs():
@@ -189,7 +186,6 @@ def local_runs(need_tool: Callable[[str], str]) -> Iterator[None]:
 
 
 def names_of(text: str) -> dict[str, Any]:
-    """The names that a sample defines."""
     names: dict[str, Any] = {}
     exec(compile(text, "sample.py", "exec"), names)  # noqa: S102 - the samples above
     return names
@@ -264,7 +260,6 @@ def test_a_project_that_launches_without_a_cluster_is_told_how_to_name_one(scrip
 
 
 def process() -> KubeProcessSpec:
-    """A process to be scheduled."""
     return ExperimentSpec("rl").new_process("agent", container_image="ubuntu:16.04", command="x")
 
 
@@ -286,9 +281,7 @@ DISPATCHES: list[Callable[[GKEDispatcher, Any], Any]] = [
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-def test_the_guides_calls_of_the_dispatcher_schedule_the_process(
-    dispatch: Callable[[GKEDispatcher, Any], Any],
-) -> None:
+def test_the_guides_calls_of_the_dispatcher_schedule_the_process(dispatch: Callable[[GKEDispatcher, Any], Any]) -> None:
     agent = process()
     dispatch(GKEDispatcher(SYMPHONY_POOLS), agent)
     assert agent.experiment is not None

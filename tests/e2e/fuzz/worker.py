@@ -209,7 +209,6 @@ def _raise_loopback() -> None:
 
 
 def _warm() -> None:
-    """Import what commands import when they run."""
     import importlib
 
     for name in ("rich.console", "jsonschema_rs", "kubernetes", "libtmux", "cookiecutter.main", "jinja2", "pyhelm3"):
@@ -222,7 +221,6 @@ def _warm() -> None:
 
 
 def _logged() -> str:
-    """The tracebacks of faults of ours."""
     logs = [*Path("/tmp").glob("symph-*.log"), *sandbox.BOX.rglob("logs/symph-*.log")]
     texts = [_read(str(path)) for path in logs]
     for path in logs:

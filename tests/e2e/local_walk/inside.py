@@ -87,7 +87,6 @@ class World:
         self._machines: dict[str, subprocess.Popen[str]] = {}
 
     def answer(self, request: dict[str, Any]) -> Any:
-        """Boot or halt a machine, or ask it."""
         name, verb = request["machine"], request["do"]
         if verb == "boot":
             argv = [*_UNSHARE, "--uts", "--net", "--mount-proc", "--", *_PYTHON, "machine", *self._shown]
@@ -123,7 +122,6 @@ class Machine:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def answer(self, request: dict[str, Any]) -> Any:
-        """Do what a request asks for."""
         match request["do"]:
             case "boot":
                 return self._boot(request)
@@ -233,7 +231,6 @@ class Machine:
         return [[pid, os.waitstatus_to_exitcode(self._ended[pid])] for pid in sorted(self._canaries & set(self._ended))]
 
     def _processes(self) -> list[dict[str, Any]]:
-        """What runs here besides us and the canaries."""
         found = []
         for entry in os.scandir("/proc"):
             pid = int(entry.name) if entry.name.isdigit() else 1

@@ -27,12 +27,10 @@ SHAPES: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def own_file(token: str) -> str:
-    """Where a process writes into its folder."""
     return f"/home/me/exp/own.{token}"
 
 
 def spec(name: str, shape: str, token: str) -> str:
-    """The text of an experiment, as JSON, which is YAML."""
     script, more = SHAPES[shape]
     names = ["p", "q"] if shape == "pair" else ["p"]
     processes = {

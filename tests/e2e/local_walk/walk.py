@@ -8,9 +8,9 @@ A step is a tuple of texts and numbers, so that what failed can be written down 
   ``("cut", machine, milliseconds, line)``: a verb that gets KILL then;
 - ``("kill", machine, kind, index, signal)``: a supervisor, tmux server, wrapper or process; ``("close", machine,
   index)``: a pane;
-- ``("damage", experiment, how)``; ``("fill",)`` and ``("free",)``: there is no room; ``("shut", machine)`` and
-  ``("open", machine)``: the state folder is read-only there; ``("recover",)``: all that is over;
-- ``("boot", machine, kind)``, ``("halt", machine)``, ``("reboot", machine, kind)``: kind is ``machine``, or
+- ``("damage", experiment, how)``; ``("fill",)``: there is no room; ``("shut", machine)``: the state folder is read-only
+  there; ``("recover",)``: all that is over;
+- ``("boot", machine, kind)``, ``("reboot", machine, kind)``: kind is ``machine``, or
   ``container``, of which all have the same boot;
 - ``("foreign", kind)``: something of somebody else in the state folder; ``("squat", machine)``: in the runtime folder;
 - ``("gc", machine)``: old runs are removed;
@@ -162,30 +162,19 @@ class Walk:
         self.is_troubled = True
         self.world.shell(self._any(), 'cat /dev/zero >"$1/../ballast" 2>/dev/null || :', STATE)
 
-    def _free(self) -> None:
-        self.world.shell(self._any(), 'rm -f "$1/../ballast"', STATE)
-        self.is_troubled = False
-
     def _shut(self, machine: str) -> None:
         self.is_troubled = True
         self.world.shell(machine, _SHUT, STATE, str(self.world.user))
 
-    def _open(self, machine: str) -> None:
-        self.world.shell(machine, 'while mountpoint -q "$1"; do umount -l "$1"; done', STATE)
-        self.is_troubled = False
-
     def _recover(self) -> None:
         for machine in sorted(self.world.booted):
-            self._open(machine)
-        self._free()
+            self.world.shell(machine, 'while mountpoint -q "$1"; do umount -l "$1"; done', STATE)
+        self.world.shell(self._any(), 'rm -f "$1/../ballast"', STATE)
+        self.is_troubled = False
 
     def _boot(self, machine: str, kind: str) -> None:
         if machine not in self.world.booted:
             self.world.boot(machine, boot_id=_HOST_BOOT if kind == "container" else "")
-
-    def _halt(self, machine: str) -> None:
-        if machine in self.world.booted and len(self.world.booted) > 1:
-            self.world.halt(machine)
 
     def _reboot(self, machine: str, kind: str) -> None:
         pids = [process.pid for process in self._sight(machine).processes if _is_ours(process)]

@@ -58,12 +58,10 @@ class Process:
 
     @property
     def is_supervisor(self) -> bool:
-        """Whether it watches a run."""
         return any(word.endswith("supervisor") for word in self.argv) and "-m" in self.argv
 
     @property
     def is_tmux(self) -> bool:
-        """Whether it is a tmux server, or its client."""
         return bool(self.argv) and Path(self.argv[0]).name.startswith("tmux")
 
 
@@ -115,18 +113,15 @@ class World:
         self.booted.add(machine)
 
     def halt(self, machine: str) -> None:
-        """Take the power away."""
         self._ask(machine, "halt")
         self.booted.discard(machine)
 
     def symph(self, machine: str, *words: str, kill_after_s: float | None = None, **env: str) -> Answer:
-        """Run one verb."""
         return self.symphs(machine, words, kill_after_s=kill_after_s, **env)[0]
 
     def symphs(
         self, machine: str, *verbs: Sequence[str], kill_after_s: float | None = None, **env: str
     ) -> list[Answer]:
-        """Run verbs at the same time."""
         return self._run(machine, [[self.command, *words] for words in verbs], self.user, kill_after_s, env)
 
     def shell(self, machine: str, script: str, *words: str, user: int = 0) -> Answer:
@@ -136,7 +131,6 @@ class World:
         return answer
 
     def look(self, machine: str, *folders: str) -> Sight:
-        """See what is there."""
         data = self._ask(machine, "look", folders=list(folders))
         processes = [
             Process(
@@ -152,7 +146,6 @@ class World:
         return Sight(processes=processes, dead=dead, files=data["files"])
 
     def signal(self, machine: str, pid: int, number: int) -> None:
-        """Send a signal to one process of a machine."""
         self._ask(machine, "signal", pid=pid, number=int(number))
 
     def _run(

@@ -32,7 +32,6 @@ class _Dump:
     waiting: Sequence[PodOf]
 
     def residents(self, case: str) -> list[Object]:
-        """The present pods, bound to the nodes of a case."""
         names = [node["metadata"]["name"] for node in node_objects([self.pool], case)]
         pods = [PodOf("present", pod.metadata, {**pod.spec, "nodeName": names[node]}) for node, pod in self.present]
         return [put_into(case, pod, f"{case}-present-{number}", is_gang=False) for number, pod in enumerate(pods)]

@@ -85,11 +85,9 @@ class Scheduler:
         self.api.merge(f"/api/v1/nodes/{node['metadata']['name']}", {"spec": {"taints": node["spec"]["taints"]}})
 
     def pods(self, place: str, case: str) -> list[Object]:
-        """The pods of a case."""
         return list(self.api.get(f"{place}?labelSelector={MARK}%3D{case}")["items"])
 
     def clear(self, place: str, case: str) -> None:
-        """Delete everything of a case."""
         self.api.delete(f"{place}?labelSelector={MARK}%3D{case}", _NOW)
         self.api.delete(f"/api/v1/nodes?labelSelector={MARK}%3D{case}", _NOW)
 
@@ -119,7 +117,8 @@ def _is_refused(pod: Mapping[str, Object]) -> bool:
 @contextlib.contextmanager
 def scheduler(folder: Path, *, namespaces: int = 8) -> Iterator[Scheduler]:
     """A control plane in `folder` whose controllers are stopped: no one taints nodes or deletes pods but us."""
-    plane = ControlPlane.up(folder, dies_with_us=True)
+    plane = ControlPlane(folder=folder)
+    plane.up(dies_with_us=True)
     try:
         for daemon in plane.daemons():
             if daemon.name == "kube-controller-manager":

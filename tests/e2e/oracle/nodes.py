@@ -44,7 +44,6 @@ def as_file(pools: Sequence[NodePool]) -> dict[str, object]:
 
 
 def read(pools: Sequence[NodePool]) -> Pools:
-    """What the package reads from that file."""
     return pools_of_data(as_file(pools))
 
 

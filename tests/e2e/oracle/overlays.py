@@ -60,22 +60,15 @@ class _Pod:
     """The pod that an overlay is made for."""
 
     def __init__(
-        self,
-        rng: random.Random,
-        overlay: _Data,
-        processes: Mapping[str, _Data],
-        like: NodePool,
-        groups: Sequence[str],
+        self, rng: random.Random, overlay: _Data, processes: Mapping[str, _Data], like: NodePool, groups: Sequence[str]
     ) -> None:
         self.rng, self.overlay, self.processes, self.like, self.groups = rng, overlay, processes, like, groups
         self.spec: _Data = overlay["spec"]
 
     def small(self, parts: int = 8) -> str:
-        """A part of a node's CPU."""
         return f"{max(10, self.like.free['cpu'] // self.rng.choice((1, 2, parts, parts, 4 * parts)))}m"
 
     def affinity(self, kind: str, strength: str = _REQUIRED) -> list[_Data]:
-        """The list of terms of that kind."""
         terms: list[_Data] = self.spec.setdefault("affinity", {}).setdefault(kind, {}).setdefault(strength, [])
         return terms
 

@@ -31,7 +31,6 @@ class PodOf:
 
 
 def pods_of_objects(objects: Iterable[Mapping[str, Any]]) -> list[PodOf]:
-    """All pods that run at a time, in the order of the objects."""
     return [pod for item in objects for pod in _pods(item)]
 
 
@@ -100,7 +99,6 @@ def put_into(case: str, pod: PodOf, name: str, *, is_gang: bool) -> Object:
 
 
 def is_looked_at(pod: Mapping[str, Any]) -> bool:
-    """Whether kube-scheduler will ever say something about the pod."""
     spec = pod["spec"]
     is_ours = spec.get("schedulerName", "default-scheduler") == "default-scheduler"
     return is_ours and not spec.get("schedulingGates") and not spec.get("resourceClaims")

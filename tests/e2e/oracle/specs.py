@@ -99,7 +99,6 @@ def _requests(rng: random.Random, like: NodePool, parts: int) -> _Data:
 
 
 def _assignment(rng: random.Random, like: NodePool) -> _Data:
-    """Each call of the dispatcher, for the pool or for whichever fits."""
     gpus = like.free.get(GPU, 0)
     shares = [n for n in (1, 1, 2, 3, 5, 8) if gpus % n == 0]
     machine = {"assign_to": "machine", "node_pool_name": like.name, "process_per_machine": rng.choice(shares)}

@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.command == "up":
         started = time.monotonic()
         features = GANGS if options.gangs else NO_FEATURES
-        cluster.up(options.pools, has_load_balancers=not options.no_load_balancers, features=features)
+        cluster.up(pools=options.pools, has_load_balancers=not options.no_load_balancers, features=features)
         print(f"up in {time.monotonic() - started:.1f} s; logs in {options.state / 'log'}", file=sys.stderr)
         print(export)
     elif options.command == "down":

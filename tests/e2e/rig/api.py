@@ -62,7 +62,6 @@ class Api:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port of the API server."""
         return str(self._address.hostname), self._address.port or 443
 
     def get(self, path: str) -> Object:
@@ -176,8 +175,7 @@ class Api:
 def _tls(cluster: Object, user: Object) -> ssl.SSLContext:
     authority = cluster.get("certificate-authority-data")
     tls = ssl.create_default_context(
-        cafile=cluster.get("certificate-authority"),
-        cadata=base64.b64decode(authority).decode() if authority else None,
+        cafile=cluster.get("certificate-authority"), cadata=base64.b64decode(authority).decode() if authority else None
     )
     if "client-certificate" in user:
         tls.load_cert_chain(user["client-certificate"], user["client-key"])

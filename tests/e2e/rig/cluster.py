@@ -9,8 +9,7 @@ from pathlib import Path
 from tests.e2e.rig.api import Api
 from tests.e2e.rig.control_plane import NO_FEATURES, ControlPlane, Features
 from tests.e2e.rig.nodes import DEFAULT_POOLS
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start, wait_for
+from tests.e2e.rig.process import free_ports, start, wait_for
 from tests.e2e.tools.build import cache_folder
 
 __all__ = ["Cluster"]
@@ -19,46 +18,27 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """A cluster in the state folder `folder`, running or not."""
-
-    folder: Path
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The kubeconfig of the cluster's administrator."""
-        return ControlPlane(folder=self.folder).kubeconfig
-
-    def api(self) -> Api:
-        """A client with the administrator's rights."""
-        return Api(self.kubeconfig)
-
-    def daemons(self) -> list[Daemon]:
-        """Its processes."""
-        return ControlPlane(folder=self.folder).daemons()
+class Cluster(ControlPlane):
+    """A control plane with nodes, in the state folder `folder`, running or not."""
 
     def up(
         self,
-        pools: Path = DEFAULT_POOLS,
         *,
-        has_load_balancers: bool = True,
         dies_with_us: bool = False,
         features: Features = NO_FEATURES,
+        pools: Path = DEFAULT_POOLS,
+        has_load_balancers: bool = True,
     ) -> None:
         """Start everything, with `features` switched on; return when every node is ready.
 
         Raises Conflict if it runs already, ToolMissing without a program it needs, ToolFailed if a part will not run.
         """
-        plane = ControlPlane.up(self.folder, dies_with_us=dies_with_us, features=features)
+        ControlPlane.up(self, dies_with_us=dies_with_us, features=features)
         try:
             self._start_kubelet(pools, has_load_balancers, dies_with_us)
         except BaseException:
-            plane.down()
+            self.down()
             raise
-
-    def down(self) -> None:
-        """Stop everything."""
-        ControlPlane(folder=self.folder).down()
 
     def _start_kubelet(self, pools: Path, has_load_balancers: bool, dies_with_us: bool) -> None:
         (port,) = free_ports(1)

@@ -11,6 +11,7 @@ import ssl
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -18,8 +19,7 @@ import yaml
 from symphony_charts.errors import Conflict
 from tests.e2e.rig.api import Api, ApiError
 from tests.e2e.rig.pki import Authority, write_service_account_key
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start, stop_all, wait_for
+from tests.e2e.rig.process import Daemon, free_ports, start, stop_all, wait_for
 from tests.e2e.tools.build import find_tool
 
 __all__ = ["GANGS", "NO_FEATURES", "ORDER", "SERVICE_RANGE", "ControlPlane", "Features"]
@@ -46,12 +46,10 @@ class Features:
 
     @property
     def flags(self) -> list[str]:
-        """What each part is started with."""
         return ["--feature-gates=" + ",".join(f"{gate}=true" for gate in self.gates)] if self.gates else []
 
     @property
     def server_flags(self) -> list[str]:
-        """What the API server is started with."""
         served = ["--runtime-config=" + ",".join(f"{version}=true" for version in self.versions)]
         return [*self.flags, *(served if self.versions else [])]
 
@@ -66,48 +64,41 @@ GANGS = Features(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
-    """A running control plane in the state folder `folder`; made by `up`, found again by `load`."""
+    """A control plane in the state folder `folder`, running or not."""
 
     folder: Path
 
     @property
     def kubeconfig(self) -> Path:
-        """The kubeconfig of the cluster's administrator."""
         return self.folder / "admin.kubeconfig"
 
-    @classmethod
-    def up(cls, folder: Path, *, dies_with_us: bool = False, features: Features = NO_FEATURES) -> ControlPlane:
+    def up(self, *, dies_with_us: bool = False, features: Features = NO_FEATURES) -> None:
         """Start a cluster with an empty `folder` of state; return when its first namespace takes pods.
 
         Raises Conflict if one runs there already, ToolMissing without the programs, ToolFailed if a part will not run.
         """
-        plane = cls(folder=folder)
-        if any(daemon.is_alive for daemon in plane.daemons()):
-            raise Conflict("a cluster is running already", at=str(folder), next="python -m tests.e2e.rig down")
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        folder.chmod(0o700)
+        if any(daemon.is_alive for daemon in self.daemons()):
+            raise Conflict("a cluster is running already", at=str(self.folder), next="python -m tests.e2e.rig down")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.folder.chmod(0o700)
         try:
-            plane._start(dies_with_us, features)
+            self._start(dies_with_us, features)
         except BaseException:
-            plane.down()
+            self.down()
             raise
-        return plane
 
     def down(self) -> None:
         """Stop every process of the cluster; its logs stay."""
         stop_all(self.folder, last=ORDER)
 
     def daemons(self) -> list[Daemon]:
-        """The recorded processes, by name."""
         return [Daemon.load(path) for path in sorted((self.folder / "run").glob("*.json"))]
 
     def api(self) -> Api:
-        """A client with the administrator's rights."""
         return Api(self.kubeconfig)
 
     def add_client(self, authority: Authority, name: str, server: str) -> None:
-        """Write the kubeconfig of one of the known clients."""
         common_name, groups = _CLIENTS[name]
         authority.leaf(name, common_name, groups, hosts=("127.0.0.1",) if name == "kubelet" else ())
         keys = {"client-certificate": str(self._pki / f"{name}.crt"), "client-key": str(self._pki / f"{name}.key")}
@@ -128,7 +119,9 @@ class ControlPlane:
         return self.folder / "pki"
 
     def _start(self, dies_with_us: bool, features: Features) -> None:
-        ports = dict(zip(("etcd", "peer", "api", "manager", "scheduler"), free_ports(5), strict=True))
+        ports = dict(
+            zip(("etcd", "peer", "api", "kube-controller-manager", "kube-scheduler"), free_ports(5), strict=True)
+        )
         authority = Authority(self._pki)
         authority.leaf("apiserver", "kube-apiserver", hosts=_API_NAMES)
         write_service_account_key(self._pki)
@@ -143,10 +136,14 @@ class ControlPlane:
         server = run("kube-apiserver", [*_apiserver_flags(self._pki, ports), *features.server_flags])
         with self.api() as api:
             wait_for(server, lambda: _is_ready(api), 90)
-        manager = run("kube-controller-manager", [*_manager_flags(self.folder, ports), *features.flags])
-        scheduler = run("kube-scheduler", [*_scheduler_flags(self.folder, ports), *features.flags])
-        wait_for(manager, lambda: _answers(f"https://127.0.0.1:{ports['manager']}/healthz"), 60)
-        wait_for(scheduler, lambda: _answers(f"https://127.0.0.1:{ports['scheduler']}/healthz"), 60)
+        own = {"kube-controller-manager": _manager_flags(self._pki), "kube-scheduler": []}
+        manager, scheduler = (
+            run(name, [*_component_flags(self.folder, name, ports[name]), *flags, *features.flags])
+            for name, flags in own.items()
+        )
+        for daemon in (manager, scheduler):
+            url = f"https://127.0.0.1:{ports[daemon.name]}/healthz"
+            wait_for(daemon, partial(_answers, url), 60)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         with self.api() as api:
             wait_for(manager, lambda: api.find(account) is not None, 60)
@@ -193,40 +190,24 @@ def _apiserver_flags(pki: Path, ports: Mapping[str, int]) -> list[str]:
     ]
 
 
-def _manager_flags(folder: Path, ports: Mapping[str, int]) -> list[str]:
-    pki, config = folder / "pki", folder / "kube-controller-manager.kubeconfig"
+def _component_flags(folder: Path, name: str, port: int) -> list[str]:
+    config = folder / f"{name}.kubeconfig"
     return [
-        f"--kubeconfig={config}",
-        f"--authentication-kubeconfig={config}",
-        f"--authorization-kubeconfig={config}",
+        *(f"--{use}kubeconfig={config}" for use in ("", "authentication-", "authorization-")),
         "--bind-address=127.0.0.1",
-        f"--secure-port={ports['manager']}",
-        f"--cert-dir={pki / 'generated'}",
-        "--leader-elect=false",
+        f"--secure-port={port}",
+        f"--cert-dir={folder / 'pki' / 'generated'}",
+        *("--leader-elect=false", "--kube-api-qps=300", "--kube-api-burst=600", "--profiling=false"),
+    ]
+
+
+def _manager_flags(pki: Path) -> list[str]:
+    return [
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={pki / 'sa.key'}",
         f"--root-ca-file={pki / 'ca.crt'}",
         f"--cluster-signing-cert-file={pki / 'ca.crt'}",
         "--controllers=*",
-        "--kube-api-qps=300",
-        "--kube-api-burst=600",
-        "--profiling=false",
-    ]
-
-
-def _scheduler_flags(folder: Path, ports: Mapping[str, int]) -> list[str]:
-    config = folder / "kube-scheduler.kubeconfig"
-    return [
-        f"--kubeconfig={config}",
-        f"--authentication-kubeconfig={config}",
-        f"--authorization-kubeconfig={config}",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={ports['scheduler']}",
-        f"--cert-dir={folder / 'pki' / 'generated'}",
-        "--leader-elect=false",
-        "--kube-api-qps=300",
-        "--kube-api-burst=600",
-        "--profiling=false",
     ]
 
 

@@ -23,12 +23,10 @@ _MOST_NODES = 16
 
 
 def read_pools(path: Path) -> tuple[Pool, ...]:
-    """The pools of a file in any form that the project reads."""
     return inputs.read_pools(path.read_text(), str(path)).pools
 
 
 def node_names(pool: Pool) -> list[str]:
-    """The names of the nodes that the pool has here."""
     return [f"{pool.name}-{index}" for index in range(min(pool.max_nodes or 1, _MOST_NODES))]
 
 

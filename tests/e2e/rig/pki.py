@@ -41,7 +41,6 @@ class Authority:
 
     @property
     def private_key(self) -> bytes:
-        """Its own key, for whoever is to sign in its name."""
         return _private(self._key)
 
     def leaf(self, name: str, common_name: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:

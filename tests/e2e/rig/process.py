@@ -1,11 +1,13 @@
-"""Long-running processes of the rig: started, recorded by pid and start time, stopped by that record alone."""
+"""Long-running processes of the rig: started, recorded by pid and start time, stopped by that record; free ports."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +16,8 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["Daemon", "start", "stop_all", "wait_for"]
+__all__ = ["Daemon", "free_ports", "start", "stop_all", "wait_for"]
+
 
 _STOP_GRACE_S = 10.0
 
@@ -36,13 +39,11 @@ class Daemon:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs (a zombie does not)."""
         found = _stat(self.pid)
         return found is not None and found[0] == self.began and found[1] != "Z"
 
     @property
     def memory_mib(self) -> float:
-        """Resident memory in MiB, 0 when it is gone."""
         try:
             pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         except (OSError, IndexError):
@@ -50,7 +51,6 @@ class Daemon:
         return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def last_words(self, lines: int = 8) -> str:
-        """The end of its log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def stop(self) -> None:
@@ -129,3 +129,28 @@ def _reap(pid: int) -> None:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
         return
+
+
+# Below the kernel's ephemeral range: a bind to port 0 or a connect() elsewhere never takes one of these meanwhile.
+_PORTS = range(20000, 32768)
+
+
+def free_ports(count: int) -> list[int]:
+    """`count` different loopback ports, picked at random, that nobody listens on at this moment."""
+    ports: list[int] = []
+    # The system's randomness: tests that run at once may have seeded the usual one alike.
+    for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
+        if len(ports) == count:
+            break
+        if _is_free(port):
+            ports.append(port)
+    return ports
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -6,7 +6,6 @@ Kueue has a say in every Job and pod of its cluster, so it cannot share one with
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +24,6 @@ Symph: TypeAlias = Callable[..., Output]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of it needs its own cluster."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.rig)
@@ -33,7 +31,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """A cluster with gang scheduling."""
     own = Cluster(folder=Path(tempfile.mkdtemp(prefix="symph-e2e-")) / "cluster")
     try:
         own.up(dies_with_us=True, features=GANGS)
@@ -59,7 +56,6 @@ def programs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Prog
 
 @pytest.fixture(scope="session")
 def api(cluster: Cluster) -> Iterator[Api]:
-    """A client of the cluster."""
     with cluster.api() as client:
         yield client
 
@@ -67,10 +63,4 @@ def api(cluster: Cluster) -> Iterator[Api]:
 @pytest.fixture
 def symph(programs: Programs, namespace: str) -> Symph:
     """Runs one command line of `symph` against the test's namespace, with the newest helm."""
-    env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1]))}
-
-    def run(*words: str) -> Output:
-        argv = [sys.executable, "-m", "symphony_charts", *words, "-n", namespace]
-        return programs.try_run(argv, timeout_s=120, more_env=env)
-
-    return run
+    return lambda *words: programs.symph(*words, "-n", namespace, env={"HELM_BIN": str(helm(HELM_VERSIONS[-1]))})

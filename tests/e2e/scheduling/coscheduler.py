@@ -8,8 +8,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.e2e.programs import Programs
-from tests.e2e.rig.ports import free_ports
-from tests.e2e.rig.process import Daemon, start, wait_for
+from tests.e2e.rig.process import Daemon, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import SCHEDULER_PLUGINS, module_folder
 

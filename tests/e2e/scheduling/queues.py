@@ -33,6 +33,5 @@ def make_queue(
 
 
 def make_objects(programs: Programs, *objects: Mapping[str, object]) -> None:
-    """Make or change objects of Kueue."""
     items = [{"apiVersion": _API, **item} for item in objects]
     programs.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.charts import ExampleCharts, package_data
 from tests.e2e.release import Release
 from tests.e2e.scheduling.conftest import Symph
@@ -21,13 +23,11 @@ _HASTE = {f"{_PREFIX}retryPausePeriodDuration": "1s", f"{_PREFIX}deletionOnFailu
 
 
 def status(run: Release) -> dict[str, Any]:
-    """What the controller says of the AppWrapper of a release."""
     (found,) = run.objects("appwrappers")
     return dict(found.get("status", {}))
 
 
 def failing(name: str, **more: object) -> dict[str, object]:
-    """A boss that fails, and a worker that would go on for ever."""
     boss = {"cmds": ["sleep 1; echo sorry; exit 3"], **more}
     processes = {"boss": boss, "worker": {"cmds": ["sleep 600"], "grace_period": 1}}
     return {
@@ -59,23 +59,17 @@ def test_a_service_that_runs_on_does_not_keep_it_from_its_end(release: Releases,
     assert len(run.pods()) == 2
 
 
-def test_the_first_failure_ends_the_whole(release: Releases, symph: Symph, tmp_path: Path) -> None:
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_failure_ends_the_whole_after_as_many_tries_as_a_pod_would_have(
+    release: Releases, symph: Symph, tmp_path: Path, retries: int
+) -> None:
     run = release("bad")
-    run.install(package_data(failing("bad"), tmp_path))
-    waited = symph("wait", "bad", "--on", "kube", "--timeout", "60s")
+    run.install(package_data(failing("bad", retries=retries), tmp_path))
+    waited = symph("wait", "bad", "--on", "kube", "--timeout", "90s")
     assert (waited.code, "bad has failed" in waited.err.replace('"', "")) == (1, True), waited.err
     eventually(lambda: status(run).get("phase") == "Failed", 60, lambda: str(status(run)))
-    assert "resettingCount" not in status(run)
+    assert status(run).get("resettingCount", 0) == retries
     eventually(lambda: not run.pods(), 60, "the worker is gone, too")
-
-
-def test_all_starts_again_as_often_as_a_pod_would_have(release: Releases, symph: Symph, tmp_path: Path) -> None:
-    run = release("again")
-    run.install(package_data(failing("again", retries=1), tmp_path))
-    waited = symph("wait", "again", "--on", "kube", "--timeout", "90s")
-    assert waited.code == 1, waited.err
-    eventually(lambda: status(run).get("phase") == "Failed", 60, lambda: str(status(run)))
-    assert status(run)["resettingCount"] == 1
 
 
 def test_the_last_try_may_still_succeed(release: Releases, symph: Symph, tmp_path: Path) -> None:

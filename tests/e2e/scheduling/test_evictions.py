@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -30,20 +29,17 @@ def evict(api: Api, pod: Object) -> None:
 
 
 def taint(api: Api, pod: Object) -> None:
-    """What the node's controller does when a node no longer answers."""
     entry = {"key": "e2e.symph.dev/gone", "effect": "NoExecute"}
     path = f"/api/v1/nodes/{pod['spec']['nodeName']}"
     api.merge(path, {"spec": {"taints": [*(api.get(path)["spec"].get("taints") or []), entry]}})
 
 
 def delete(api: Api, pod: Object) -> None:
-    """What a cloud does when it takes a spot machine back."""
     api.delete(f"/api/v1/nodes/{pod['spec']['nodeName']}")
 
 
 @contextmanager
 def nodes_come_back(api: Api) -> Iterator[None]:
-    """All nodes are as before afterwards."""
     before = api.get("/api/v1/nodes")["items"]
     try:
         yield
@@ -59,8 +55,6 @@ def nodes_come_back(api: Api) -> Iterator[None]:
 
 
 def running(run: Release, group: str) -> Object:
-    """The pod of a lone group once its process has begun."""
-
     def begun() -> Object | None:
         pods = [pod for pod in run.pods() if pod["metadata"]["labels"]["symph.dev/group"] == group]
         is_begun = [pod for pod in pods if pod["status"]["phase"] == "Running" and "begun" in run.log(group)]
@@ -70,7 +64,6 @@ def running(run: Release, group: str) -> Object:
 
 
 def job_of(run: Release, group: str) -> Object:
-    """The Job of a group."""
     (found,) = [job for job in run.objects("jobs") if job["metadata"]["labels"]["symph.dev/group"] == group]
     return found
 
@@ -111,7 +104,6 @@ def note_the_loss(run: Release) -> None:
 
 
 def is_replaced(run: Release, first: Object) -> bool:
-    """Whether a lone group has another pod by now."""
     names = {pod["metadata"]["uid"] for pod in run.pods() if pod["metadata"]["labels"]["symph.dev/group"] == "lone"}
     return bool(names - {first["metadata"]["uid"]})
 
@@ -175,18 +167,3 @@ def test_n_retries_in_place_are_n_restarts_that_run_to_their_end(release: Releas
     run.upgrade(package_data({**data, "processes": {"fourth": needs(4)}}, tmp_path / "f", f"workload.kind={kind}"))
     wanted = {"fourth": "Failed"}
     eventually(lambda: ends(run) == wanted, 60, lambda: describe(run.programs, run.namespace))
-
-
-def test_a_set_that_begins_again_counts_its_own_beginnings_too(release: Releases, tmp_path: Path) -> None:
-    run = release("again")
-    data: dict[str, object] = {
-        "name": "again",
-        "image": "busybox:1.37.0",
-        "processes": {"boss": {"cmds": ["echo try $SYMPH_ATTEMPT", "[ $SYMPH_ATTEMPT = 1 ]"]}},
-        "workload": {"kind": "jobset", "jobset": {"max_restarts": 1}},
-    }
-    run.install(package_data(data, tmp_path))
-    path = "jsonpath={.items[*].status.terminalState}"
-    argv = ["-n", run.namespace, "get", "jobsets", "-o", path]
-    assert eventually(partial(run.programs.kubectl, *argv), 90, "the set has ended") == "Completed"
-    assert json.dumps(run.log("boss")) == '"try 1\\n"'

@@ -45,13 +45,11 @@ def nodes_of(programs: Programs, namespace: str) -> list[str]:
 
 
 def sizes(run: Release) -> list[int]:
-    """How many pods the gangs of a release begin with."""
     groups = run.objects("podgroups.scheduling.k8s.io")
     return [group["spec"]["schedulingPolicy"]["gang"]["minCount"] for group in groups]
 
 
 def condition(programs: Programs, namespace: str, group: str) -> str:
-    """What the scheduler says of a pod group."""
     path = "jsonpath={.status.conditions[?(@.type=='PodGroupScheduled')].reason}"
     return programs.kubectl("-n", namespace, "get", "podgroup.scheduling.k8s.io", group, "-o", path)
 

@@ -36,7 +36,6 @@ def states(symph: Symph, name: str) -> dict[str, str]:
 
 
 def two(name: str, boss: str, **more: object) -> dict[str, object]:
-    """An experiment of a boss and of one that would go on for ever."""
     processes = {"boss": {"cmds": [boss]}, "worker": ENDLESS}
     return {"name": name, "image": "busybox:1.37.0", "processes": processes, **more}
 
@@ -83,7 +82,7 @@ def test_all_of_a_set_begin_again_when_one_has_failed(release: Releases, symph: 
     attempt = {"ATTEMPT": {"field": "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"}}
     processes = {
         "boss": {"cmds": ["sleep 1", "test $ATTEMPT = 1"], "env": attempt},
-        "worker": {"cmds": ["echo attempt $ATTEMPT", "sleep 2"], "env": attempt},
+        "worker": {"cmds": ["echo attempt $ATTEMPT, try $SYMPH_ATTEMPT", "sleep 2"], "env": attempt},
     }
     run = release("again")
     workload = {"kind": "jobset", "jobset": {"max_restarts": 1}}
@@ -91,7 +90,7 @@ def test_all_of_a_set_begin_again_when_one_has_failed(release: Releases, symph: 
     run.install(package_data(data, tmp_path))
     waited = symph("wait", "again", "--on", "kube", "--timeout", "60s")
     assert (waited.code, waited.out.strip()) == (0, "again succeeded"), waited.err
-    assert run.log("worker") == "attempt 1\n"
+    assert run.log("worker") == "attempt 1, try 1\n"
 
 
 def test_who_waits_is_told_how_many_are_ready_and_who_failed(release: Releases, symph: Symph, tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ NO_ROOM = {"native": "unschedulable", "kueue": "topology"}
 
 @pytest.fixture
 def flavor(programs: Programs, namespace: str) -> None:
-    """A queue whose nodes have their places."""
     levels = [{"nodeLabel": "kubernetes.io/hostname"}]
     spec = {"nodeLabels": {"kubernetes.io/arch": "amd64"}, "topologyName": "nodes"}
     make_objects(
@@ -40,7 +39,6 @@ def flavor(programs: Programs, namespace: str) -> None:
 
 
 def pair(gang: str, cpu: int) -> dict[str, object]:
-    """An experiment of two pods that are to be on one node."""
     process = {"cmds": ["sleep 1"], "requests": {"cpu": cpu, "memory": "64Mi"}, "replicas": 2}
     return {
         "name": "pair",

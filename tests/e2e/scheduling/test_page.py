@@ -22,7 +22,6 @@ Line = Callable[[str], Output]
 
 
 def steps_with(text: str) -> list[Shown]:
-    """The commands of the page's block that has this text."""
     (block,) = (
         block for block in blocks_of(ROOT / "docs/workloads.md") if block.kind == "tested" and text in block.text
     )

@@ -23,7 +23,6 @@ KINDS = ("jobs", "jobset", "appwrapper")
 
 
 def experiment(name: str, seconds: int, **more: object) -> dict[str, object]:
-    """Two processes of one processor each."""
     process = {"cmds": [f"sleep {seconds}"], "requests": {"cpu": 1, "memory": "64Mi"}, "grace_period": 1}
     workload = {"gang": "kueue", "queue": "mine", **more}
     return {
@@ -54,11 +53,12 @@ def why(symph: Symph, name: str) -> str:
     return str(there["why"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# Of a set, half would fit into one processor.
+@pytest.mark.parametrize(("kind", "too_small"), [("jobs", "500m"), ("jobset", "1"), ("appwrapper", "1")])
 def test_an_experiment_is_held_while_its_quota_is_too_small(
-    release: Releases, symph: Symph, quota: Quota, tmp_path: Path, kind: str
+    release: Releases, symph: Symph, quota: Quota, tmp_path: Path, kind: str, too_small: str
 ) -> None:
-    quota("500m")
+    quota(too_small)
     run = release("held")
     run.install(package_data(experiment("held", 1), tmp_path, f"workload.kind={kind}"))
     eventually(lambda: "insufficient quota" in str(seen(symph, "held")), 60, lambda: str(seen(symph, "held")))
@@ -91,16 +91,6 @@ def test_an_experiment_starts_when_the_one_before_it_in_the_queue_goes(
     first.uninstall()
     second.wait_finished()
     assert seen(symph, "second")[0] == "succeeded"
-
-
-def test_half_an_experiment_never_starts_as_a_jobset(
-    release: Releases, symph: Symph, quota: Quota, tmp_path: Path
-) -> None:
-    quota("1")
-    run = release("half")
-    run.install(package_data(experiment("half", 1), tmp_path, "workload.kind=jobset"))
-    eventually(lambda: "insufficient quota" in str(seen(symph, "half")), 60, lambda: str(seen(symph, "half")))
-    assert (seen(symph, "half")[0], run.pods()) == ("queued", [])
 
 
 def test_an_experiment_that_had_to_make_room_is_queued_again(

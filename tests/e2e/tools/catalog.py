@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["CONTROL_PLANE", "KUBERNETES", "TOOLS", "Tool"]
+__all__ = ["KUBERNETES", "TOOLS", "Tool"]
 
 KUBERNETES = "1.36.3"
 _STAMP = "k8s.io/component-base/version"
@@ -54,78 +55,59 @@ def _kubernetes(name: str) -> Tool:
     )
 
 
+def _tool(name: str, package: str, asks: str = "", oldest: tuple[int, ...] = (), **more: Any) -> Tool:
+    """Return a tool in the group that has its name unless told."""
+    return Tool(
+        **{"name": name, "group": name, "package": package, "asks": tuple(asks.split()), "oldest": oldest, **more}
+    )
+
+
+_CT = "github.com/helm/chart-testing/v3/ct"
+_GITLEAKS = "github.com/zricethezav/gitleaks/v8"
+_SEALED = "github.com/bitnami-labs/sealed-secrets/cmd/kubeseal"
 _ALL = (
-    Tool(
-        name="etcd", group="etcd", package="go.etcd.io/etcd/server/v3", asks=("--version",), oldest=(3, 4), below=(3, 7)
-    ),
-    _kubernetes("kube-apiserver"),
-    _kubernetes("kube-controller-manager"),
-    _kubernetes("kube-scheduler"),
-    Tool(
-        name="ct",
+    _tool("etcd", "go.etcd.io/etcd/server/v3", "--version", (3, 4), below=(3, 7)),
+    *map(_kubernetes, ("kube-apiserver", "kube-controller-manager", "kube-scheduler")),
+    _tool("ct", _CT, "version", (3, 11), group="charts", stamp={f"{_CT}/cmd.Version": "v3.14.0"}),
+    _tool(
+        "kubeconform",
+        "github.com/yannh/kubeconform/cmd/kubeconform",
+        "-v",
+        (0, 6),
         group="charts",
-        package="github.com/helm/chart-testing/v3/ct",
-        stamp={"github.com/helm/chart-testing/v3/ct/cmd.Version": "v3.14.0"},
-        asks=("version",),
-        oldest=(3, 11),
-    ),
-    Tool(
-        name="kubeconform",
-        group="charts",
-        package="github.com/yannh/kubeconform/cmd/kubeconform",
         stamp={"main.version": "v0.7.0"},
-        asks=("-v",),
-        oldest=(0, 6),
     ),
-    Tool(
-        name="helm-docs",
+    _tool(
+        "helm-docs",
+        "github.com/norwoodj/helm-docs/cmd/helm-docs",
+        "--version",
+        (1, 14),
         group="judges",
-        package="github.com/norwoodj/helm-docs/cmd/helm-docs",
         stamp={"main.version": "1.14.2"},
-        asks=("--version",),
-        oldest=(1, 14),
     ),
-    Tool(
-        name="kube-score",
+    _tool(
+        "kube-score",
+        "github.com/zegl/kube-score/cmd/kube-score",
+        "version",
+        (1, 18),
         group="judges",
-        package="github.com/zegl/kube-score/cmd/kube-score",
         stamp={"main.version": "1.20.0"},
-        asks=("version",),
-        oldest=(1, 18),
     ),
-    Tool(name="jobset", group="jobset", package="sigs.k8s.io/jobset"),
-    Tool(name="kueue", group="kueue", package="sigs.k8s.io/kueue/cmd/kueue"),
-    Tool(name="appwrapper", group="appwrapper", package="github.com/project-codeflare/appwrapper/cmd"),
-    Tool(name="coscheduler", group="coscheduling", package="."),
-    Tool(
-        name="kubeseal",
-        group="sealed-secrets",
-        package="github.com/bitnami-labs/sealed-secrets/cmd/kubeseal",
-        stamp={"main.VERSION": "0.36.6"},
-        asks=("--version",),
-        oldest=(0, 24),
-    ),
-    Tool(name="quantity", group="quantity", package="."),
-    Tool(name="argocd", group="argocd", package="."),
-    Tool(name="argo", group="argo", package="."),
-    Tool(
-        name="gitleaks",
-        group="gitleaks",
-        package="github.com/zricethezav/gitleaks/v8",
-        stamp={"github.com/zricethezav/gitleaks/v8/version.Version": "8.30.1"},
-        asks=("version",),
-        oldest=(8, 30),
-        below=(8, 31),
-    ),
-    Tool(
-        name="actionlint",
-        group="actionlint",
-        package="github.com/rhysd/actionlint/cmd/actionlint",
+    _tool("jobset", "sigs.k8s.io/jobset"),
+    _tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+    _tool("appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
+    _tool("coscheduler", ".", group="coscheduling"),
+    _tool("kubeseal", _SEALED, "--version", (0, 24), group="sealed-secrets", stamp={"main.VERSION": "0.36.6"}),
+    *(_tool(name, ".") for name in ("quantity", "argocd", "argo")),
+    _tool("gitleaks", _GITLEAKS, "version", (8, 30), below=(8, 31), stamp={f"{_GITLEAKS}/version.Version": "8.30.1"}),
+    _tool(
+        "actionlint",
+        "github.com/rhysd/actionlint/cmd/actionlint",
+        "-version",
+        (1, 7),
         stamp={"github.com/rhysd/actionlint.version": "1.7.12"},
-        asks=("-version",),
-        oldest=(1, 7),
     ),
-    Tool(name="sops", group="sops", package="github.com/getsops/sops/v3/cmd/sops", asks=("--version",), oldest=(3, 8)),
+    _tool("sops", "github.com/getsops/sops/v3/cmd/sops", "--version", (3, 8)),
 )
 
 # Both link the libraries of all clouds: about five minutes of one core, where nothing is cached yet.
@@ -136,6 +118,3 @@ _DEAR = tuple(
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (*_ALL, *_DEAR)}
 """Every program by name, in the order in which they are built: what the tests wait for longest comes first."""
-
-CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-"""What a cluster is made of."""

@@ -24,8 +24,8 @@ from tests.e2e.rig.kubelet.environment import Lookup
 from tests.e2e.rig.kubelet.images import read_images
 from tests.e2e.rig.kubelet.network import Network
 from tests.e2e.rig.kubelet.pod import Machine, Pod
-from tests.e2e.rig.kubelet.reporter import Reporter
 from tests.e2e.rig.kubelet.services import forwards, names
+from tests.e2e.rig.kubelet.status import Reporter
 from tests.e2e.rig.nodes import LEASE_S, now, register, renew
 from tests.e2e.tools.build import cache_folder
 
@@ -90,7 +90,6 @@ class Agent:
         await self._network.down()
 
     async def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of a call that blocks."""
         return await self._loop.run_in_executor(self._threads, functools.partial(function, *arguments))
 
     def find_pod(self, namespace: str, name: str) -> Pod | None:
@@ -186,7 +185,6 @@ class Agent:
                 raise
 
     async def _delete(self, pod: Object) -> None:
-        """Tell the last status, then confirm that the pod is gone."""
         await self._reporter.finish(pod)
         body = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
         await self._persist(self.api.delete, _path(pod), body)

@@ -59,7 +59,6 @@ class _Control:
         return said
 
     def close(self) -> None:
-        """Let go."""
         self._sock.close()
 
 
@@ -78,7 +77,6 @@ class Launched:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended yet."""
         return not self._waiter.done()
 
     async def wait(self) -> Exit:

@@ -63,7 +63,6 @@ class Container:
 
     @property
     def name(self) -> str:
-        """Its name in the pod."""
         return self.state.name
 
     async def supervise(self) -> int:
@@ -263,7 +262,6 @@ class Container:
 
 
 async def _pipe() -> tuple[asyncio.StreamReader, int]:
-    """A pipe: a reader for us, a descriptor for the command."""
     ours, theirs = os.pipe()
     reader = asyncio.StreamReader()
     transport_of = asyncio.get_running_loop().connect_read_pipe

@@ -27,7 +27,6 @@ class DnsServer(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the way back."""
         # Not an isinstance: before Python 3.12 the loop's own class does not derive from it.
         self._transport = cast("asyncio.DatagramTransport", transport)
 

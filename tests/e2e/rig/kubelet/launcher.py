@@ -43,7 +43,6 @@ Spec = dict[str, Any]
 
 
 def main() -> None:
-    """Become what the first line on the control socket says."""
     control = socket.socket(fileno=int(sys.argv[1]))
     spec = _read_spec(control)
     _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

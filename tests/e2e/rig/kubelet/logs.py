@@ -29,7 +29,6 @@ class LogRequest:
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> LogRequest:
-        """The request in a query string."""
         since = query.get("sinceTime", "")
         if "sinceSeconds" in query:
             moment = dt.datetime.now(dt.timezone.utc) - dt.timedelta(seconds=int(query["sinceSeconds"]))

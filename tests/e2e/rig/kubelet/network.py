@@ -69,7 +69,6 @@ class Network:
 
     @classmethod
     async def up(cls, scratch: str) -> Network:
-        """Make the router, with the address of the cluster's DNS on it."""
         sysctls = {
             "net/ipv4/ip_forward": "1",
             "net/ipv4/conf/all/send_redirects": "0",
@@ -83,7 +82,6 @@ class Network:
         return cls(router)
 
     def socket_for_dns(self) -> socket.socket:
-        """A UDP socket that the cluster's DNS answers on."""
         with inside(self._router.launcher_pid):
             sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sock.bind((DNS_ADDRESS, 53))
@@ -92,7 +90,6 @@ class Network:
 
     @staticmethod
     def pod_sysctls() -> dict[str, str]:
-        """The kernel settings of a pod's namespace."""
         return dict(_POD_SYSCTLS)
 
     async def attach(self, pid: int) -> str:
@@ -126,7 +123,6 @@ class Network:
             self._rules = rules
 
     async def down(self) -> None:
-        """Remove the router."""
         await self._router.release()
 
 

@@ -75,22 +75,18 @@ class Pod:
 
     @property
     def containers(self) -> list[Container]:
-        """All of them, in the order in which they start."""
         return [*self.inits, *self.mains]
 
     @property
     def folder(self) -> Path:
-        """Its volumes and generated files."""
         return self.machine.pods / str(self.pod["metadata"]["uid"])
 
     @property
     def has_sandbox(self) -> bool:
-        """Whether its namespaces stand."""
         return self._sandbox is not None
 
     @property
     def sandbox_pid(self) -> int:
-        """The process that holds its namespaces."""
         assert self._sandbox is not None
         return self._sandbox.launcher_pid
 
@@ -100,7 +96,6 @@ class Pod:
         return self.machine.logs / f"{meta['namespace']}_{meta['name']}_{meta['uid'][:8]}" / name
 
     def changed(self) -> None:
-        """Tell the API server what the pod is like now."""
         phase = self._phase_override or phase_of(
             self.pod["spec"].get("restartPolicy", "Always"),
             [container.state for container in self.mains],
@@ -114,7 +109,6 @@ class Pod:
         self.machine.tell(self.pod, status)
 
     def event(self, reason: str, message: str, *, is_warning: bool = False) -> None:
-        """Record an Event about the pod."""
         self.machine.event(self.pod, reason, message, is_warning)
 
     async def launch_spec(self, container: Object, root: Path, log: Path) -> Object:
@@ -122,9 +116,7 @@ class Pod:
         spec = self.pod["spec"]
         image = find_image(self.machine.images, container["image"])
         links = service_links(
-            self.machine.services(),
-            self.pod["metadata"]["namespace"],
-            all_of_them=spec.get("enableServiceLinks", True),
+            self.machine.services(), self.pod["metadata"]["namespace"], all_of_them=spec.get("enableServiceLinks", True)
         )
         lookup = self.machine.lookup_in(self.pod["metadata"]["namespace"])
         own = await self.machine.in_thread(environment_of, self.pod, container, lookup, links, self._addresses())
@@ -236,7 +228,6 @@ class Pod:
             await container.stop(max(0.0, deadline - time.monotonic()))
 
     def _settle(self) -> None:
-        """Give a deleted pod its final phase."""
         codes = [container.state.exit_code for container in self.mains]
         if not self._phase_override:
             self._phase_override = "Succeeded" if all(code == 0 for code in codes) else "Failed"

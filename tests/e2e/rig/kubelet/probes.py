@@ -20,11 +20,7 @@ Execute = Callable[[list[str], float], Awaitable[tuple[int, str]]]
 
 
 async def watch_probe(
-    probe: Object,
-    check: Callable[[], Awaitable[bool]],
-    report: Callable[[bool], None],
-    *,
-    starts_as: bool | None,
+    probe: Object, check: Callable[[], Awaitable[bool]], report: Callable[[bool], None], *, starts_as: bool | None
 ) -> None:
     """Check again and again; `report` each change of verdict, beginning with `starts_as`."""
     await asyncio.sleep(probe.get("initialDelaySeconds", 0))
@@ -63,7 +59,6 @@ async def probe_once(probe: Object, container: Object, pid: int, address: str, e
 
 
 def port_number(port: int | str, container: Object) -> int:
-    """The number of a port that is given by number or by name."""
     if isinstance(port, int) or port.isdigit():
         return int(port)
     for known in container.get("ports", []):

@@ -34,7 +34,6 @@ class Request:
     headers: Mapping[str, str]
 
     def one(self) -> dict[str, str]:
-        """The first value of each parameter."""
         return {name: values[0] for name, values in self.query.items()}
 
 

@@ -74,7 +74,6 @@ class Stream:
             await self._connection.send_data(self._number, data[start : start + _CHUNK])
 
     async def close(self) -> None:
-        """Say that nothing more is sent."""
         await self._connection.send_data(self._number, b"", is_last=True)
 
 
@@ -110,7 +109,6 @@ class Connection:
                 stream.reader.feed_eof()
 
     async def send_data(self, number: int, data: bytes, *, is_last: bool = False) -> None:
-        """Send a data frame."""
         await self._send(number, _FIN if is_last else 0, data)
 
     async def _open(self, data: bytes) -> Stream:

@@ -1,18 +1,23 @@
-"""What is known of a pod's containers, and the status that the API server is told.
+"""The state of the containers of a pod, and telling the API server the status: the newest arrives, none is sent twice.
 
 Source: kubernetes/kubernetes pkg/kubelet/kubelet_pods.go (getPhase) and pkg/kubelet/status/generate.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any
 
+from symphony_charts.errors import SymphError
 from tests.e2e.rig.api import Object
 from tests.e2e.rig.kubelet.channel import Exit
 from tests.e2e.rig.nodes import now
 
-__all__ = ["ContainerState", "phase_of", "status_of"]
+__all__ = ["ContainerState", "Reporter", "phase_of", "status_of"]
 
 
 @dataclass(slots=True)
@@ -38,12 +43,10 @@ class ContainerState:
         self.is_ready = self.is_started = False
 
     def run(self, container_id: str) -> None:
-        """It runs from now on."""
         self.container_id = container_id
         self.state = {"running": {"startedAt": now()}}
 
     def end(self, exit: Exit, reason: str = "", message: str = "") -> None:
-        """It has ended."""
         began = self.state.get("running", {}).get("startedAt", now())
         self.is_ready = self.is_started = False
         self.state = {
@@ -65,7 +68,6 @@ class ContainerState:
         return int(ended["exitCode"]) if ended else None
 
     def to_json(self) -> Object:
-        """Its entry in the pod's status."""
         return {
             "name": self.name,
             "image": self.image,
@@ -142,3 +144,43 @@ def _condition(previous: Object | None, kind: str, holds: bool, reason: str) -> 
         "lastTransitionTime": since,
         **({"reason": reason} if reason else {}),
     }
+
+
+class Reporter:
+    """Sends statuses by `send` (pod, status), one at a time for each pod; changes during a request are one."""
+
+    def __init__(self, send: Callable[[Object, Object], Coroutine[Any, Any, None]]) -> None:
+        self._send = send
+        self._sent: dict[str, Object] = {}
+        self._waiting: dict[str, Object] = {}
+        self._sending: dict[str, asyncio.Task[None]] = {}
+
+    def tell(self, pod: Object, status: Object) -> None:
+        """Send `status` unless it is what was sent last."""
+        uid = pod["metadata"]["uid"]
+        self._waiting[uid] = status
+        if uid not in self._sending:
+            self._sending[uid] = asyncio.ensure_future(self._send_all(pod))
+
+    async def finish(self, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        if uid in self._sending:
+            await asyncio.gather(self._sending[uid], return_exceptions=True)
+        self._sent.pop(uid, None)
+
+    async def _send_all(self, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        try:
+            while uid in self._waiting:
+                status = self._waiting.pop(uid)
+                if status == self._sent.get(uid):
+                    continue
+                try:
+                    await self._send(pod, status)
+                    self._sent[uid] = status
+                except (OSError, HTTPException, SymphError) as error:
+                    # A newer status may wait, and may be taken.
+                    print(f"status of pod {uid} not sent: {error}", file=sys.stderr, flush=True)
+        finally:
+            # Here and not when the task is done, which is a turn of the loop later: what is told in between would stay.
+            del self._sending[uid]

@@ -21,7 +21,6 @@ _BINARY, _CLOSE, _PING, _PONG = 2, 8, 9, 10
 
 
 def accept_key(key: str) -> str:
-    """What a server answers to the key of a client's handshake."""
     return base64.b64encode(hashlib.sha1(f"{key}{_GUID}".encode(), usedforsecurity=False).digest()).decode()
 
 
