@@ -11,20 +11,30 @@ __all__ = ["Faults", "Fields", "as_text"]
 
 
 _TEXT = frozenset({str})
-_EVALUATE = "give the output of `terraform show -json PLAN` instead, or --var KEY=VALUE (a list in JSON)"
 
 
 @dataclass(slots=True)
 class Faults:
-    """The faults of one file; `line_of` finds the line of a path, at a cost that only errors should pay."""
+    """The faults of one file; `line_of` finds the line of a path, at a cost that only errors should pay.
+
+    In files whose ``${...}`` another program replaces, `unresolved` is the next step for one that is still there.
+    """
 
     file: str = ""
     line_of: Callable[[str], int | None] = lambda _path: None
+    unresolved: str = ""
     problems: list[tuple[str, str, str, int | None]] = field(default_factory=list)
 
     def add(self, what: str, path: str, next: str = "", line: int | None = None) -> None:
         """Note that `what` is wrong at `path`."""
         self.problems.append((what, path, next, line))
+
+    def is_unresolved(self, value: object, path: str) -> bool:
+        """Return True, and note a fault, if `value` is a text that another program should have replaced."""
+        if not self.unresolved or not isinstance(value, str) or "${" not in value:
+            return False
+        self.add(f"cannot evaluate {value}", path, self.unresolved)
+        return True
 
     def position(self, path: str, line: int | None = None) -> str:
         """``file:line, path``, or without the line where none is known."""
@@ -71,9 +81,7 @@ class Fields:
             # What was rendered or read from JSON has no other keys, and a copy of everything costs the most here.
             data = value if _TEXT.issuperset(map(type, value)) else {str(key): item for key, item in value.items()}
             return cls(data, path, faults)
-        if isinstance(value, str) and "${" in value:
-            faults.add(f"cannot evaluate {value}", path, _EVALUATE)
-        elif value is not None and value != []:
+        if value is not None and value != [] and not faults.is_unresolved(value, path):
             faults.add(f"an object is expected, not {_kind(value)}", path)
         return cls({}, path, faults)
 
@@ -100,10 +108,7 @@ class Fields:
             if text is None:
                 self.fault(f"a text is expected, not {_kind(value)}", key)
                 return ""
-            if "${" in text:
-                self.fault(f"cannot evaluate {text}", key, _EVALUATE)
-                return ""
-            return text
+            return "" if self.faults.is_unresolved(text, self.at(key)) else text
         if required:
             self.fault(f'"{keys[0]}" is missing')
         return ""
@@ -128,9 +133,7 @@ class Fields:
         return None
 
     def _no_number(self, key: str, value: object) -> None:
-        if isinstance(value, str) and "${" in value:
-            self.fault(f"cannot evaluate {value}", key, _EVALUATE)
-        else:
+        if not self.faults.is_unresolved(value, self.at(key)):
             shown = f'"{value}"' if isinstance(value, str) else _kind(value)
             self.fault(f"a whole number is expected, not {shown}", key)
 
@@ -144,9 +147,7 @@ class Fields:
                 return value.lower() == "true"
             if isinstance(value, bool):
                 return value
-            if isinstance(value, str) and "${" in value:
-                self.fault(f"cannot evaluate {value}", key, _EVALUATE)
-            else:
+            if not self.faults.is_unresolved(value, self.at(key)):
                 self.fault(f"true or false is expected, not {_kind(value)}", key)
             return False
         return False
@@ -186,14 +187,11 @@ class Fields:
         if None in texts:
             self.fault("texts are expected in the list", key)
         for text in texts:
-            if text is not None and "${" in text:
-                self.fault(f"cannot evaluate {text}", key, _EVALUATE)
+            self.faults.is_unresolved(text, self.at(key))
         return [text for text in texts if text is not None]
 
     def _no_list(self, key: str, value: object) -> None:
-        if isinstance(value, str) and "${" in value:
-            self.fault(f"cannot evaluate {value}", key, _EVALUATE)
-        else:
+        if not self.faults.is_unresolved(value, self.at(key)):
             self.fault(f"a list is expected, not {_kind(value)}", key)
 
     def mapping(self, key: str) -> dict[str, str]:
