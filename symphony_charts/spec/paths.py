@@ -22,6 +22,8 @@ _OF_GROUP = {
     "minReplicas": "min_replicas",
     "terminationGracePeriodSeconds": "grace_period",
     "serviceAccountName": "service_account",
+    "priorityClassName": "priority_class",
+    "nodeSelector": "node_selector",
 }
 _OF_CONTAINER = {
     "workingDir": "cwd",

@@ -22,8 +22,7 @@ from symphony_charts.spec.checks.references import reference_faults
 from symphony_charts.spec.checks.services import network_faults
 from symphony_charts.spec.checks.storage import storage_faults
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.overlay_origins import written_at
-from symphony_charts.spec.overlays import with_overlays_as_fields
+from symphony_charts.spec.overlays import with_overlays_as_fields, written_at
 
 __all__ = ["finish"]
 

@@ -21,11 +21,15 @@ import msgspec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.spec.changes import at_changes, changed
-from symphony_charts.spec.data import from_data, to_data
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.checks.names import with_clean_names
+from symphony_charts.spec.data import from_data, to_data, to_record
 from symphony_charts.spec.files.mistaken import SUFFIXES, absent, mistaken_for
 from symphony_charts.spec.files.python import refuse_words, run_file
 from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.overlays import written_at
+from symphony_charts.spec.paths import spec_path
 from symphony_charts.spec.sources import ConfigFile, SecretFile
 
 __all__ = ["SpecFile", "is_lock", "lock_path_of", "read", "read_lock", "with_files", "with_location"]
@@ -42,17 +46,26 @@ _MAX_CONFIG_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFile:
-    """An experiment read from `path`, with the ports that its lock file pins (`pins`, by service)."""
+    """An experiment read from `path`, with the ports that its lock file pins (`pins`, by service).
+
+    `written` is the experiment as the file has it, before its overlays became fields; None if no text has it.
+    """
 
     path: Path
     experiment: Experiment
     lock_path: Path
     lock: Lock
+    written: Experiment | None = None
 
     @property
     def pins(self) -> dict[str, int]:
         """The ports that stay as they are, by service."""
         return self.lock.ports
+
+    def spec_path(self, path: str) -> str:
+        """Return the path in the file that a `path` of the chart's values comes from."""
+        field = spec_path(path, self.experiment)
+        return written_at(with_clean_names(self.written)[0], field) if self.written is not None else field
 
 
 def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
@@ -66,9 +79,13 @@ def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
         stem = path.name.removesuffix(_LOCK)
         spec = next((name for suffix in SUFFIXES if (path.parent / (name := stem + suffix)).is_file()), stem + ".yaml")
         raise SpecError.one("this is the lock file of an experiment", str(path), f"give {path.with_name(spec)}")
-    experiment = _read_python(path, changes) if path.suffix == ".py" else _read_text(path, changes)
+    if path.suffix == ".py":
+        written, experiment = None, _read_python(path, changes)
+    else:
+        written, experiment = _read_text(path, changes)
     lock_path = Path(f"{experiment.name}{_LOCK}") if path == _STDIN else lock_path_of(path)
-    return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
+    lock = read_lock(lock_path)
+    return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=lock, written=written)
 
 
 def lock_path_of(path: Path) -> Path:
@@ -95,12 +112,14 @@ def read_lock(path: Path) -> Lock:
         raise SpecError(error.problems, at=str(path)) from error
 
 
-def _read_text(path: Path, changes: Sequence[str]) -> Experiment:
+def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experiment]:
+    """Return the experiment as written, and finished."""
     refuse_words(path)
     text = _text_of(path)
     try:
         data = _json(text) if path.suffix == ".json" else load(text)
-        return with_files(from_data(changed(data, changes)), path.parent)
+        written = to_record(changed(data, changes))
+        return written, with_files(finish(written), path.parent)
     except SpecError as error:
         raise mistaken_for(path, text) or with_location(error, path, text, changes) from error
 
@@ -119,9 +138,8 @@ def _read_python(path: Path, changes: Sequence[str]) -> Experiment:
 def _experiment_of(result: object) -> Experiment:
     if isinstance(result, Experiment):
         result = msgspec.to_builtins(result)
-    finish = getattr(result, "finish", None)
-    if callable(finish):
-        result = finish()
+    if callable(build := getattr(result, "finish", None)):
+        result = build()
     return result if isinstance(result, Experiment) else from_data(result)
 
 
