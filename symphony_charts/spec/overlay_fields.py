@@ -117,7 +117,8 @@ def volume_field(item: Mapping[str, object]) -> AnyVolume | None:
         if volume.get("memory", "Memory") != "Memory" or not is_quantity(str(volume.get("size", "1"))):
             return None
         volume |= {"memory": True} if "memory" in volume else {}
-    return _converted({"type": tag, **volume}, AnyVolume)
+    field: AnyVolume | None = _converted({"type": tag, **volume}, AnyVolume)
+    return field
 
 
 def mount_field(item: Mapping[str, object]) -> Data | None:

@@ -168,9 +168,9 @@ def _with_volumes(name: str, pod: _Pod, volumes: Mapping[str, AnyVolume]) -> _Po
     """
     usable = set(volumes)
     spec = sub(pod.pod_overlay, "spec")
-    if isinstance(spec.get("volumes"), list):
+    if isinstance(listed := spec.get("volumes"), list):
         taken = [each for each, volume in _mounted_volumes(pod) if volumes[each] == volume]
-        left = [item for item in spec["volumes"] if not isinstance(item, dict) or item.get("name") not in taken]
+        left = [item for item in listed if not isinstance(item, dict) or item.get("name") not in taken]
         spec = _put(spec, "volumes", left)
         pod = msgspec.structs.replace(pod, pod_overlay=_put(pod.pod_overlay, "spec", spec))
         usable -= _names(spec, "volumes")
