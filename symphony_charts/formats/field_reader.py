@@ -17,8 +17,10 @@ from symphony_charts.formats.paths import join, nearest
 __all__ = ["Faults", "Fields", "Reader", "as_integer", "as_text", "field_names", "mismatch", "record_faults", "show"]
 
 _Value = TypeVar("_Value")
-# Returns where a key belongs that a record at a path does not have, of these keys; empty if it belongs nowhere.
+# Returns where a key belongs that the record at a path, of these keys, does not have; empty if it belongs nowhere.
 _Advice: TypeAlias = "Callable[[str, str, list[str]], str]"
+# Returns the record of a field that holds raw data in its own record; None for all others.
+_Inner: TypeAlias = "Callable[[type, str], type | None]"
 
 _TEXT = frozenset({str})
 _EMPTY: tuple[object, ...] = (None, "", [], {})
@@ -99,12 +101,17 @@ def _as_map(items: Sequence[object]) -> str:
 # --- records ---------------------------------------------------------------------------------------------------------
 
 
-def record_faults(data: object, record: type, advice: _Advice = lambda _key, _path, _keys: "") -> Iterator[Problem]:
+def record_faults(
+    data: object,
+    record: type,
+    advice: _Advice = lambda _key, _path, _keys: "",
+    inner: _Inner = lambda _record, _field: None,
+) -> Iterator[Problem]:
     """Yield all type faults of `data` against `record`; msgspec alone stops at the first.
 
-    `advice` returns where a key that the record at a path does not have belongs.
+    `advice` returns where an unknown key belongs, `inner` the record of a field that holds raw data.
     """
-    return _Check(advice).faults(data, _type_of(record), "")
+    return _Check(advice, inner).faults(data, _type_of(record), "")
 
 
 @cache
@@ -130,6 +137,7 @@ _SCALARS: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
 @dataclass(frozen=True, slots=True)
 class _Check:
     advice: _Advice
+    inner: _Inner
 
     def faults(self, value: object, kind: inspect.Type, path: str) -> Iterator[Problem]:
         match kind:
@@ -168,7 +176,9 @@ class _Check:
         keys = [*([kind.tag_field] if kind.tag_field else []), *fields]
         for key, item in value.items():
             if key in fields:
-                yield from self.faults(item, fields[str(key)].type, join(path, str(key)))
+                record = self.inner(kind.cls, str(key))
+                kind_of_item = _type_of(record) if record is not None else fields[str(key)].type
+                yield from self.faults(item, kind_of_item, join(path, str(key)))
             elif key != kind.tag_field:
                 yield self._unknown(str(key), keys, path)
         for name, each in fields.items():
@@ -178,7 +188,8 @@ class _Check:
     def _unknown(self, key: str, keys: list[str], path: str) -> Problem:
         snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
         near = _meant(snake.replace("-", "_"), keys)
-        step = self.advice(key, path, keys) or near or f"known keys: {', '.join(sorted(keys))}"
+        known = f"known keys: {', '.join(sorted(keys))}" if keys else "drop it"
+        step = self.advice(key, path, keys) or near or known
         return Problem(what=f'unknown key "{key}"', path=join(path, key), next=step)
 
     def _union(self, value: object, kind: inspect.UnionType, path: str) -> Iterator[Problem]:

@@ -26,7 +26,7 @@ def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
     """What is wrong, what helps, and where it begins. The texts are libyaml's (scanner.c, parser.c) and PyYAML's."""
     problem, context = error.problem or "", error.context or ""
     here, begun = error.problem_mark or error.context_mark, error.context_mark or error.problem_mark
-    line = _line(lines, here)
+    line = _text_at(lines, here)
     character = line[here.column : here.column + 1] if here else ""
     if "cannot start any token" in problem or "tab character" in problem:
         if character == "\t" or "tab" in problem:
@@ -48,7 +48,7 @@ def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
     if "expected ':'" in problem:
         return "this line is no `KEY: VALUE`", "put a colon and a blank behind the key", begun
     if "alias" in context or "anchor" in context:
-        return f"a bare `{_line(lines, begun)[begun.column : begun.column + 1]}` refers to another value", _QUOTE, begun
+        return f"a bare `{_text_at(lines, begun)[begun.column : begun.column + 1]}` refers to another value", _QUOTE, begun
     if "unknown escape" in problem:
         return "a backslash in double quotes begins an escape", "use single quotes, or write the backslash twice", here
     return ": ".join(part for part in (context, problem) if part), _OTHERWISE, here
@@ -60,11 +60,11 @@ def _second_colon(lines: list[str], here: Any) -> tuple[str, str, Any]:
     above = "" if number is None else lines[number]
     if re.match(r"\s*(?:- )?[\w-]+:[^\s/]", above) and not above.rstrip().endswith(":"):
         return f"no blank stands behind the colon of line {(number or 0) + 1}", "write KEY: VALUE with a blank", here
-    if re.match(r"\s*(?:- )?[^\s:#]+: .*: ", _line(lines, here)):
+    if re.match(r"\s*(?:- )?[^\s:#]+: .*: ", _text_at(lines, here)):
         return "a second `: ` stands in this line", f"{_QUOTE}, or begin a new line", here
     what = "this line is indented below a key that has a value already"
     return what, "give all keys of one map the same indentation", here
 
 
-def _line(lines: list[str], mark: Any) -> str:
+def _text_at(lines: list[str], mark: Any) -> str:
     return lines[mark.line] if mark is not None and mark.line < len(lines) else ""
