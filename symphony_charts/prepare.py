@@ -163,7 +163,7 @@ def prepare(
     system: str | None = None,
     force: bool = False,
 ) -> Prepared:
-    """What becomes of a spec file: `overrides` are merged into its chart's values as helm would merge them.
+    """Return what a spec file becomes: `overrides` are merged into its chart's values as helm would merge them.
 
     It is placed on the node pools of the files `pools`, else of its own `placement.pools`, else of the project's
     settings; `variables` are Terraform's, `system` is what `--system` says.
@@ -190,7 +190,7 @@ def prepare_experiment(
     force: bool = False,
     version: str | None = None,
 ) -> Prepared:
-    """`prepare` of an experiment that stands in no file; `pins` are the ports that its services keep."""
+    """Return what an experiment without a file becomes; `pins` are the ports that its services keep."""
     settled, decisions = apply(finish(experiment, for_cluster=True), pools)
     services = allocate(settled, pins)
     release = Release(

@@ -29,7 +29,7 @@ def project_file(folder: Path) -> Path | None:
 
 
 def user_file() -> Path | None:
-    """Where the user's own settings stand, whether or not the file is there; None for a user without a home."""
+    """Return the path of the user's own settings, even if there are none; None for a user without a home."""
     base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
         # The XDG rules say that a relative path is to be ignored.
@@ -39,7 +39,7 @@ def user_file() -> Path | None:
 
 
 def says_defaults() -> bool:
-    """Whether a settings file that counts for the current folder may say defaults of options."""
+    """Return True if a settings file for the current folder may set defaults of options."""
     try:
         files = (project_file(Path()), user_file())
     except FileNotFoundError:

@@ -94,7 +94,7 @@ class SymphonyConfig:
 
 
 def find_config_file(folder: Path | None = None) -> Path | None:
-    """The configuration file that counts for `folder` (default: the current one), None if there is none.
+    """Return the configuration file for `folder` (default: the current one), None if there is none.
 
     Raises SpecError where one folder has two, and NotFound if $SYMPH_GLOBAL_CONFIG names none.
     """

@@ -46,7 +46,7 @@ class Pod:
 
 
 def pods_of(experiment: Experiment) -> dict[str, Pod]:
-    """All pods by name, groups first, then lone processes, each in order of declaration."""
+    """Return all pods by name, groups first, then lone processes, each in order of declaration."""
     pods = {
         name: Pod(name=name, path=f"groups.{name}", is_group=True, settings=group, processes=group.processes)
         for name, group in experiment.groups.items()
@@ -59,7 +59,7 @@ def pods_of(experiment: Experiment) -> dict[str, Pod]:
 
 
 def processes_of(experiment: Experiment) -> Iterator[tuple[ProcessRef, Process]]:
-    """All processes in order of declaration: `experiment.order` first, then what it leaves out, groups first."""
+    """Yield all processes in order of declaration: `experiment.order` first, then what it leaves out, groups first."""
     everything = {
         ProcessRef(pod.name, name): process
         for pod in pods_of(experiment).values()
@@ -84,7 +84,7 @@ def retries_of(experiment: Experiment, pod: Pod) -> int:
 
 
 def find_process(experiment: Experiment, name: str) -> ProcessRef:
-    """The process that `name` (``process``, or ``group/process`` where several fit) means.
+    """Return the process that `name` (``process``, or ``group/process`` where several fit) means.
 
     Raises NotFound when none or more than one fits.
     """

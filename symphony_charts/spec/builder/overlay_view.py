@@ -44,7 +44,7 @@ class Recorder(Protocol):
     """The builder that a view reads from and writes to."""
 
     def rendered(self, kind: str) -> dict[str, object]:
-        """The ``pod`` or ``container`` as it will be emitted, earlier edits included."""
+        """Return the ``pod`` or ``container`` as it will be emitted, earlier edits included."""
 
     def record(self, kind: str, overlay: dict[str, object]) -> None:
         """Take `overlay` into the ``pod`` or ``container``."""

@@ -21,7 +21,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Faults of `binds`, `connects`, `exposes`, `ready` and of the ports they stand on."""
+    """Yield faults of `binds`, `connects`, `exposes`, `ready` and of their ports."""
     listeners: dict[str, ProcessEntry] = {}
     bound: set[str] = set()
     for entry in entries:
@@ -93,7 +93,7 @@ def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str
 
 
 def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """One port, two services, one pod: the second cannot listen."""
+    """Yield ports that two services of one pod would listen on."""
     taken: dict[tuple[str, int], tuple[str, ProcessEntry]] = {}
     for entry in entries:
         for verb, services in (("binds", entry.process.binds), ("exposes", entry.process.exposes)):
@@ -108,7 +108,7 @@ def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
 
 
 def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
-    """``x`` has SYMPH_X_BIND_HOST, and so would a service ``x-bind`` for its HOST."""
+    """Yield services ``x-bind`` whose HOST variable would be that of BIND_HOST of ``x``."""
     for name, entry in listeners.items():
         if name.endswith("-bind") and name.removesuffix("-bind") in listeners:
             other = name.removesuffix("-bind")

@@ -69,7 +69,7 @@ class SpecFile:
 
 
 def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
-    """The experiment in the file `path`, finished, with the files that it names read.
+    """Return the experiment in the file `path`, finished, with the files that it names read.
 
     `changes` are texts like ``processes.learner.replicas=3``, which change its data first.
     Raises SpecError, with ``file:line`` where a line is known, for faults and for a file that cannot be read.
@@ -89,17 +89,17 @@ def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
 
 
 def lock_path_of(path: Path) -> Path:
-    """Where the lock file of the spec file `path` stands."""
+    """Return the path of the lock file of the spec file `path`."""
     return path.with_name(path.stem + _LOCK)
 
 
 def is_lock(path: Path) -> bool:
-    """Whether `path` is called as lock files are."""
+    """Return True if `path` is called as lock files are."""
     return path.name.endswith(_LOCK)
 
 
 def read_lock(path: Path) -> Lock:
-    """The lock file `path`; an empty lock when there is none."""
+    """Return the lock file `path`; an empty lock when there is none."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -145,7 +145,7 @@ def _experiment_of(result: object) -> Experiment:
 
 @cache
 def _stdin() -> str:
-    """What comes in; a verb may read the spec twice."""
+    """Return stdin; a verb may read the spec twice."""
     return sys.stdin.buffer.read().decode("utf-8-sig")
 
 
@@ -162,7 +162,7 @@ def _text_of(path: Path) -> str:
 
 
 def _json(text: str) -> object:
-    """JSON with the faults that `json` lets pass: a key that stands twice, and text after the end."""
+    """Return JSON data. Unlike `json`, refuse a key that is there twice."""
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         data = dict(pairs)
@@ -182,7 +182,6 @@ def _json(text: str) -> object:
 
 
 def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
-    """What people get wrong in JSON, and what helps."""
     rest, before = text[error.pos :], text[: error.pos].rstrip()
     if not text.strip():
         return "the file is empty", "begin with a `name` and `processes`"
@@ -198,7 +197,7 @@ def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
 
 
 def with_location(error: SpecError, path: Path, text: str, changes: Sequence[str] = ()) -> SpecError:
-    """`error` with the file and line of each fault before its path, or with the change that has the fault."""
+    """Return `error` with the file and line of each fault before its path, or with the change that has the fault."""
     ours, others = at_changes(error, changes)
     return SpecError([*ours, *(_located(problem, path, text) for problem in others)])
 
@@ -221,7 +220,7 @@ def _place(path: Path, text: str, inside: str) -> str:
 
 
 def with_files(experiment: Experiment, folder: Path) -> Experiment:
-    """`experiment` with the content of its config files in it, and the paths of secret files absolute.
+    """Return `experiment` with the content of its config files in it, and the paths of secret files absolute.
 
     Relative paths count from `folder`. Raises SpecError for all files that cannot be read.
     """
