@@ -18,7 +18,7 @@ from symphony_charts.formats.quantity import is_quantity
 from symphony_charts.formats.scalars import scalar_text
 from symphony_charts.spec.checks.env import may_be_set
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
-from symphony_charts.spec.model import Probe, Toleration
+from symphony_charts.spec.model import ExecProbe, Probe, Toleration
 from symphony_charts.spec.shells import DEFAULT_SHELL
 from symphony_charts.spec.shorthand_fields import restart, words
 from symphony_charts.spec.sources import AnyVolume, EnvSource, Mount
@@ -150,15 +150,16 @@ def probe_field(ready: object, probe: Mapping[str, object], services: Collection
         else:
             return None
     base = msgspec.to_builtins(ready) if isinstance(ready, Probe) else {}
-    merged = _converted(merge_probe(base, over), Probe) if over else None
+    merged: Probe | None = _converted(merge_probe(base, over), Probe) if over else None
     if merged is None:
         return None
-    asked = merged.tcp or merged.http
-    ports = [each.port for each in (merged.tcp, merged.http) if each is not None]
     ways = [way for way in (merged.tcp, merged.http, merged.exec) if way is not None]
-    is_known = all(_is_number(port) or port in services for port in ports)
-    is_whole = len(ways) == 1 and (asked is not None or bool(merged.exec and merged.exec.command))
-    return merged if is_whole and is_known and (merged.http is None or merged.http.path) else None
+    if len(ways) != 1:
+        return None
+    if isinstance(ways[0], ExecProbe):
+        return merged if ways[0].command else None
+    is_known = _is_number(ways[0].port) or ways[0].port in services
+    return merged if is_known and (merged.http is None or merged.http.path) else None
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -262,8 +263,10 @@ def _variable(item: Data) -> str | EnvSource | None:
         return None
     names = _SOURCES.get(kind, {})
     field = _renamed(reference, names)
-    is_whole = bool(field) and all((field or {}).get(name) for name in names.values() if name != "optional")
-    return _converted(field, EnvSource) if is_whole else None
+    if not field or not all(field.get(name) for name in names.values() if name != "optional"):
+        return None
+    source_record: EnvSource | None = _converted(field, EnvSource)
+    return source_record
 
 
 def _tolerations(value: Any) -> tuple[object, object]:

@@ -65,7 +65,7 @@ def processes_of(experiment: Experiment) -> Iterator[tuple[ProcessRef, Process]]
         for pod in pods_of(experiment).values()
         for name, process in pod.processes.items()
     }
-    by_text = {_order_key(experiment, ref): ref for ref in everything}
+    by_text = {f"{ref.pod}/{ref.process}" if ref.pod in experiment.groups else ref.process: ref for ref in everything}
     for text in experiment.order:
         if text in by_text:
             ref = by_text.pop(text)
@@ -96,7 +96,3 @@ def find_process(experiment: Experiment, name: str) -> ProcessRef:
         choices = ", ".join(f"{ref.pod}/{ref.process}" for ref in fits)
         raise NotFound(f'"{name}" fits several processes: {choices}', next="name it as group/process")
     raise NotFound(f'no process "{name}" in experiment "{experiment.name}"')
-
-
-def _order_key(experiment: Experiment, ref: ProcessRef) -> str:
-    return f"{ref.pod}/{ref.process}" if ref.pod in experiment.groups else ref.process

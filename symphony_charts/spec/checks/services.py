@@ -57,13 +57,10 @@ def _listener_faults(entry: ProcessEntry, listeners: dict[str, ProcessEntry]) ->
                 what = f'"{name}" is {"bound" if verb == "binds" else "exposed"} by "{entry.ref}" and by "{other.ref}"'
                 next_step = "let one process listen, and `replicas` make it many; or give each its own service"
                 yield Problem(what=what, path=path, next=next_step)
-            if verb == "exposes" and _differ(process.binds.get(name), port):
+            bound = process.binds.get(name)
+            if verb == "exposes" and None not in (bound, port) and bound != port:
                 what = f'"{name}" is bound on port {process.binds[name]} and exposed on port {port}'
                 yield Problem(what=what, path=path, next="a service has one port: fix it in one place")
-
-
-def _differ(bound: int | None, exposed: int | None) -> bool:
-    return bound is not None and exposed is not None and bound != exposed
 
 
 def _name_faults(name: str, path: str) -> Iterator[Problem]:
