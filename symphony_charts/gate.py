@@ -17,7 +17,6 @@ from symphony_charts.prepare import Prepared, Rendering
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.paths import spec_path
 
 __all__ = ["Verdict", "judge"]
 
@@ -71,7 +70,7 @@ def judge(
     """
     seen = rendering or prepared.own
     found = lint_release(chart, seen.chart, seen.values, seen.objects, kube_version=kube_version)
-    findings = [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in found]
+    findings = [replace(finding, path=spec.spec_path(finding.path)) for finding in found]
     for loss in prepared.losses:
         findings.append(Finding(rule="unread", severity="warning", path=loss.path, what=loss.what, next=loss.next))
     guard = guard_of([spec], settings_of_spec(spec.path).allowed_leaks)

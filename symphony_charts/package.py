@@ -55,7 +55,7 @@ class Packaged:
 
 
 def template(fork: str = "") -> ChartTemplate:
-    """The chart template of this installation, or its `fork`: a folder, or ``URL@REVISION`` of a Git repository.
+    """Return the chart template of this installation, or its `fork`: a folder, or ``URL@REVISION`` of a Git repository.
 
     Only its files are read; no hook of it runs. Raises SpecError for what is no template, ToolFailed as git does.
     """
@@ -78,7 +78,6 @@ def template(fork: str = "") -> ChartTemplate:
 
 
 def _fork_in(folder: Path, named: str) -> ChartTemplate:
-    """The template in a folder, or in the folder ``chart-template`` of it."""
     root = next(
         (place for place in (folder, folder / "chart-template") if (place / "cookiecutter.json").is_file()), None
     )
@@ -107,7 +106,7 @@ def package(
     version: str | None = None,
     is_forced: bool = False,
 ) -> Packaged:
-    """The chart of `spec`, `prepared`, as it will stand below `dest`; nothing is written.
+    """Return the chart of `spec`, `prepared`, as it will be below `dest`; nothing is written.
 
     The version is the last one if the content is the same, else the next by what changed. Raises SpecError for what
     cannot be packaged, Conflict if a generated file was edited, and the errors of `Verdict.refuse` unless the chart
@@ -138,7 +137,7 @@ def package(
 
 
 def write(packaged: Packaged) -> int:
-    """Writes what changed; the number of files touched (0 on a second run)."""
+    """Write what changed and return the number of files touched (0 on a second run)."""
     if packaged.folder.exists():
         touched = _update(packaged.folder, packaged.plan)
     else:
@@ -149,7 +148,7 @@ def write(packaged: Packaged) -> int:
 
 
 def _create(folder: Path, files: Mapping[str, bytes]) -> int:
-    """A new folder appears whole: it is written beside its place and renamed."""
+    """Create a new folder whole: write it beside its place and rename it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as beside:
@@ -175,7 +174,7 @@ def _update(folder: Path, plan: WritePlan) -> int:
 
 
 def _change(lock: Lock, chart: Chart, present: Mapping[str, bytes]) -> ValuesChange | None:
-    """How the content differs from what the lock file remembers; None if it does not, or nothing is remembered."""
+    """Return how the content differs from the lock file; None if it does not, or nothing is locked."""
     if lock.version is None or lock.digest == chart.digest:
         return None
     if f'version: "{lock.version}"'.encode() not in present.get("Chart.yaml", b"").splitlines():

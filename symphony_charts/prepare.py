@@ -5,6 +5,7 @@ Every verb that reads a spec takes it, so that no two of them can mean different
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,11 +30,13 @@ from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.paths import spec_path
 from symphony_charts.spec.services import Service, allocate
 from symphony_charts.spec.workload import GANGS_OF_PODS
 
 __all__ = ["Prepared", "Rendering", "prepare", "prepare_experiment"]
+
+# A path of the chart's values in a message.
+_VALUE = re.compile(r"\bgroups\.[\w.\[\]-]*[\w\]]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +163,7 @@ def prepare(
     system: str | None = None,
     force: bool = False,
 ) -> Prepared:
-    """What becomes of a spec file: `overrides` are merged into its chart's values as helm would merge them.
+    """Return what a spec file becomes: `overrides` are merged into its chart's values as helm would merge them.
 
     It is placed on the node pools of the files `pools`, else of its own `placement.pools`, else of the project's
     settings; `variables` are Terraform's, `system` is what `--system` says.
@@ -187,7 +190,7 @@ def prepare_experiment(
     force: bool = False,
     version: str | None = None,
 ) -> Prepared:
-    """`prepare` of an experiment that stands in no file; `pins` are the ports that its services keep."""
+    """Return what an experiment without a file becomes; `pins` are the ports that its services keep."""
     settled, decisions = apply(finish(experiment, for_cluster=True), pools)
     services = allocate(settled, pins)
     release = Release(
@@ -224,13 +227,14 @@ def prepare_experiment(
 
 
 def _located(problem: Problem, spec: SpecFile, overrides: Values) -> Problem:
-    """The problem with where it was said: the overrides, where they hold its path, else the file."""
+    """Return the problem with its place: the overrides, if they hold its path, else the file."""
     if problem.path.startswith(str(spec.path)):
         return problem
-    is_override = bool(problem.path) and _holds(overrides, problem.path.split("."))
-    where = "--set or --values" if is_override else str(spec.path)
-    path = problem.path if is_override else spec_path(problem.path, spec.experiment)
-    return Problem(what=problem.what, path=", ".join(filter(None, (where, path))), next=problem.next)
+    if problem.path and _holds(overrides, problem.path.split(".")):
+        return problem.moved_to(f"--set or --values, {problem.path}")
+    path = spec.spec_path(problem.path)
+    what, step = (_VALUE.sub(lambda found: spec.spec_path(found[0]), text) for text in (problem.what, problem.next))
+    return Problem(what=what, path=", ".join(filter(None, (str(spec.path), path))), next=step)
 
 
 def _holds(values: object, steps: Sequence[str]) -> bool:

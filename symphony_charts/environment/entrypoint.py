@@ -20,7 +20,7 @@ class EntryPoint(NamedTuple):
 
 
 def entry_point(process: Process | Step, preamble: Sequence[str] = ()) -> EntryPoint:
-    """What `process` starts after the shell lines of `preamble` and its own.
+    """Return what `process` starts after the shell lines of `preamble` and its own.
 
     `cmds` become one script of the process's shell, the preamble's lines in front. In front of a `command` the preamble
     runs in the same shell, which is then replaced by the command, so signals reach it as they do without a preamble.

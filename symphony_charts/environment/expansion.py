@@ -10,7 +10,7 @@ __all__ = ["expand", "pod_order"]
 
 
 def pod_order(values: Mapping[str, object]) -> list[str]:
-    """The names of variables in the order in which a pod gets them, since a value sees only what is before it.
+    """Return the names of variables in the order in which a pod gets them, since a value sees only what is before it.
 
     Texts with ``$(`` come behind everything else, those of SYMPH_* before others; each by name.
     """
@@ -19,7 +19,7 @@ def pod_order(values: Mapping[str, object]) -> list[str]:
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """`text` with each ``$(NAME)`` replaced by its value.
+    """Return `text` with each ``$(NAME)`` replaced by its value.
 
     ``$$`` is one ``$``, a reference to an unknown name or one that is never closed stays as it stands, and nothing
     that came out of a value is looked at again.

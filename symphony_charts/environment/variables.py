@@ -83,11 +83,11 @@ class Address:
     ports: tuple[int, ...] = ()
 
     def port_of(self, index: int) -> int:
-        """The port of replica `index`."""
+        """Return the port of replica `index`."""
         return self.ports[index] if self.ports else self.port
 
     def text(self, part: str, index: int = 0) -> str:
-        """A part of a `ServiceFact` as text; `index` is the replica that asks."""
+        """Return a part of a `ServiceFact` as text; `index` is the replica that asks."""
         if part == "HOST":
             return self.host
         if part == "ADDR":
@@ -110,7 +110,7 @@ def variables_of(
     connects: Iterable[str] = (),
     is_node: bool = False,
 ) -> list[Variable]:
-    """All variables that `process` is told, later ones before earlier ones of the same name.
+    """Return all variables of `process`, later ones before earlier ones of the same name.
 
     `connects` are the services that it dials; `is_node`: whether its replicas are told their ranks, as DI-engine
     expects it.
@@ -123,7 +123,7 @@ def variables_of(
 
 
 def shared_variables(services: Iterable[str]) -> list[Variable]:
-    """What all processes are told alike: where each service is."""
+    """Return the variables that all processes share: the address of each service."""
     parts: tuple[Literal["HOST", "PORT", "ADDR"], ...] = ("HOST", "PORT", "ADDR")
     return [
         Variable(names.service_variable(service, part), ServiceFact(service, part))
@@ -133,7 +133,7 @@ def shared_variables(services: Iterable[str]) -> list[Variable]:
 
 
 def hosts_variables(listens: Iterable[str], connects: Iterable[str]) -> list[Variable]:
-    """The address of each replica, for who dials the service or is one of them.
+    """Return the addresses of all replicas, for processes that dial the service or are one of them.
 
     Told to all, such lists would grow with the square of an experiment.
     """
@@ -144,7 +144,7 @@ def hosts_variables(listens: Iterable[str], connects: Iterable[str]) -> list[Var
 
 
 def shared_environment(addresses: Mapping[str, Address]) -> dict[str, str]:
-    """`shared_variables` of all services, interpreted: alike for every process and replica."""
+    """Return `shared_variables` of all services, interpreted: alike for every process and replica."""
     return {
         name: addresses[source.service].text(source.part)
         for name, source in shared_variables(addresses)
@@ -161,7 +161,7 @@ def own_variables(
     beside: Sequence[str] = (),
     is_node: bool = False,
 ) -> list[Variable]:
-    """What one process is told of itself, and the replicas of what it listens on or connects to.
+    """Return the variables of one process, and the replicas of the services that it listens on or dials.
 
     Of a service in `listens`, or in `beside` (those of other processes of its pod), HOST is an address of its own pod,
     and ADDR that address with the port. BIND_HOST is the same address, for the process that listens.

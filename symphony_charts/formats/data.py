@@ -11,7 +11,7 @@ Values: TypeAlias = dict[str, object]
 
 
 def sub(value: object, *keys: str) -> dict[str, object]:
-    """The map below `keys`, empty where there is none."""
+    """Return the map below `keys`, empty if there is none."""
     for key in keys:
         if not isinstance(value, dict):
             return {}
@@ -20,6 +20,6 @@ def sub(value: object, *keys: str) -> dict[str, object]:
 
 
 def maps(value: object, key: str) -> list[dict[str, object]]:
-    """The maps in the list at `key`."""
+    """Return the maps in the list at `key`."""
     items = value.get(key) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

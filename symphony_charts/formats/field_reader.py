@@ -1,51 +1,38 @@
-"""The reader takes loose data by type: every fault is noted with its place, and reading goes on to the next one."""
+"""Read loose data by type. Every fault is noted with its path, and reading continues to the next one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from typing import ClassVar, TypeAlias, TypeVar
+
+from msgspec import NODEFAULT, inspect
 
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.paths import join, nearest
 
-__all__ = ["Faults", "Fields", "as_text"]
+__all__ = ["Faults", "Fields", "Reader", "as_integer", "as_text", "field_names", "mismatch", "record_faults", "show"]
 
+_Value = TypeVar("_Value")
+# Returns where a key belongs that the record at a path, of these keys, does not have; empty if it belongs nowhere.
+_Advice: TypeAlias = "Callable[[str, str, list[str]], str]"
+# Returns the record of a field that holds raw data in its own record; None for all others.
+_Inner: TypeAlias = "Callable[[type, str], type | None]"
 
 _TEXT = frozenset({str})
-_EVALUATE = "give the output of `terraform show -json PLAN` instead, or --var KEY=VALUE (a list in JSON)"
+_EMPTY: tuple[object, ...] = (None, "", [], {})
+# A port of the host before one of the container, as compose files publish it.
+_PORTS = re.compile(r"\d+:(\d+)", re.ASCII)
 
 
-@dataclass(slots=True)
-class Faults:
-    """The faults of one file; `line_of` finds the line of a path, at a cost that only errors should pay."""
-
-    file: str = ""
-    line_of: Callable[[str], int | None] = lambda _path: None
-    problems: list[tuple[str, str, str, int | None]] = field(default_factory=list)
-
-    def add(self, what: str, path: str, next: str = "", line: int | None = None) -> None:
-        """Note that `what` is wrong at `path`."""
-        self.problems.append((what, path, next, line))
-
-    def position(self, path: str, line: int | None = None) -> str:
-        """``file:line, path``, or without the line where none is known."""
-        line = line if line is not None else self.line_of(path)
-        head = f"{self.file or 'input'}:{line}" if line is not None else self.file
-        return ", ".join(part for part in (head, path) if part)
-
-    def source(self, path: str) -> str:
-        """The place of something that is all right: its line is not looked for."""
-        return ", ".join(part for part in (self.file, path) if part)
-
-    def check(self) -> None:
-        """Raises SpecError with every fault noted, each with file, line and path."""
-        if self.problems:
-            raise SpecError(
-                Problem(what=what, path=self.position(path, line), next=nxt) for what, path, nxt, line in self.problems
-            )
+# --- values and what is wrong with them ------------------------------------------------------------------------------
 
 
 def as_text(value: object) -> str | None:
-    """A scalar as Kubernetes would show it (True -> ``true``, 8 -> ``8``), or None for what is no scalar."""
+    """Return a scalar as Kubernetes would show it (True -> ``true``, 8 -> ``8``), or None for anything else."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
@@ -53,10 +40,330 @@ def as_text(value: object) -> str | None:
     return str(value) if isinstance(value, (str, int, float)) else None
 
 
+def as_integer(value: object) -> int | None:
+    """Return a whole number, JSON's int64-as-text included, or None for anything else."""
+    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        return int(value)
+    if isinstance(value, str) and len(value) < 20 and re.fullmatch(r"\s*-?\d+\s*", value, re.ASCII):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def show(value: object) -> str:
+    """Return a value as an error names it: short, whatever it is."""
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if value is None:
+        return "nothing"
+    if isinstance(value, int) and abs(value) > 10**60:
+        return "a very large number"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = text if len(text) <= 60 else f"{text[:57]}..."
+    return f'"{text}"' if isinstance(value, str) else text
+
+
+def mismatch(value: object, expected: str, path: str) -> Problem:
+    """Return the problem of a value that is not what is `expected`."""
+    step = f"write {expected}"
+    if expected == "a map":
+        step = {
+            type(None): "indent its keys deeper than its name, or drop it",
+            str: "write `KEY: VALUE` lines below",
+        }.get(type(value), step)
+        if isinstance(value, (list, tuple)):
+            step = f"write KEY: VALUE, without dashes{_as_map(value)}"
+    elif value is None:
+        step = "give it a value, or drop the key"
+    elif expected == "text" and isinstance(value, (int, float)):
+        step = f'write "{value}" in quotes'
+    elif expected == "a whole number" and isinstance(value, str):
+        if ports := _PORTS.fullmatch(value):
+            step = f"write only the port on which it listens: {ports[1]}"
+        elif as_integer(value) is not None:
+            step = f"write {value.strip()} without quotes"
+    return Problem(what=f"expected {expected}, got {show(value)}", path=path, next=step)
+
+
+def _as_map(items: Sequence[object]) -> str:
+    """Return how the first item of a list begins a map: Kubernetes and compose files list what has a name."""
+    first = items[0] if items else None
+    if isinstance(first, str) and "=" in first:
+        name, _, value = first.partition("=")
+        return f', as in `{name}: "{value}"`'
+    if isinstance(first, dict) and isinstance(first.get("name"), str):
+        value = f' "{first["value"]}"' if isinstance(first.get("value"), (str, int, float)) else ""
+        return f", as in `{first['name']}:{value}`"
+    return ""
+
+
+# --- records ---------------------------------------------------------------------------------------------------------
+
+
+def record_faults(
+    data: object,
+    record: type,
+    advice: _Advice = lambda _key, _path, _keys: "",
+    inner: _Inner = lambda _record, _field: None,
+) -> Iterator[Problem]:
+    """Yield all type faults of `data` against `record`; msgspec alone stops at the first.
+
+    `advice` returns where an unknown key belongs, `inner` the record of a field that holds raw data.
+    """
+    return _Check(advice, inner).faults(data, _type_of(record), "")
+
+
+@cache
+def field_names(record: type) -> frozenset[str]:
+    """Return the names of the fields of `record`; none if it is not a record."""
+    kind = _type_of(record)
+    return frozenset(each.encode_name for each in kind.fields) if isinstance(kind, inspect.StructType) else frozenset()
+
+
+@cache
+def _type_of(record: type) -> inspect.Type:
+    return inspect.type_info(record)
+
+
+_SCALARS: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
+    inspect.StrType: ("text", (str,)),
+    inspect.IntType: ("a whole number", (int,)),
+    inspect.FloatType: ("a number", (int, float)),
+    inspect.BoolType: ("true or false", (bool,)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    advice: _Advice
+    inner: _Inner
+
+    def faults(self, value: object, kind: inspect.Type, path: str) -> Iterator[Problem]:
+        match kind:
+            case inspect.UnionType():
+                yield from self._union(value, kind, path)
+            case inspect.StructType() | inspect.DictType():
+                if not isinstance(value, dict):
+                    yield mismatch(value, "a map", path)
+                elif isinstance(kind, inspect.StructType):
+                    yield from self._struct(value, kind, path)
+                else:
+                    yield from self._dict(value, kind, path)
+            case inspect.ListType():
+                if not isinstance(value, (list, tuple)):
+                    yield mismatch(value, "a list", path)
+                    return
+                for index, item in enumerate(value):
+                    yield from self.faults(item, kind.item_type, join(path, index))
+            case inspect.TupleType():
+                if not isinstance(value, (list, tuple)) or len(value) != len(kind.item_types):
+                    yield mismatch(value, f"a list of {len(kind.item_types)} values", path)
+                    return
+                for index, (item, item_kind) in enumerate(zip(value, kind.item_types, strict=True)):
+                    yield from self.faults(item, item_kind, join(path, index))
+            case inspect.LiteralType():
+                if value not in kind.values:
+                    choices = [str(choice) for choice in kind.values]
+                    step = _meant(value, choices) or "write one of them"
+                    yield Problem(what=f"{show(value)} is none of: {', '.join(choices)}", path=path, next=step)
+            case _:
+                if not _is_scalar(value, kind):
+                    yield mismatch(value, _expected(kind), path)
+
+    def _struct(self, value: dict[object, object], kind: inspect.StructType, path: str) -> Iterator[Problem]:
+        fields = {each.encode_name: each for each in kind.fields}
+        keys = [*([kind.tag_field] if kind.tag_field else []), *fields]
+        for key, item in value.items():
+            if key in fields:
+                record = self.inner(kind.cls, str(key))
+                kind_of_item = _type_of(record) if record is not None else fields[str(key)].type
+                yield from self.faults(item, kind_of_item, join(path, str(key)))
+            elif key != kind.tag_field:
+                yield self._unknown(str(key), keys, path)
+        for name, each in fields.items():
+            if each.required and name not in value and each.default is NODEFAULT:
+                yield Problem(what=f'"{name}" is missing', path=path or name, next=f"add `{name}:` there")
+
+    def _unknown(self, key: str, keys: list[str], path: str) -> Problem:
+        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
+        near = _meant(snake.replace("-", "_"), keys)
+        known = f"known keys: {', '.join(sorted(keys))}" if keys else "drop it"
+        step = self.advice(key, path, keys) or near or known
+        return Problem(what=f'unknown key "{key}"', path=join(path, key), next=step)
+
+    def _union(self, value: object, kind: inspect.UnionType, path: str) -> Iterator[Problem]:
+        choices = [choice for choice in kind.types if not isinstance(choice, inspect.NoneType)]
+        if value is None and len(choices) < len(kind.types):
+            return
+        structs = [choice for choice in choices if isinstance(choice, inspect.StructType)]
+        wanted: type[inspect.Type] | None = None
+        if isinstance(value, dict) and len(structs) > 1:
+            yield from self._tagged(value, structs, path)
+            return
+        if isinstance(value, dict):
+            wanted = inspect.StructType
+        elif isinstance(value, (list, tuple)):
+            wanted = inspect.ListType
+        elif isinstance(value, str):
+            wanted = inspect.LiteralType
+        fitting = choices if len(choices) == 1 else [each for each in choices if wanted and isinstance(each, wanted)]
+        if fitting:
+            yield from self.faults(value, fitting[0], path)
+        elif not any(_is_scalar(value, choice) for choice in choices):
+            yield mismatch(value, " or ".join(_expected(choice) for choice in choices), path)
+
+    def _tagged(self, value: dict[str, object], structs: list[inspect.StructType], path: str) -> Iterator[Problem]:
+        by_tag = {str(struct.tag): struct for struct in structs}
+        tag_field = structs[0].tag_field or "type"
+        tag = value.get(tag_field)
+        if isinstance(tag, str) and tag in by_tag:
+            yield from self.faults(value, by_tag[tag], path)
+            return
+        step = _meant(tag, by_tag) or f"`{tag_field}` is one of: {', '.join(sorted(by_tag))}"
+        if tag_field in value:
+            what, path = f"{show(tag)} is not a known {tag_field}", join(path, tag_field)
+        else:
+            what = f'"{tag_field}" is missing'
+        yield Problem(what=what, path=path, next=step)
+
+    def _dict(self, value: dict[object, object], kind: inspect.DictType, path: str) -> Iterator[Problem]:
+        record = kind.value_type
+        names = field_names(record.cls) if isinstance(record, inspect.StructType) else frozenset()
+        for key, item in value.items():
+            if not isinstance(key, str):
+                yield Problem(what=f"the key {key!r} is not text", path=path, next=f'write "{key}" in quotes')
+            elif key in names and not isinstance(item, dict):
+                step = "indent it deeper, below the name that it belongs to"
+                yield Problem(what=f"expected a name, got the key `{key}`", path=join(path, key), next=step)
+            else:
+                yield from self.faults(item, record, join(path, key))
+
+
+def _meant(word: object, choices: Sequence[str] | Mapping[str, object]) -> str:
+    near = nearest(word, choices) if isinstance(word, str) else None
+    return f'did you mean "{near}"?' if near else ""
+
+
+def _is_scalar(value: object, kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.CustomType):
+        return isinstance(value, kind.cls)
+    _, types = _SCALARS.get(type(kind), ("", ()))
+    is_small = not isinstance(value, int) or not isinstance(kind, inspect.IntType) or abs(value) < 2**63
+    is_kind = isinstance(value, types) and is_small and isinstance(value, bool) == isinstance(kind, inspect.BoolType)
+    return is_kind or isinstance(kind, inspect.AnyType)
+
+
+def _expected(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.ListType():
+            return "a list"
+        case inspect.LiteralType():
+            return " or ".join(str(choice) for choice in kind.values)
+        case inspect.DictType() | inspect.StructType():
+            return "a map"
+        case _:
+            return _SCALARS.get(type(kind), ("another type", ()))[0]
+
+
+# --- maps of unknown shape -------------------------------------------------------------------------------------------
+
+
+class Reader:
+    """One map of loose data at `path`. A value of the wrong type is a fault and reads as None."""
+
+    __slots__ = ()
+    flags: ClassVar[Mapping[str, bool]] = {"true": True, "false": False}
+    path: str
+
+    def value(self, key: str) -> object:
+        """Return the value of `key`; None if it is absent."""
+        raise NotImplementedError
+
+    def fault(self, what: str, key: str = "", next: str = "") -> None:
+        """Note a fault of `key`, or of the whole map."""
+        raise NotImplementedError
+
+    def at(self, key: str) -> str:
+        """Return the path of `key`."""
+        return join(self.path, key)
+
+    def mismatch(self, key: str, value: object, expected: str) -> None:
+        """Note that the `value` of `key` is not what is `expected`."""
+        problem = mismatch(value, expected, "")
+        self.fault(problem.what, key, problem.next)
+
+    def read(self, key: str, expected: str, convert: Callable[[object], _Value | None]) -> _Value | None:
+        """Return the value of `key` as `convert` returns it; a fault if that is None."""
+        value = self.value(key)
+        result = convert(value) if value is not None else None
+        if result is None and value is not None:
+            self.mismatch(key, value, expected)
+        return result
+
+    def boolean(self, key: str) -> bool | None:
+        """Return true or false, also as one of the texts `flags`."""
+        return self.read(key, "true or false", self._as_boolean)
+
+    def items(self, key: str) -> list[object]:
+        """Return the list at `key`; empty if it is absent."""
+        return self.read(key, "a list", lambda value: value if isinstance(value, list) else None) or []
+
+    def _as_boolean(self, value: object) -> bool | None:
+        if isinstance(value, str):
+            return self.flags.get(value.lower())
+        return value if isinstance(value, bool) else None
+
+
+@dataclass(slots=True)
+class Faults:
+    """The faults of one file; `line_of` finds the line of a path, at a cost that only errors should pay.
+
+    In files whose ``${...}`` another program replaces, `unresolved` is the next step for one that is still there.
+    """
+
+    file: str = ""
+    line_of: Callable[[str], int | None] = lambda _path: None
+    unresolved: str = ""
+    problems: list[tuple[str, str, str, int | None]] = field(default_factory=list)
+
+    def add(self, what: str, path: str, next: str = "", line: int | None = None) -> None:
+        """Note that `what` is wrong at `path`."""
+        self.problems.append((what, path, next, line))
+
+    def is_unresolved(self, value: object, path: str) -> bool:
+        """Return True, and note a fault, if `value` is a text that another program should have replaced."""
+        if not self.unresolved or not isinstance(value, str) or "${" not in value:
+            return False
+        self.add(f"cannot evaluate {value}", path, self.unresolved)
+        return True
+
+    def position(self, path: str, line: int | None = None) -> str:
+        """Return ``file:line, path``, or without the line if none is known."""
+        line = line if line is not None else self.line_of(path)
+        head = f"{self.file or 'input'}:{line}" if line is not None else self.file
+        return ", ".join(part for part in (head, path) if part)
+
+    def source(self, path: str) -> str:
+        """Return the place of something that is right; its line is not looked for."""
+        return ", ".join(part for part in (self.file, path) if part)
+
+    def check(self) -> None:
+        """Raise SpecError with every fault noted, each with file, line and path."""
+        if self.problems:
+            raise SpecError(
+                Problem(what=what, path=self.position(path, line), next=step)
+                for what, path, step, line in self.problems
+            )
+
+
 # Not frozen, which would double what it costs to make one: a plan makes twenty for each pod.
 @dataclass(slots=True, eq=False)
-class Fields:
-    """One object of the input, at `path`. A field that is absent or null gives the getter's empty value."""
+class Fields(Reader):
+    """One map of the input. A field that is absent or null gives the getter's empty value.
+
+    Of several keys the first that is there counts.
+    """
 
     data: dict[str, object]
     path: str
@@ -64,152 +371,98 @@ class Fields:
 
     @classmethod
     def of(cls, value: object, path: str, faults: Faults) -> Fields:
-        """`value` as an object, taking the single element of a list; a fault and an empty object otherwise."""
+        """Return `value` as a map, or the single element of a list; a fault and an empty map otherwise."""
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         if isinstance(value, dict):
             # What was rendered or read from JSON has no other keys, and a copy of everything costs the most here.
             data = value if _TEXT.issuperset(map(type, value)) else {str(key): item for key, item in value.items()}
             return cls(data, path, faults)
-        if isinstance(value, str) and "${" in value:
-            faults.add(f"cannot evaluate {value}", path, _EVALUATE)
-        elif value is not None and value != []:
-            faults.add(f"an object is expected, not {_kind(value)}", path)
-        return cls({}, path, faults)
+        fields = cls({}, path, faults)
+        if value is not None and value != []:
+            fields.mismatch("", value, "a map")
+        return fields
 
-    def at(self, key: str) -> str:
-        """The path of `key`."""
-        return f"{self.path}.{key}" if self.path else key
+    def value(self, key: str) -> object:
+        """Return the value of `key`; None if it is absent."""
+        return self.data.get(key)
 
     def fault(self, what: str, key: str = "", next: str = "") -> None:
-        """Note a fault of `key`, or of the whole object."""
+        """Note a fault of `key`, or of the whole map."""
         self.faults.add(what, self.at(key) if key else self.path, next)
 
+    def mismatch(self, key: str, value: object, expected: str) -> None:
+        """Note that the `value` of `key` is not what is `expected`."""
+        if not self.faults.is_unresolved(value, self.at(key) if key else self.path):
+            Reader.mismatch(self, key, value, expected)
+
     def has(self, key: str) -> bool:
-        """Whether `key` is there and not null, empty list or empty text."""
+        """Return True if `key` is there and not null, empty list or empty text."""
         value = self.data.get(key)
         return bool(value) or value == 0
 
     def text(self, *keys: str, required: bool = False) -> str:
-        """The text of the first of `keys` that is there; numbers and booleans are turned into text."""
-        for key in keys:
-            value = self.data.get(key)
-            if value is None:
-                continue
-            text = as_text(value)
-            if text is None:
-                self.fault(f"a text is expected, not {_kind(value)}", key)
-                return ""
-            if "${" in text:
-                self.fault(f"cannot evaluate {text}", key, _EVALUATE)
-                return ""
-            return text
-        if required:
+        """Return text; numbers and booleans become text."""
+        key = self._first(keys)
+        text = self.read(key, "text", as_text) if key else None
+        if not key and required:
             self.fault(f'"{keys[0]}" is missing')
-        return ""
+        return "" if text is None or self.faults.is_unresolved(text, self.at(key)) else text
 
     def number(self, *keys: str, minimum: int = 0) -> int | None:
-        """The whole number of the first of `keys` that is there; JSON's int64-as-text is accepted."""
-        for key in keys:
-            value = self.data.get(key)
-            if value is None or value == "":
-                continue
-            if isinstance(value, float) and value.is_integer():
-                value = int(value)
-            if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
-                value = int(value)
-            if isinstance(value, bool) or not isinstance(value, int):
-                self._no_number(key, value)
-                return None
-            if value < minimum:
-                self.fault(f"{key} is {value}, below {minimum}", key)
-                return None
-            return value
-        return None
-
-    def _no_number(self, key: str, value: object) -> None:
-        if isinstance(value, str) and "${" in value:
-            self.fault(f"cannot evaluate {value}", key, _EVALUATE)
-        else:
-            shown = f'"{value}"' if isinstance(value, str) else _kind(value)
-            self.fault(f"a whole number is expected, not {shown}", key)
+        """Return a whole number; JSON's int64-as-text is accepted."""
+        key = self._first(keys, (None, ""))
+        value = self.read(key, "a whole number", as_integer) if key else None
+        if value is not None and value < minimum:
+            self.fault(f"{key} is {value}, below {minimum}", key)
+            return None
+        return value
 
     def flag(self, *keys: str) -> bool:
-        """Whether the first of `keys` that is there is true (also as the text ``true``)."""
-        for key in keys:
-            value = self.data.get(key)
-            if value is None:
-                continue
-            if isinstance(value, str) and value.lower() in ("true", "false"):
-                return value.lower() == "true"
-            if isinstance(value, bool):
-                return value
-            if isinstance(value, str) and "${" in value:
-                self.fault(f"cannot evaluate {value}", key, _EVALUATE)
-            else:
-                self.fault(f"true or false is expected, not {_kind(value)}", key)
-            return False
-        return False
+        """Return true or false, also from the texts ``true`` and ``false``."""
+        return bool(self.boolean(self._first(keys)))
 
     def block(self, *keys: str) -> Fields:
-        """The object of the first of `keys` that is there (a list of one counts as its element), else an empty one."""
-        for key in keys:
-            value = self.data.get(key)
-            if value or value == 0:
-                return Fields.of(value, self.at(key), self.faults)
-        return Fields({}, self.at(keys[0]), self.faults)
+        """Return a map; a list of one counts as its element."""
+        key = self._first(keys, _EMPTY)
+        return (
+            Fields.of(self.data[key], self.at(key), self.faults) if key else Fields({}, self.at(keys[0]), self.faults)
+        )
 
     def blocks(self, *keys: str) -> Iterator[Fields]:
-        """The objects under the first of `keys` that is there: a list of them, or one."""
-        for key in keys:
-            value = self.data.get(key)
-            if value in (None, [], ""):
-                continue
-            if isinstance(value, dict):
-                yield Fields.of(value, self.at(key), self.faults)
-            elif isinstance(value, list):
-                for index, item in enumerate(value):
-                    yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
-            else:
-                self._no_list(key, value)
+        """Yield the maps in a list; one map counts as a list of it."""
+        key = self._first(keys, (None, [], ""))
+        value = self.data.get(key)
+        if isinstance(value, dict):
+            yield Fields.of(value, self.at(key), self.faults)
             return
+        for index, item in enumerate(self.items(key)):
+            yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
 
     def texts(self, key: str) -> list[str]:
-        """The list of texts under `key`."""
-        value = self.data.get(key)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            self._no_list(key, value)
-            return []
-        texts = [as_text(item) for item in value]
-        if None in texts:
-            self.fault("texts are expected in the list", key)
-        for text in texts:
-            if text is not None and "${" in text:
-                self.fault(f"cannot evaluate {text}", key, _EVALUATE)
-        return [text for text in texts if text is not None]
-
-    def _no_list(self, key: str, value: object) -> None:
-        if isinstance(value, str) and "${" in value:
-            self.fault(f"cannot evaluate {value}", key, _EVALUATE)
-        else:
-            self.fault(f"a list is expected, not {_kind(value)}", key)
+        """Return a list of texts."""
+        texts = []
+        for index, item in enumerate(self.items(key)):
+            text = as_text(item)
+            if text is None:
+                self.mismatch(f"{key}[{index}]", item, "text")
+            else:
+                self.faults.is_unresolved(text, self.at(key))
+                texts.append(text)
+        return texts
 
     def mapping(self, key: str) -> dict[str, str]:
-        """The map of texts under `key`; numbers and booleans become what a node label shows."""
+        """Return a map of texts; numbers and booleans become what a node label shows."""
         if not self.has(key):
             return {}
         fields, result = self.block(key), {}
         for name, value in fields.data.items():
             text = as_text(value)
             if text is None:
-                fields.fault(f"a text is expected, not {_kind(value)}", name)
+                fields.mismatch(name, value, "text")
             else:
                 result[name] = text
         return result
 
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", int: "a number", float: "a number"}
-    return "null" if value is None else names.get(type(value), type(value).__name__)
+    def _first(self, keys: tuple[str, ...], skipped: tuple[object, ...] = (None,)) -> str:
+        return next((key for key in keys if self.data.get(key) not in skipped), "")

@@ -20,7 +20,7 @@ _FLOAT = re.compile(r"(?:^|\":|[\[,])-?\d+[.e]")
 
 
 def dumps(value: object) -> str:
-    """The one JSON text that Go gives for `value` (str, bool, int, float, None, mappings with str keys, lists).
+    """Return the one JSON text that Go gives for `value` (str, bool, int, float, None, mappings with str keys, lists).
 
     Whole numbers stand for float64s and must not be beyond 2^53.
     """
@@ -36,7 +36,7 @@ def indented(value: object) -> str:
 
 
 def number(value: float) -> str:
-    """A float64 in Go: whole ones below 1e21 without a point, those below 1e-6 or above with an exponent."""
+    """Return a float64 in Go: whole ones below 1e21 without a point, those below 1e-6 or above with an exponent."""
     text = repr(value)
     if value == 0 or 1e-6 <= abs(value) < 1e21:
         plain = format(Decimal(text), "f") if "e" in text else text

@@ -29,7 +29,7 @@ _HASH_DIGITS = 8
 
 
 def sanitize(name: str) -> str:
-    """`name` in lower case with a dash for each space, underscore and dot.
+    """Return `name` in lower case with a dash for each space, underscore and dot.
 
     Source: SurrealAI/symphony, symphony/kube/experiment.py; what is still not a DNS label then is an error, found by
     `symphony_charts.spec.checks.finish.finish`.
@@ -38,7 +38,7 @@ def sanitize(name: str) -> str:
 
 
 def shorten(name: str, limit: int) -> str:
-    """`name` itself, or where it is longer than `limit`, its beginning and eight digits of its hash.
+    """Return `name` itself, or where it is longer than `limit`, its beginning and eight digits of its hash.
 
     Two different names never become one; the result ends in a letter or digit if `name` does. `limit` is at least 10.
     """
@@ -51,7 +51,7 @@ def shorten(name: str, limit: int) -> str:
 
 
 def prefix_owner(name: str, owner: str | None) -> str:
-    """`name` with ``<owner>-`` before it exactly once; both are sanitised names.
+    """Return `name` with ``<owner>-`` before it exactly once; both are sanitised names.
 
     ``jim`` before ``jimmy-x`` gives ``jim-jimmy-x``: the dash belongs to the test.
     """

@@ -17,7 +17,7 @@ __all__ = ["is_merged_by_item", "merge_overlay", "overlay_at"]
 
 
 def merge_overlay(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
-    """`base` with `over` laid on it; neither is changed, and what did not have to be merged is shared."""
+    """Return `base` with `over` laid on it; neither is changed, and what did not have to be merged is shared."""
     merged = dict(base)
     for key, value in over.items():
         merged[key] = _merge(merged[key], value, key) if key in merged else value
@@ -25,13 +25,13 @@ def merge_overlay(base: Mapping[str, object], over: Mapping[str, object]) -> dic
 
 
 def is_merged_by_item(field: str, value: object) -> bool:
-    """Whether the list `value` of the field `field` is merged item by item, not replaced."""
+    """Return True if the list `value` of the field `field` is merged item by item, not replaced."""
     key = MERGE_KEYS.get(field)
     return key is not None and _is_list(value) and (_are_keyed(value, key) if key else _are_plain(value))
 
 
 def overlay_at(path: Sequence[str | int], value: object, whole: object, field: str = "") -> object:
-    """The overlay that puts `value` at `path` of the object `whole`, which stands in `field`.
+    """Return the overlay that puts `value` at `path` of the object `whole`, which is in `field`.
 
     A step into a list that merges by item becomes the item's key; into any other, the whole list is written again.
     """

@@ -9,13 +9,13 @@ __all__ = ["join", "nearest"]
 
 
 def join(path: str, step: str | int) -> str:
-    """`path` one step further: a key after a dot, an index in brackets."""
+    """Return `path` one step further: a key after a dot, an index in brackets."""
     if isinstance(step, int):
         return f"{path}[{step}]"
     return f"{path}.{step}" if path else step
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """The one of `choices` that `word` was probably meant to be, or None."""
+    """Return the one of `choices` that `word` probably means, or None."""
     matches = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
     return matches[0] if matches else None

@@ -16,7 +16,7 @@ _COLOR = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 def printable_line(text: str) -> str:
-    """The text on one line, without escape sequences, other control characters as U+FFFD."""
+    """Return the text on one line, without escape sequences, other control characters as U+FFFD."""
     if text.isprintable():
         return text
     plain = _ESCAPE.sub("", text)
@@ -24,13 +24,13 @@ def printable_line(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same line by line: line ends and tabs stay, and a carriage return is a line end."""
+    """Return the text line by line: line ends and tabs stay, and a carriage return is a line end."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join("\t".join(printable_line(part) for part in line.split("\t")) for line in lines)
 
 
 def terminal_line(text: str) -> str:
-    """What a terminal would show of a line that was written to one, on one line: its colours stay, and end with it.
+    """Return what a terminal shows of a line, on one line: colours stay, and end with it.
 
     Of a line that was written anew after a carriage return, as progress bars do, the last state is left.
     """

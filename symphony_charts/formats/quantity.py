@@ -50,7 +50,7 @@ class QuantityOverflowError(ValueError):
 
 @lru_cache(maxsize=4096)
 def quantity(text: str) -> Fraction:
-    """The number that `text` stands for, rounded away from zero to a billionth.
+    """Return the number that `text` means, rounded away from zero to a billionth.
 
     Raises ValueError for text that is no quantity, and QuantityOverflowError for a decimal one beyond `MOST`; binary
     ones beyond it are `MOST`, as in Kubernetes.
@@ -71,7 +71,7 @@ def quantity(text: str) -> Fraction:
 
 
 def is_quantity(text: str) -> bool:
-    """Whether `text` is a quantity of nothing or more, that Kubernetes can count."""
+    """Return True if `text` is a quantity of nothing or more, that Kubernetes can count."""
     try:
         return quantity(text) >= 0
     except ValueError:
@@ -80,7 +80,7 @@ def is_quantity(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def amount_of(resource: str, text: str) -> int:
-    """A quantity of `resource` as the scheduler counts it: millicores of ``cpu``, else units, rounded up.
+    """Return a quantity of `resource` as the scheduler counts it: millicores of ``cpu``, else units, rounded up.
 
     Raises ValueError for what is no quantity or less than nothing, QuantityOverflowError for what 64 bits do not hold.
     """
@@ -93,17 +93,17 @@ def amount_of(resource: str, text: str) -> int:
 
 
 def cores_text(millis: int) -> str:
-    """Millicores as a number of cores: 7526 -> ``7.526``."""
+    """Return millicores as a number of cores: 7526 -> ``7.526``."""
     return f"{Decimal(millis) / 1000:.3f}".rstrip("0").rstrip(".")
 
 
 def gib_text(amount: int) -> str:
-    """Bytes as GiB with one digit."""
+    """Return bytes as GiB with one digit."""
     return f"{amount / GIB:.1f}"
 
 
 def _unit(suffix: str) -> tuple[int, int] | None:
-    """The base and the exponent that `suffix` stands for; None if it is none."""
+    """Return the base and the exponent that `suffix` means; None if it is none."""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     match = _EXPONENT.fullmatch(suffix)
@@ -114,12 +114,11 @@ def _unit(suffix: str) -> tuple[int, int] | None:
 
 
 def _wrapped(number: int) -> int:
-    """`number` as a signed integer of 32 bits."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _nano(whole: str, decimals: str, base: int, exponent: int) -> int:
-    """The number of billionths, rounded up; beyond what counts it is only known to be so."""
+    """Return the number of billionths, rounded up; beyond what counts it is only known to be so."""
     digits = (whole + decimals).lstrip("0")
     if not digits:
         return 0

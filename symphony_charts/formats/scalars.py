@@ -8,7 +8,7 @@ __all__ = ["plain", "scalar_text"]
 
 
 def scalar_text(value: object) -> object:
-    """Numbers and booleans as text (``true``, ``8``, ``1e-4`` as written); everything else as it is, null too."""
+    """Return numbers and booleans as text (``true``, ``8``, ``1e-4`` as written), all else unchanged."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -21,7 +21,7 @@ def scalar_text(value: object) -> object:
 
 
 def plain(value: object) -> object:
-    """`value` with plain floats for the numbers that remember their spelling, at any depth."""
+    """Return `value` with plain floats for the numbers that remember their spelling, at any depth."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

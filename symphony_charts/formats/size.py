@@ -6,7 +6,7 @@ __all__ = ["size"]
 
 
 def size(count: float) -> str:
-    """``12 B``, ``3.4 KiB``, ``1.2 GiB``."""
+    """Return a number of bytes as ``12 B``, ``3.4 KiB``, ``1.2 GiB``."""
     if count < 1024:
         return f"{count:.0f} B"
     for unit in ("KiB", "MiB", "GiB"):

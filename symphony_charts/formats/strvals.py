@@ -42,28 +42,28 @@ def assign(values: Values, text: str, convert: Convert, flag: str = "--set") -> 
 
 
 def assign_json(values: Values, text: str, flag: str = "--set-json") -> None:
-    """`assign` for values in JSON: ``a=[1,2],b={"c":null}``."""
+    """Assign values in JSON: ``a=[1,2],b={"c":null}``."""
     _JsonParser(text, flag, plain).run(values)
 
 
 def json_object(text: str, flag: str = "--set-json") -> Values | None:
-    """The object that `text` is as a whole, as helm 4 takes it; None for text that is no object."""
+    """Return the object that `text` is as a whole, as helm 4 takes it; None for text that is no object."""
     inner = text.strip(_SPACES)
     return _JsonParser(inner, flag, plain).whole() if inner.startswith("{") else None
 
 
 def assign_literal(values: Values, text: str, flag: str = "--set-literal") -> None:
-    """`assign` for one value, which is all text after the first ``=``."""
+    """Assign one value, which is all text after the first ``=``."""
     _LiteralParser(text, flag, plain).run(values)
 
 
 def plain(text: str) -> object:
-    """The text itself."""
+    """Return the text itself."""
     return text
 
 
 def typed(text: str) -> object:
-    """A boolean, null, a whole number of 64 bits without a zero in front, or else the text."""
+    """Return a boolean, null, a whole number of 64 bits without a zero in front, or else the text."""
     # casefold() may lengthen a text; the fold of Go, letter by letter, does not.
     lower = text.casefold()
     if lower in _WORDS and len(lower) == len(text):
@@ -195,7 +195,7 @@ class _Parser:
         return items
 
     def _until(self, ends: str) -> tuple[str, str]:
-        """The text before the next character of `ends`, and that one; empty where the whole text ends."""
+        """Return the text before the next character of `ends`, and that one; empty where the whole text ends."""
         letters: list[str] = []
         while self._at < len(self._text):
             character = self._next()
@@ -231,7 +231,7 @@ class _JsonParser(_Parser):
         return value
 
     def _skip_blanks(self) -> bool:
-        """Whether nothing but blanks comes before the next comma, or the end; both are passed."""
+        """Return True if nothing but blanks comes before the next comma, or the end; both are passed."""
         while self._at < len(self._text) and self._text[self._at] in _SPACES:
             self._at += 1
         if self._at < len(self._text):
@@ -267,7 +267,7 @@ _JSON_FORM = """write KEY=JSON, as in --set-json 'a.b=["x", 1, null]'"""
 
 
 def _float(text: str) -> object:
-    """A number as a float64; one that it cannot hold is refused, as by Go."""
+    """Return a number as a float64; one that it cannot hold is refused, as by Go."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"{text[:20]} is too large")

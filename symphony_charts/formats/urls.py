@@ -15,7 +15,7 @@ _HELPER = re.compile(r"(?i)^\s*[a-z0-9][a-z0-9+.-]*::")
 
 
 def repository_fault(url: str, path: str) -> Problem | None:
-    """What is wrong with the address of a Git repository, which stands at `path`; None if git may be given it."""
+    """Return the fault of a Git repository's address at `path`; None if git may be given it."""
     if not url.strip() or url.startswith("-") or any(ord(char) < 32 or ord(char) == 127 for char in url):
         return Problem(what=f"{url!r} is no address of a repository", path=path, next="give its URL")
     if _HELPER.match(url):
@@ -25,7 +25,7 @@ def repository_fault(url: str, path: str) -> Problem | None:
 
 
 def address_fault(url: str, path: str) -> Problem | None:
-    """The user, password or token that an address holds, as a fault at `path`; None if it holds none.
+    """Return the user, password or token that an address holds, as a fault at `path`; None if it holds none.
 
     The user of ssh is no secret. That of HTTP cannot be told from a token, which is sent in its place.
     """
@@ -47,6 +47,6 @@ def address_fault(url: str, path: str) -> Problem | None:
 
 
 def _hidden(url: str) -> str:
-    """An address without what may be secret in it."""
+    """Return an address with its secrets masked."""
     bare = _USERINFO.sub(lambda match: f"{match[1]}://***@", url)
     return _QUERY.sub(lambda match: f"{match[1]}***", bare)

@@ -15,7 +15,7 @@ _QUOTE = "write the value in quotes"
 
 
 def fault_of(error: Any, text: str) -> Problem:
-    """The fault of a `yaml.MarkedYAMLError` in `text`; its path is the line."""
+    """Return the fault of a `yaml.MarkedYAMLError` in `text`; its path is the line."""
     lines = text.splitlines()
     what, next_step, mark = _said(error, lines)
     line = "" if mark is None else f"line {mark.line + 1}"
@@ -23,10 +23,10 @@ def fault_of(error: Any, text: str) -> Problem:
 
 
 def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
-    """What is wrong, what helps, and where it begins. The texts are libyaml's (scanner.c, parser.c) and PyYAML's."""
+    """Return problem, next step and place. The texts are libyaml's (scanner.c, parser.c) and PyYAML's."""
     problem, context = error.problem or "", error.context or ""
     here, begun = error.problem_mark or error.context_mark, error.context_mark or error.problem_mark
-    line = _line(lines, here)
+    line = _text_at(lines, here)
     character = line[here.column : here.column + 1] if here else ""
     if "cannot start any token" in problem or "tab character" in problem:
         if character == "\t" or "tab" in problem:
@@ -48,23 +48,27 @@ def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
     if "expected ':'" in problem:
         return "this line is no `KEY: VALUE`", "put a colon and a blank behind the key", begun
     if "alias" in context or "anchor" in context:
-        return f"a bare `{_line(lines, begun)[begun.column : begun.column + 1]}` refers to another value", _QUOTE, begun
+        return (
+            f"a bare `{_text_at(lines, begun)[begun.column : begun.column + 1]}` refers to another value",
+            _QUOTE,
+            begun,
+        )
     if "unknown escape" in problem:
         return "a backslash in double quotes begins an escape", "use single quotes, or write the backslash twice", here
     return ": ".join(part for part in (context, problem) if part), _OTHERWISE, here
 
 
 def _second_colon(lines: list[str], here: Any) -> tuple[str, str, Any]:
-    """A colon where no key may stand: the line above has no blank behind its own, or ends before this one begins."""
+    """Explain a colon that cannot be there, by the lines around it."""
     number = next((number for number in range(here.line - 1, -1, -1) if lines[number].strip()), None)
     above = "" if number is None else lines[number]
     if re.match(r"\s*(?:- )?[\w-]+:[^\s/]", above) and not above.rstrip().endswith(":"):
         return f"no blank stands behind the colon of line {(number or 0) + 1}", "write KEY: VALUE with a blank", here
-    if re.match(r"\s*(?:- )?[^\s:#]+: .*: ", _line(lines, here)):
+    if re.match(r"\s*(?:- )?[^\s:#]+: .*: ", _text_at(lines, here)):
         return "a second `: ` stands in this line", f"{_QUOTE}, or begin a new line", here
     what = "this line is indented below a key that has a value already"
     return what, "give all keys of one map the same indentation", here
 
 
-def _line(lines: list[str], mark: Any) -> str:
+def _text_at(lines: list[str], mark: Any) -> str:
     return lines[mark.line] if mark is not None and mark.line < len(lines) else ""

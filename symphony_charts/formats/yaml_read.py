@@ -45,7 +45,7 @@ class SourceNumber(float):
 
 
 def load(text: str) -> object:
-    """The data of the one YAML (or JSON) document in `text`; None if it is empty.
+    """Return the data of the one YAML (or JSON) document in `text`; None if it is empty.
 
     Raises SpecError with every fault found; faults of the YAML itself stand alone, with their line.
     """
@@ -53,7 +53,7 @@ def load(text: str) -> object:
 
 
 def load_with_lines(text: str) -> tuple[object, Lines]:
-    """`load`, and for each map and list of it, by its id(), the line (from 1) where each entry begins."""
+    """Return the data, and for each map and list of it, by id(), the line (from 1) of each entry."""
     if len(text) > _MAX_CHARACTERS:
         raise SpecError.one(f"the text has {len(text):,} characters; more than {_MAX_CHARACTERS:,} are not read")
     reader = _Reader(text)
@@ -265,7 +265,7 @@ class _Ambiguous:
 
 
 def _resolve(text: str) -> object:
-    """The value of plain `text` in YAML 1.2's core schema, or _Ambiguous where YAML 1.1 has another one."""
+    """Return the value of plain `text` in YAML 1.2's core schema, or _Ambiguous where YAML 1.1 has another one."""
     if text in _NULLS:
         return None
     if text in _BOOLEANS:

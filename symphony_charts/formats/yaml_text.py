@@ -15,7 +15,7 @@ _LINE = re.compile(r"line (\d+)")
 
 
 def line_of(text: str, path: str) -> int | None:
-    """The line, counted from 1, where `path` (``processes.learner.binds[0]``) stands in YAML or JSON `text`.
+    """Return the line, counted from 1, where `path` (``processes.learner.binds[0]``) is in YAML or JSON `text`.
 
     Where the path ends in something that the text only implies, its nearest parent counts; None if even its first
     step is absent or the text cannot be read.
@@ -28,7 +28,7 @@ def line_of(text: str, path: str) -> int | None:
 
 
 def line_in(data: object, lines: Lines, path: str) -> int | None:
-    """`line_of` for text that has been read by `load_with_lines`. A key also fits its sanitised form."""
+    """Return `line_of` for text that `load_with_lines` has read. A key also fits its sanitised form."""
     if (match := _LINE.fullmatch(path)) is not None:
         return int(match[1])
     line = None
@@ -44,7 +44,7 @@ def line_in(data: object, lines: Lines, path: str) -> int | None:
 
 
 def _item(data: object, lines: Lines, index: int) -> tuple[int | None, object]:
-    """Line and value of the entry `index`; a map counts its keys, and a value that is no list is its own only item."""
+    """Return line and value of the entry `index`; a map counts its keys, a scalar is its own only item."""
     if isinstance(data, list) and index < len(data):
         return lines.get(id(data), {}).get(index), data[index]
     if isinstance(data, dict) and index < len(data):
@@ -54,7 +54,7 @@ def _item(data: object, lines: Lines, index: int) -> tuple[int | None, object]:
 
 
 def _entry(data: object, lines: Lines, path: str) -> tuple[int | None, object, str]:
-    """Line and value of the key that `path` begins with, and the rest of the path.
+    """Return line and value of the key that `path` begins with, and the rest of the path.
 
     Keys may hold dots (``app.kubernetes.io/name``), so the longest key that begins the path is the one meant.
     """

@@ -32,29 +32,24 @@ _INDENTS = tuple("  " * depth for depth in range(64))
 
 
 def dump(data: object) -> str:
-    """One YAML document: maps in their order, block style, UTF-8, a newline at the end.
+    """Return one YAML document: maps in their order, block style, UTF-8, a newline at the end.
 
     Takes what JSON can hold (and tuples as lists). Raises TypeError for anything else, and ValueError for half of a
     surrogate pair, which no encoding can hold.
     """
     lines: list[str] = []
-    if isinstance(data, Mapping) and data:
-        _write_map(data, 0, lines, "")
-    elif isinstance(data, (list, tuple)) and data:
-        _write_list(data, 0, lines, "")
-    else:
-        lines.append(_inline(data, 1))
+    _write(data, 0, lines, "")
     lines.append("")
     return "\n".join(lines)
 
 
 def dump_all(documents: Iterable[object]) -> str:
-    """Several YAML documents, each begun by ``---``."""
+    """Return several YAML documents, each begun by ``---``."""
     return "".join("---\n" + dump(document) for document in documents)
 
 
 def quote(text: str) -> str:
-    """`text` in double quotes, with escapes that JSON and YAML share where JSON has them."""
+    """Return `text` in double quotes, with escapes that JSON and YAML share where JSON has them."""
     quoted = encode_basestring(text)
     if _unprintable().search(quoted):
         quoted = _unprintable().sub(_escape, quoted)
@@ -63,7 +58,7 @@ def quote(text: str) -> str:
 
 @cache
 def _unprintable() -> re.Pattern[str]:
-    """Compiled when something is written: it takes longer than all other patterns together."""
+    """Compile late: it takes longer than all other patterns together."""
     return re.compile(f"[^{_PRINTABLE}]")
 
 
@@ -76,14 +71,9 @@ def _write_map(data: Mapping[object, object], depth: int, lines: list[str], lead
             raise TypeError(f"YAML written here has string keys only, not {key!r}")
         head = start + _key(key, pad)
         start = pad
-        if isinstance(value, str):
-            lines.append(f"{head} {_text(value, depth + 1)}")
-        elif isinstance(value, Mapping) and value:
+        if isinstance(value, (Mapping, list, tuple)) and value:
             lines.append(head)
-            _write_map(value, depth + 1, lines, "")
-        elif isinstance(value, (list, tuple)) and value:
-            lines.append(head)
-            _write_list(value, depth + 1, lines, "")
+            _write(value, depth + 1, lines, "")
         else:
             lines.append(f"{head} {_inline(value, depth + 1)}")
 
@@ -92,16 +82,17 @@ def _write_list(data: Iterable[object], depth: int, lines: list[str], lead: str)
     pad = _indent(depth)
     start = lead or pad
     for value in data:
-        head = start + "- "
+        _write(value, depth + 1, lines, start + "- ")
         start = pad
-        if isinstance(value, str):
-            lines.append(head + _text(value, depth + 1))
-        elif isinstance(value, Mapping) and value:
-            _write_map(value, depth + 1, lines, head)
-        elif isinstance(value, (list, tuple)) and value:
-            _write_list(value, depth + 1, lines, head)
-        else:
-            lines.append(head + _inline(value, depth + 1))
+
+
+def _write(value: object, depth: int, lines: list[str], lead: str) -> None:
+    if isinstance(value, Mapping) and value:
+        _write_map(value, depth, lines, lead)
+    elif isinstance(value, (list, tuple)) and value:
+        _write_list(value, depth, lines, lead)
+    else:
+        lines.append(lead + _inline(value, max(depth, 1)))
 
 
 def _inline(value: object, depth: int) -> str:

@@ -23,7 +23,7 @@ _SHORT: dict[str, Schema] = {
 
 
 def settings_schema() -> Schema:
-    """JSON Schema (draft 2020-12) of what `read_settings` reads."""
+    """Return the JSON Schema (draft 2020-12) of what `read_settings` reads."""
     root, components = described_schema(Keys, _RECORDS, _shorten)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -6,30 +6,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from symphony_charts.errors import SpecError
 
-__all__ = ["project_file", "says_defaults", "user_file"]
+__all__ = ["only_file", "project_file", "says_defaults", "user_file"]
 
 _NAMES = (".symph.yaml", ".symph.yml")
 
 
 def project_file(folder: Path) -> Path | None:
-    """The settings file of the nearest folder at or above `folder` that has one. Raises SpecError where one has two."""
-    for parent in _upwards(folder):
-        files = [parent / name for name in _NAMES if (parent / name).is_file()]
-        if len(files) > 1:
-            what = f"{files[0].name} and {files[1].name} are both there"
-            raise SpecError.one(what, at=str(parent), next="keep one of them")
-        if files:
-            return files[0]
-    return None
+    """Return the settings file of the nearest folder at or above `folder` that has one.
+
+    Raises SpecError if a folder has two.
+    """
+    return next(filter(None, (only_file(parent, _NAMES) for parent in _upwards(folder))), None)
+
+
+def only_file(folder: Path, names: Iterable[str]) -> Path | None:
+    """Return the file in `folder` that has one of `names`. Raises SpecError if there are two."""
+    files = [folder / name for name in names if (folder / name).is_file()]
+    if len(files) > 1:
+        what = f"{files[0].name} and {files[1].name} are both there"
+        raise SpecError.one(what, at=str(folder), next="keep one of them")
+    return files[0] if files else None
 
 
 def user_file() -> Path | None:
-    """Where the user's own settings stand, whether or not the file is there; None for a user without a home."""
+    """Return the path of the user's own settings, even if there are none; None for a user without a home."""
     base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
         # The XDG rules say that a relative path is to be ignored.
@@ -39,7 +44,7 @@ def user_file() -> Path | None:
 
 
 def says_defaults() -> bool:
-    """Whether a settings file that counts for the current folder may say defaults of options."""
+    """Return True if a settings file for the current folder may set defaults of options."""
     try:
         files = (project_file(Path()), user_file())
     except FileNotFoundError:

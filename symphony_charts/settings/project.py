@@ -12,12 +12,12 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.data import Values
+from symphony_charts.formats.field_reader import record_faults
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.urls import address_fault, repository_fault
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.settings.places import project_file, user_file
 from symphony_charts.spec.files import with_location
-from symphony_charts.spec.type_errors import record_faults
 
 __all__ = [
     "AllowedLeak",
@@ -210,7 +210,7 @@ _NONE = Settings()
 
 
 def find_settings(folder: Path) -> Settings:
-    """The settings that count for `folder`: those of its project, and what they leave open from the user's own.
+    """Return the settings for `folder`: those of its project over the user's own.
 
     Each key of the project's file takes the place of the user's; of `defaults` each option does. Raises SpecError as
     `settings_files` does.
@@ -233,7 +233,7 @@ def settings_of_spec(spec: Path) -> Settings:
 
 
 def settings_files(folder: Path) -> list[Settings]:
-    """The settings files that count for `folder`, each by itself: the project's, then the user's own.
+    """Return the settings files for `folder`: the project's, then the user's own.
 
     Raises SpecError where one folder has two, or for what a file holds.
     """
@@ -242,13 +242,13 @@ def settings_files(folder: Path) -> list[Settings]:
 
 
 def default_options() -> dict[str, tuple[str, str]]:
-    """What the settings of the current folder say of options that nobody typed, and the file that says it."""
+    """Return defaults of options from the settings of the current folder, with the file of each."""
     layers = reversed(settings_files(Path()))
     return {key: (value, str(layer.path)) for layer in layers for key, value in layer.defaults.given.items()}
 
 
 def read_settings(path: Path) -> Settings:
-    """The settings in the file `path`. Raises SpecError with the line of every key that is wrong."""
+    """Return the settings in the file `path`. Raises SpecError with the line of every key that is wrong."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -268,7 +268,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def _settings_in(data: object) -> Settings:
-    """The settings that `data` holds, in any of the short forms. Raises SpecError with every fault."""
+    """Return the settings that `data` holds, in any of the short forms. Raises SpecError with every fault."""
     if not isinstance(data, dict):
         raise SpecError.one("settings are a map of keys", next="begin with `team:` and `repository:`")
     data = dict(data)

@@ -16,7 +16,7 @@ _FILE = "experiment.yaml"
 
 
 def save_experiment(experiment: Experiment, *, force: bool = False) -> Path | None:
-    """Save `experiment` where the configuration says; None if it says nothing.
+    """Save `experiment` in the configured folder; None if there is none.
 
     Raises Conflict where another experiment of that name is saved, unless `force`.
     """

@@ -14,6 +14,7 @@ from typing import Any
 
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.yaml_text import load
+from symphony_charts.settings.places import only_file
 
 __all__ = ["SymphonyConfig", "find_config_file"]
 
@@ -94,13 +95,13 @@ class SymphonyConfig:
 
 
 def find_config_file(folder: Path | None = None) -> Path | None:
-    """The configuration file that counts for `folder` (default: the current one), None if there is none.
+    """Return the configuration file for `folder` (default: the current one), None if there is none.
 
     Raises SpecError where one folder has two, and NotFound if $SYMPH_GLOBAL_CONFIG names none.
     """
     here = (folder or Path.cwd()).absolute()
     for parent in (here, *here.parents):
-        if parent != Path.home() and (config_file := _in(parent)):
+        if parent != Path.home() and (config_file := only_file(parent, _NAMES)):
             return config_file
     chosen = os.environ.get(_GLOBAL)
     if chosen:
@@ -108,15 +109,7 @@ def find_config_file(folder: Path | None = None) -> Path | None:
         if not path.is_file():
             raise NotFound(f"${_GLOBAL} names no file: {chosen}", next=f"unset {_GLOBAL}, or write that file")
         return path
-    return _in(Path.home())
-
-
-def _in(folder: Path) -> Path | None:
-    files = [folder / name for name in _NAMES if (folder / name).is_file()]
-    if len(files) > 1:
-        what = f"{files[0].name} and {files[1].name} are both there"
-        raise SpecError.one(what, at=str(folder), next="keep one of them")
-    return files[0] if files else None
+    return only_file(Path.home(), _NAMES)
 
 
 def _read(path: Path) -> dict[str, object]:

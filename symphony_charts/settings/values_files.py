@@ -14,7 +14,7 @@ __all__ = ["read_text", "read_values"]
 
 
 def read_values(path: str) -> Values:
-    """The values file `path`. Raises SpecError when it cannot be read, or holds anything but a map."""
+    """Return the values file `path`. Raises SpecError when it cannot be read, or holds anything but a map."""
     try:
         values = load(_read(path).decode("utf-8"))
     except (OSError, ValueError) as error:
@@ -52,5 +52,5 @@ def _read(path: str) -> bytes:
 
 @cache
 def _stdin() -> bytes:
-    """All of stdin, which can be read once and may be asked for again."""
+    """Return all of stdin, which can be read once and may be needed again."""
     return sys.stdin.buffer.read()

@@ -16,7 +16,7 @@ __all__ = ["from_data", "to_data", "to_json", "to_record", "to_yaml"]
 
 
 def from_data(data: object, *, for_cluster: bool = False) -> Experiment:
-    """The experiment that `data` describes, shorthand expanded, names sanitised, everything checked.
+    """Return the experiment that `data` describes, shorthand expanded, names sanitised, everything checked.
 
     Raises SpecError with all faults: those of the types first; only a spec without them is checked for its meaning.
     """
@@ -24,7 +24,7 @@ def from_data(data: object, *, for_cluster: bool = False) -> Experiment:
 
 
 def to_record(data: object) -> Experiment:
-    """`from_data` without `finish`: the record as written, names and references unchecked."""
+    """Return the record as written; names and references are not checked."""
     if not isinstance(data, dict):
         what = "the experiment is empty" if data is None else "an experiment is a map of keys"
         raise SpecError.one(what, next="begin with `name:` and `processes:`")
@@ -39,7 +39,7 @@ def to_record(data: object) -> Experiment:
 
 
 def _in_order(written: dict[object, object], expanded: dict[str, object]) -> dict[str, object]:
-    """The data with the order of declaration said, where lone processes are written before the groups."""
+    """Return the data with `order` set if lone processes are written before the groups."""
     keys = [key for key in written if key in ("processes", "groups")]
     if keys != ["processes", "groups"] or "order" in written:
         return expanded
@@ -58,16 +58,16 @@ def _convert(expanded: dict[str, object]) -> Experiment | None:
 
 
 def to_data(experiment: Experiment) -> dict[str, object]:
-    """The experiment as JSON types, in the order of the records; what has its default is left out."""
+    """Return the experiment as JSON types, in the order of the records; what has its default is left out."""
     data: dict[str, object] = msgspec.to_builtins(experiment)
     return data
 
 
 def to_yaml(experiment: Experiment) -> str:
-    """The experiment as a YAML document."""
+    """Return the experiment as a YAML document."""
     return dump(to_data(experiment))
 
 
 def to_json(experiment: Experiment) -> str:
-    """The experiment as indented JSON with a newline at the end."""
+    """Return the experiment as indented JSON with a newline at the end."""
     return msgspec.json.format(msgspec.json.encode(experiment), indent=2).decode() + "\n"

@@ -73,7 +73,7 @@ def described_schema(
     records: Mapping[str, type[msgspec.Struct]],
     shorten: Callable[[str, Schema], None],
 ) -> tuple[Schema, dict[str, Schema]]:
-    """The schema of a record, and those of the `records` in it by their names; each field says what it is.
+    """Return the schema of a record, and those of the `records` in it by their names; each field says what it is.
 
     `shorten` adds the short forms of one of them.
     """
@@ -97,13 +97,13 @@ def field_texts(record: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _described(record: type[msgspec.Struct], properties: dict[str, Schema]) -> dict[str, Schema]:
-    """The fields of a record, each with what it is."""
+    """Return the fields of a record, each with what it is."""
     told = {**field_texts(record), record.__struct_config__.tag_field or "": _TAG}
     return {field: {"description": told[field], **form} for field, form in properties.items()}
 
 
 def _records() -> dict[str, type[msgspec.Struct]]:
-    """The records by the names of their schemas."""
+    """Return the records by the names of their schemas."""
     return {
         name: record
         for module in (model, sources, workload)
@@ -153,7 +153,7 @@ def _is_list(field: Schema) -> bool:
 
 
 def _also(field: Schema, *forms: Schema) -> Schema:
-    """`field` with further forms; its description and default stay where editors look for them."""
+    """Return `field` with further forms; its description and default stay where editors look for them."""
     kept: Schema = {key: field[key] for key in ("description", "default") if key in field}
     bare = {key: value for key, value in field.items() if key not in kept}
     return {**kept, "anyOf": [*(bare["anyOf"] if set(bare) == {"anyOf"} else [bare]), *forms]}
@@ -173,7 +173,7 @@ def _any_volume(experiment: Schema) -> Schema:
 
 
 def _inline_mount(components: dict[str, Schema]) -> Schema:
-    """A mount that says its volume itself."""
+    """Return a mount that says its volume itself."""
     mount = components["Mount"]["properties"]
     own = {key: mount[key] for key in ("at", "read_only", "sub_path")}
     kinds = _inline_properties()
@@ -209,7 +209,7 @@ def _inline_properties() -> dict[str, Schema]:
 
 
 def _without_tag(record: str) -> Schema:
-    """The record as a map without its `type`, which the key already says."""
+    """Return the record as a map without its `type`, which the key already says."""
     schema = msgspec.json.schema(getattr(sources, record))["$defs"][record]
     described = _described(getattr(sources, record), schema["properties"])
     properties = {key: value for key, value in described.items() if key != "type"}

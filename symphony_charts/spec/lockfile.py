@@ -24,7 +24,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def parse(text: str) -> Lock:
-    """The lock in `text`; an empty text is an empty lock.
+    """Return the lock in `text`; an empty text is an empty lock.
 
     Raises SpecError for anything else that is no lock file.
     """
@@ -40,7 +40,7 @@ def parse(text: str) -> Lock:
 
 
 def render(lock: Lock) -> str:
-    """The text of `lock`, the same for equal locks: services by name."""
+    """Return the text of `lock`, the same for equal locks: services by name."""
     data: dict[str, object] = {"ports": dict(sorted(lock.ports.items()))}
     if lock.version is not None:
         data["version"] = lock.version

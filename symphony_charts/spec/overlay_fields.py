@@ -1,14 +1,16 @@
-"""The table of overlay fields turns Kubernetes' words in an overlay into the fields that the experiment has for them.
+"""Kubernetes' words in an overlay are read as the fields that the experiment has for them.
 
-What is a field works on every backend and can be changed by later verbs; an overlay reaches the cluster alone. Every
-reader gives the fields it found and the rest of the overlay; a value that the field cannot hold stays in the rest.
-Names on the left are those of the Kubernetes API (core/v1 PodSpec, Container, Volume, Probe).
+A field works on every backend and can be changed by later verbs; an overlay reaches the cluster alone. A value that the
+field cannot hold stays in the overlay. Words are those of the Kubernetes API (core/v1 PodSpec, Container, Volume,
+Probe).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
 
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.overlay import merge_overlay
@@ -16,11 +18,15 @@ from symphony_charts.formats.quantity import is_quantity
 from symphony_charts.formats.scalars import scalar_text
 from symphony_charts.spec.checks.env import may_be_set
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
+from symphony_charts.spec.model import ExecProbe, Probe, Toleration
 from symphony_charts.spec.shells import DEFAULT_SHELL
 from symphony_charts.spec.shorthand_fields import restart, words
+from symphony_charts.spec.sources import AnyVolume, EnvSource, Mount
 
 __all__ = [
     "ADDED",
+    "CONTAINER_WORDS",
+    "POD_WORDS",
     "Data",
     "container_fields",
     "merge_probe",
@@ -31,22 +37,16 @@ __all__ = [
 ]
 
 Data: TypeAlias = "dict[str, object]"
+_Record = TypeVar("_Record")
+# What a field takes of a value, and what it leaves; None is nothing.
+_Reader: TypeAlias = "Callable[[Any], tuple[object, object]]"
+_Words: TypeAlias = "Mapping[tuple[str, ...], tuple[str, _Reader]]"
 
 # Maps: what an overlay says is added to what the process or pod says.
 ADDED = frozenset(("env", "requests", "limits", "labels", "annotations", "node_selector"))
 GPU_RESOURCE = "nvidia.com/gpu"
 
-_POLICIES = ("Always", "IfNotPresent", "Never")
-_RESTARTS = ("always", "on-failure", "never")
-_TOLERATION = {
-    "key": "key",
-    "operator": "operator",
-    "value": "value",
-    "effect": "effect",
-    "tolerationSeconds": "seconds",
-}
-_OPERATORS = (None, "Exists", "Equal")
-_EFFECTS = (None, "NoSchedule", "PreferNoSchedule", "NoExecute")
+_TOLERATION = {name: name for name in ("key", "operator", "value", "effect")} | {"tolerationSeconds": "seconds"}
 _VOLUMES: dict[str, tuple[str, dict[str, str]]] = {
     "nfs": ("nfs", {"server": "server", "path": "path", "readOnly": "read_only"}),
     "hostPath": ("host_path", {"path": "path", "type": "kind"}),
@@ -55,9 +55,14 @@ _VOLUMES: dict[str, tuple[str, dict[str, str]]] = {
     "configMap": ("config", {"name": "config"}),
     "emptyDir": ("empty_dir", {"medium": "memory", "sizeLimit": "size"}),
 }
-_NEEDED = {"nfs": {"server", "path"}, "hostPath": {"path"}, "persistentVolumeClaim": {"claimName"}}
-_NEEDED |= {"secret": {"secretName"}, "configMap": {"name"}}
 _MOUNT = {"name": "volume", "mountPath": "at", "readOnly": "read_only", "subPath": "sub_path"}
+# References of a variable; all keys but `optional` must be there.
+_SOURCES: dict[str, dict[str, str]] = {
+    "secretKeyRef": {"name": "secret", "key": "key", "optional": "optional"},
+    "configMapKeyRef": {"name": "config", "key": "key", "optional": "optional"},
+    "fieldRef": {"fieldPath": "field"},
+    "resourceFieldRef": {"resource": "resource"},
+}
 _HANDLERS = {
     "tcpSocket": ("tcp", {"port"}),
     "httpGet": ("http", {"port", "path", "scheme"}),
@@ -75,89 +80,66 @@ _PROBE_TIMES = {
 
 
 def container_fields(overlay: Mapping[str, object]) -> tuple[Data, Data]:
-    """The fields of a process that a container's `overlay` means, and what is left of it.
+    """Return the fields of a process that a container's `overlay` sets, and the rest of it.
 
-    Maps among the fields (`ADDED`) are additions to those of the process. A command takes the place of shell lines; an
-    empty one leaves the image's own.
+    Maps among the fields (`ADDED`) are additions to those of the process. A command replaces shell lines; an empty one
+    leaves the image's own.
     """
-    fields: Data = {}
-    rest = dict(overlay)
-    for key, field in (("image", "image"), ("workingDir", "cwd")):
-        if _is_text(rest.get(key)):
-            fields[field] = rest.pop(key)
-    if rest.get("imagePullPolicy") in _POLICIES:
-        fields["image_pull_policy"] = rest.pop("imagePullPolicy")
-    for key in ("command", "args"):
-        if key in rest and _are_texts(value := words(rest[key])):
-            fields[key] = value
-            del rest[key]
+    fields, rest = _fields(overlay, CONTAINER_WORDS)
     if "command" in fields:
         fields |= {"command": fields["command"] or None, "cmds": None, "preamble": [], "shell": DEFAULT_SHELL}
-    _take_amounts(fields, rest)
-    _take_variables(fields, rest)
+    for field in ("requests", "limits"):
+        gpus = sub(fields, field).pop(GPU_RESOURCE, None)
+        # GPUs are counted once, for requests and limits alike.
+        fields |= {"gpus": int(str(gpus))} if gpus is not None else {}
+        if fields.get(field) == {}:
+            del fields[field]
     return fields, rest
 
 
 def pod_fields(overlay: Mapping[str, object]) -> tuple[Data, Data]:
-    """The pod-level fields that a pod's `overlay` means, and what is left of it."""
-    fields: Data = {}
-    metadata, spec = dict(sub(overlay, "metadata")), dict(sub(overlay, "spec"))
-    _take_texts(fields, "labels", metadata, "labels", without=OUR_DOMAINS)
-    _take_texts(fields, "annotations", metadata, "annotations", without=OUR_DOMAINS[:1])
-    _take_texts(fields, "node_selector", spec, "nodeSelector")
-    for key, field in (("serviceAccountName", "service_account"), ("priorityClassName", "priority_class")):
-        if _is_text(spec.get(key)):
-            fields[field] = spec.pop(key)
-    if restart(spec.get("restartPolicy")) in _RESTARTS:
-        fields["restart"] = restart(spec.pop("restartPolicy"))
-    grace = spec.get("terminationGracePeriodSeconds")
-    if _is_number(grace):
-        fields["grace_period"] = spec.pop("terminationGracePeriodSeconds")
-    tolerations = _tolerations(spec.get("tolerations"))
-    if tolerations is not None:
-        fields["tolerations"] = tolerations
-        del spec["tolerations"]
-    parts = {"metadata": metadata, "spec": spec}
-    rest = {key: parts.get(key, value) if isinstance(value, dict) else value for key, value in overlay.items()}
-    return fields, {key: value for key, value in rest.items() if value != {}}
+    """Return the pod-level fields that a pod's `overlay` sets, and the rest of it."""
+    return _fields(overlay, POD_WORDS)
 
 
-def volume_field(item: Mapping[str, object]) -> Data | None:
-    """An entry of a pod's `volumes` as a volume of the experiment; None if there is no record for it."""
-    sources = [key for key in item if key != "name"]
-    if len(sources) != 1 or sources[0] not in _VOLUMES or not isinstance(item[sources[0]], dict):
+def volume_field(item: Mapping[str, object]) -> AnyVolume | None:
+    """Return an entry of a pod's `volumes` as a volume of the experiment; None if there is no record for it."""
+    sources = [key for key in item if key in _VOLUMES]
+    if len(sources) != 1 or set(item) - {"name", *sources}:
         return None
-    kind, source = sources[0], sub(item, sources[0])
-    tag, names = _VOLUMES[kind]
-    if not set(names).issuperset(source) or not _NEEDED.get(kind, set()) <= set(source):
+    tag, names = _VOLUMES[sources[0]]
+    volume = _renamed(item[sources[0]], names)
+    if volume is None:
         return None
-    volume = {names[key]: value for key, value in source.items() if value not in ("", False)}
-    if kind == "emptyDir":
+    volume = {key: value for key, value in volume.items() if value not in ("", False)}
+    if tag == "empty_dir":
         volume = {key: scalar_text(value) for key, value in volume.items()}
         if volume.get("memory", "Memory") != "Memory" or not is_quantity(str(volume.get("size", "1"))):
             return None
         volume |= {"memory": True} if "memory" in volume else {}
-    return {"type": tag, **volume} if all(isinstance(value, (str, bool)) for value in volume.values()) else None
+    field: AnyVolume | None = _converted({"type": tag, **volume}, AnyVolume)
+    return field
 
 
 def mount_field(item: Mapping[str, object]) -> Data | None:
-    """An entry of a container's `volumeMounts` as fields of a mount; None if it says more than a mount can."""
-    mount = {_MOUNT.get(key, ""): value for key, value in item.items()}
-    fits = all(isinstance(value, bool if field == "read_only" else str) for field, value in mount.items())
-    return mount if fits and "" not in mount and mount.get("at") and mount.get("sub_path") != "" else None
+    """Return an entry of a container's `volumeMounts` as fields of a mount; None if a mount cannot hold it."""
+    mount = _renamed(item, _MOUNT)
+    if mount is None or not mount.get("at") or mount.get("sub_path") == "":
+        return None
+    return mount if _converted({"volume": "", **mount}, Mount) else None
 
 
 def merge_probe(base: Mapping[str, object], over: Mapping[str, object]) -> Data:
-    """`over` laid on a probe; one that asks in another way asks in that way alone."""
+    """Return `over` laid on a probe; one that asks in another way asks in that way alone."""
     asks = _ASKS.intersection(over)
     kept = {key: value for key, value in base.items() if key in asks or key not in _ASKS} if asks else base
     return merge_overlay(kept, over)
 
 
-def probe_field(base: Mapping[str, object], probe: Mapping[str, object], services: Collection[str]) -> Data | None:
-    """A readiness `probe` laid over `base`, which is `ready` as data, as `ready`.
+def probe_field(ready: object, probe: Mapping[str, object], services: Collection[str]) -> Probe | None:
+    """Return a readiness `probe` laid over the field `ready`.
 
-    None if there is none, if it says more than `ready` can, or names a port that is none of `services`.
+    None if there is none, if it says more than the field can, or names a port that is none of `services`.
     """
     over: Data = {}
     for key, value in probe.items():
@@ -167,129 +149,134 @@ def probe_field(base: Mapping[str, object], probe: Mapping[str, object], service
             over[_HANDLERS[key][0]] = value
         else:
             return None
-    ready = merge_probe(base, over)
-    handlers = [handler for handler, _ in _HANDLERS.values() if handler in ready]
-    is_whole = bool(over) and len(handlers) == 1
-    return ready if is_whole and _is_handler(handlers[0], sub(ready, handlers[0]), services) else None
+    base = msgspec.to_builtins(ready) if isinstance(ready, Probe) else {}
+    merged: Probe | None = _converted(merge_probe(base, over), Probe) if over else None
+    if merged is None:
+        return None
+    ways = [way for way in (merged.tcp, merged.http, merged.exec) if way is not None]
+    if len(ways) != 1:
+        return None
+    if isinstance(ways[0], ExecProbe):
+        return merged if ways[0].command else None
+    is_known = _is_number(ways[0].port) or ways[0].port in services
+    return merged if is_known and (merged.http is None or merged.http.path) else None
 
 
-def _is_handler(handler: str, asked: Mapping[str, object], services: Collection[str]) -> bool:
-    if handler == "exec":
-        return bool(asked.get("command")) and _are_texts(asked.get("command"))
-    port = asked.get("port")
-    is_port = port in services if isinstance(port, str) else _is_number(port)
-    return is_port and _is_text(asked.get("path", "/")) and asked.get("scheme", "HTTP") in ("HTTP", "HTTPS")
+# --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _take_amounts(fields: Data, rest: Data) -> None:
-    """Moves requests and limits; GPUs are counted once, for both alike."""
-    resources = sub(rest, "resources")
-    left = dict(resources)
-    for key in ("requests", "limits"):
-        amounts = {name: scalar_text(amount) for name, amount in sub(resources, key).items()}
-        if not all(isinstance(name, str) and is_quantity(str(amount)) for name, amount in amounts.items()):
-            continue
-        gpus = amounts.pop(GPU_RESOURCE, None)
-        if gpus is not None and not str(gpus).isdecimal():
-            continue
-        if gpus is not None:
-            fields["gpus"] = int(str(gpus))
-        if amounts:
-            fields[key] = amounts
-        left.pop(key, None)
-    if left:
-        rest["resources"] = left
-    elif resources:
-        del rest["resources"]
+def _fields(overlay: Mapping[str, object], table: _Words) -> tuple[Data, Data]:
+    fields: Data = {}
+    rest = dict(overlay)
+    for path, (field, read) in table.items():
+        holder = sub(rest, *path[:-1])
+        if path[-1] in holder:
+            taken, left = read(holder[path[-1]])
+            rest = _put(rest, path, left)
+            if taken is not None:
+                fields[field] = taken
+    return fields, rest
 
 
-def _take_variables(fields: Data, rest: Data) -> None:
-    entries = rest.get("env")
-    if not isinstance(entries, list):
-        return
+def _put(data: Mapping[str, object], path: tuple[str, ...], value: object) -> Data:
+    """Return `data` with `value` at `path`; without the key for None, and without a map that is empty then."""
+    key, *inner = path
+    new = _put(sub(data, key), tuple(inner), value) or None if inner else value
+    return {name: new if name == key else old for name, old in data.items() if name != key or new is not None}
+
+
+def _renamed(item: object, names: Mapping[str, str]) -> Data | None:
+    """Return a map with our names for its keys; None if it has others, or a null."""
+    if not isinstance(item, dict) or not set(item) <= set(names) or None in item.values():
+        return None
+    return {names[key]: value for key, value in item.items()}
+
+
+def _converted(data: object, kind: Any) -> Any:
+    try:
+        record = msgspec.convert(data, kind)
+    except msgspec.ValidationError:
+        return None
+    values = msgspec.structs.astuple(record)
+    return record if all(_is_number(value) for value in values if type(value) is int) else None
+
+
+def _if(is_held: Callable[[Any], bool], change: Callable[[Any], object] = lambda value: value) -> _Reader:
+    """Return the reader of a value that a field holds as a whole or not."""
+    return lambda value: (new, None) if is_held(new := change(value)) else (None, value)
+
+
+def _texts(without: Collection[str] = ()) -> _Reader:
+    """Return the reader of a map of texts; keys of the domains in `without` stay, since the field refuses them."""
+
+    def read(value: Any) -> tuple[object, object]:
+        if not isinstance(value, dict):
+            return None, value
+        taken = {
+            name: text
+            for name, item in value.items()
+            if isinstance(name, str) and isinstance(text := scalar_text(item), str) and not is_in_domain(name, without)
+        }
+        return taken or None, {name: item for name, item in value.items() if name not in taken} or None
+
+    return read
+
+
+def _are_amounts(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    is_countable = GPU_RESOURCE not in value or str(value[GPU_RESOURCE]).isdecimal()
+    return is_countable and all(isinstance(name, str) and is_quantity(str(amount)) for name, amount in value.items())
+
+
+def _amounts(value: object) -> object:
+    return {name: scalar_text(amount) for name, amount in value.items()} if isinstance(value, dict) else value
+
+
+def _variables(value: Any) -> tuple[object, object]:
+    if not isinstance(value, list):
+        return None, value
     variables: Data = {}
     foreign: list[object] = []
-    for entry in entries:
+    for entry in value:
         variable = _variable(entry) if isinstance(entry, dict) else None
         if variable is None:
             foreign.append(entry)
         else:
-            variables |= variable
-    if variables:
-        fields["env"] = variables
-    del rest["env"]
-    if foreign:
-        rest["env"] = foreign
+            variables[str(entry["name"])] = variable
+    return variables or None, foreign or None
 
 
-def _variable(item: Data) -> Data | None:
-    """An entry of `env` as name -> value; None if it says something that no field can."""
+def _variable(item: Data) -> str | EnvSource | None:
+    """Return the value of an entry of `env`; None if no field can hold it."""
     name = item.get("name")
     if not isinstance(name, str) or not may_be_set(name) or not {"name", "value", "valueFrom"}.issuperset(item):
         return None
     if "valueFrom" not in item:
         value = scalar_text(item.get("value", ""))
-        return {name: value} if isinstance(value, str) else None
+        return value if isinstance(value, str) else None
     source = sub(item, "valueFrom")
     if len(source) != 1 or item.get("value"):
         return None
-    kind, reference = next(iter(source)), sub(source, next(iter(source)))
-    field = _source(kind, reference)
-    return None if field is None else {name: field}
-
-
-def _source(kind: str, reference: Data) -> Data | None:
-    if kind in ("secretKeyRef", "configMapKeyRef") and set(reference) <= {"name", "key", "optional"}:
-        optional = {"optional": reference["optional"]} if "optional" in reference else {}
-        source = {"secret" if kind == "secretKeyRef" else "config": reference.get("name"), "key": reference.get("key")}
-        is_known = all(map(_is_text, source.values())) and all(isinstance(value, bool) for value in optional.values())
-        return {**source, **optional} if is_known else None
-    if (
-        kind == "fieldRef"
-        and set(reference) <= {"fieldPath", "apiVersion"}
-        and reference.get("apiVersion", "v1") == "v1"
-    ):
-        return {"field": reference["fieldPath"]} if _is_text(reference.get("fieldPath")) else None
-    if kind == "resourceFieldRef" and set(reference) == {"resource"} and _is_text(reference["resource"]):
-        return {"resource": reference["resource"]}
-    return None
-
-
-def _take_texts(fields: Data, field: str, source: Data, key: str, without: Collection[str] = ()) -> None:
-    """Moves a map of texts; keys of the domains in `without` stay, since the field refuses them."""
-    texts = {name: scalar_text(value) for name, value in sub(source, key).items()}
-    fitting = {name: text for name, text in texts.items() if isinstance(name, str) and isinstance(text, str)}
-    moved = {name: text for name, text in fitting.items() if not is_in_domain(name, without)}
-    left = {name: value for name, value in sub(source, key).items() if name not in moved}
-    if moved:
-        fields[field] = moved
-    if isinstance(source.get(key), dict):
-        source[key] = left
-        if not left:
-            del source[key]
-
-
-def _tolerations(value: object) -> list[Data] | None:
-    """Tolerations as those of a pod; None if one of them says something that ours cannot."""
-    if not isinstance(value, list):
+    kind, reference = next(iter(source)), dict(sub(source, next(iter(source))))
+    if kind == "fieldRef" and reference.pop("apiVersion", "v1") != "v1":
         return None
-    result: list[Data] = []
-    for item in value:
-        if not isinstance(item, dict) or not set(_TOLERATION).issuperset(item):
-            return None
-        ours = {_TOLERATION[key]: part for key, part in item.items() if part != ""}
-        seconds = ours.get("seconds", 0)
-        texts = [part for key, part in ours.items() if key != "seconds"]
-        if not _are_texts(texts) or not _is_number(seconds):
-            return None
-        if ours.get("operator") not in _OPERATORS or ours.get("effect") not in _EFFECTS:
-            return None
-        result.append(ours)
-    return result
+    names = _SOURCES.get(kind, {})
+    field = _renamed(reference, names)
+    if not field or not all(field.get(name) for name in names.values() if name != "optional"):
+        return None
+    source_record: EnvSource | None = _converted(field, EnvSource)
+    return source_record
+
+
+def _tolerations(value: Any) -> tuple[object, object]:
+    items = [_renamed(item, _TOLERATION) for item in value] if isinstance(value, list) else [None]
+    ours = [_converted({k: v for k, v in item.items() if v != ""}, Toleration) for item in items if item is not None]
+    return (None, value) if None in items or None in ours else (ours, None)
 
 
 def _is_number(value: object) -> bool:
-    """Whether `value` is a whole number that Kubernetes' int32 holds."""
+    """Return True for a whole number that Kubernetes' int32 holds."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
 
 
@@ -299,3 +286,28 @@ def _is_text(value: object) -> bool:
 
 def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+CONTAINER_WORDS: _Words = {
+    ("image",): ("image", _if(_is_text)),
+    ("workingDir",): ("cwd", _if(_is_text)),
+    ("imagePullPolicy",): ("image_pull_policy", _if(lambda value: value in ("Always", "IfNotPresent", "Never"))),
+    ("command",): ("command", _if(_are_texts, words)),
+    ("args",): ("args", _if(_are_texts, words)),
+    ("resources", "requests"): ("requests", _if(_are_amounts, _amounts)),
+    ("resources", "limits"): ("limits", _if(_are_amounts, _amounts)),
+    ("env",): ("env", _variables),
+}
+"""Kubernetes' words of a container, and the field of the process that takes each."""
+
+POD_WORDS: _Words = {
+    ("metadata", "labels"): ("labels", _texts(without=OUR_DOMAINS)),
+    ("metadata", "annotations"): ("annotations", _texts(without=OUR_DOMAINS[:1])),
+    ("spec", "nodeSelector"): ("node_selector", _texts()),
+    ("spec", "serviceAccountName"): ("service_account", _if(_is_text)),
+    ("spec", "priorityClassName"): ("priority_class", _if(_is_text)),
+    ("spec", "restartPolicy"): ("restart", _if(lambda value: value in ("always", "on-failure", "never"), restart)),
+    ("spec", "terminationGracePeriodSeconds"): ("grace_period", _if(_is_number)),
+    ("spec", "tolerations"): ("tolerations", _tolerations),
+}
+"""Kubernetes' words of a pod, and the field of the pod that takes each."""

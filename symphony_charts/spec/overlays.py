@@ -1,21 +1,25 @@
 """Overlays become fields of the experiment where there is one; the rest stays an overlay.
 
-An overlay is the more specific word: its value takes the place of the field's, and maps are added to. The overlay of a
-pod comes after those of its processes; what it says of a container of the pod is said of that process.
+An overlay is the more specific word: its value replaces that of the field, and maps are added to. The overlay of a pod
+comes after those of its processes; what it says of a container of the pod is said of that process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
-from symphony_charts.spec.model import Experiment, PodSettings, Probe, Process, ProcessGroup, Toleration
+from symphony_charts.formats.paths import join
+from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup
 from symphony_charts.spec.overlay_fields import (
     ADDED,
+    CONTAINER_WORDS,
+    POD_WORDS,
     Data,
     container_fields,
     mount_field,
@@ -24,22 +28,21 @@ from symphony_charts.spec.overlay_fields import (
     volume_field,
 )
 from symphony_charts.spec.shells import DEFAULT_SHELL, shell_argv
-from symphony_charts.spec.sources import AnyVolume, EnvValue, Mount
+from symphony_charts.spec.sources import AnyVolume, Mount
 
-__all__ = ["with_overlays_as_fields"]
+__all__ = ["with_overlays_as_fields", "written_at"]
 
 _Settings = TypeVar("_Settings", bound=PodSettings)
-
-_TYPES: dict[str, object] = {"env": dict[str, EnvValue], "tolerations": list[Toleration]}
+_Pod = TypeVar("_Pod", ProcessGroup, Process)
 
 
 def with_overlays_as_fields(experiment: Experiment) -> Experiment:
-    """`experiment` with nothing in its overlays that a field could say; doing it twice changes nothing."""
+    """Return `experiment` with nothing in its overlays that a field could say; doing it twice changes nothing."""
     pods: list[ProcessGroup | Process] = [*experiment.groups.values(), *experiment.processes.values()]
     if not any(pod.pod_overlay or any(member.container_overlay for member in _members(pod)) for pod in pods):
         return experiment
-    groups = {name: _group(group) for name, group in experiment.groups.items()}
-    lone = {name: _lone(name, process) for name, process in experiment.processes.items()}
+    groups = {name: _settled(name, group) for name, group in experiment.groups.items()}
+    lone = {name: _settled(name, process) for name, process in experiment.processes.items()}
     volumes = dict(experiment.volumes)
     settled: list[ProcessGroup | Process] = [*groups.values(), *lone.values()]
     for pod in settled:
@@ -47,8 +50,8 @@ def with_overlays_as_fields(experiment: Experiment) -> Experiment:
             volumes.setdefault(name, volume)
     return msgspec.structs.replace(
         experiment,
-        groups={name: _group_with_mounts(group, volumes) for name, group in groups.items()},
-        processes={name: _lone_with_mounts(process, volumes) for name, process in lone.items()},
+        groups={name: _with_volumes(name, group, volumes) for name, group in groups.items()},
+        processes={name: _with_volumes(name, process, volumes) for name, process in lone.items()},
         volumes=volumes,
     )
 
@@ -57,27 +60,24 @@ def _members(pod: ProcessGroup | Process) -> list[Process]:
     return list(pod.processes.values()) if isinstance(pod, ProcessGroup) else [pod]
 
 
+def _each(name: str, pod: _Pod, change: Callable[[str, Process], Process]) -> _Pod:
+    """Return the pod `name` with `change` done to each of its processes."""
+    if isinstance(pod, ProcessGroup):
+        processes = {member: change(member, process) for member, process in pod.processes.items()}
+        return msgspec.structs.replace(pod, processes=processes)
+    return change(name, pod)
+
+
 # --- pods and their containers ---------------------------------------------------------------------------------------
 
 
-def _group(group: ProcessGroup) -> ProcessGroup:
-    group, own = _pod(group, group.processes)
-    processes = {name: _container(process, own.get(name, ())) for name, process in group.processes.items()}
-    return msgspec.structs.replace(group, processes=processes)
-
-
-def _lone(name: str, process: Process) -> Process:
-    process, own = _pod(process, {name: process})
-    return _container(process, own.get(name, ()))
-
-
-def _pod(pod: _Settings, processes: Mapping[str, Process]) -> tuple[_Settings, dict[str, list[Data]]]:
-    """The pod with its own fields, and what its overlay says of its `processes`."""
+def _settled(name: str, pod: _Pod) -> _Pod:
+    processes = pod.processes if isinstance(pod, ProcessGroup) else {name: pod}
     fields, rest = pod_fields(pod.pod_overlay)
     own: dict[str, list[Data]] = {}
     spec = dict(sub(rest, "spec"))
     is_finite = any(process.lifecycle == "finite" for process in processes.values())
-    sidecars = [name for name, process in processes.items() if is_finite and process.lifecycle == "service"]
+    sidecars = [each for each, process in processes.items() if is_finite and process.lifecycle == "service"]
     for key, names in (("containers", list(processes)), ("initContainers", sidecars)):
         listed = spec.get(key)
         if not isinstance(listed, list):
@@ -90,11 +90,12 @@ def _pod(pod: _Settings, processes: Mapping[str, Process]) -> tuple[_Settings, d
                 foreign.append(item)
         spec = _put(spec, key, foreign)
     rest = _put(rest, "spec", spec) if isinstance(rest.get("spec"), dict) else rest
-    return msgspec.structs.replace(_with_fields(pod, fields), pod_overlay=rest), own
+    pod = msgspec.structs.replace(_with_fields(pod, fields), pod_overlay=rest)
+    return _each(name, pod, lambda member, process: _container(process, own.get(member, ())))
 
 
 def _container(process: Process, more: Iterable[Data]) -> Process:
-    """The process with the fields that its overlay and `more` of them mean, the last word last."""
+    """Return the process with the fields of its overlay and `more` of them, the last word last."""
     left: Data = {}
     for overlay in (process.container_overlay, *more):
         # The times of a probe wait for the overlay that says what is asked.
@@ -117,10 +118,9 @@ def _overlaid(process: Process, overlay: Mapping[str, object]) -> tuple[Process,
         process = msgspec.structs.replace(process, command=command, cmds=None, preamble=[], shell=DEFAULT_SHELL)
     fields, rest = container_fields(rest)
     process = _with_fields(process, fields)
-    ready = msgspec.to_builtins(process.ready) if isinstance(process.ready, Probe) else {}
-    probe = probe_field(ready, sub(rest, "readinessProbe"), {*process.binds, *process.exposes})
+    probe = probe_field(process.ready, sub(rest, "readinessProbe"), {*process.binds, *process.exposes})
     if probe is not None:
-        process = msgspec.structs.replace(process, ready=msgspec.convert(probe, Probe))
+        process = msgspec.structs.replace(process, ready=probe)
         del rest["readinessProbe"]
     foreign = _names(rest, "env")
     if not foreign.isdisjoint(process.env):
@@ -130,10 +130,10 @@ def _overlaid(process: Process, overlay: Mapping[str, object]) -> tuple[Process,
 
 
 def _with_fields(record: _Settings, fields: Mapping[str, object]) -> _Settings:
-    changes: Data = {}
-    for field, value in fields.items():
-        typed = msgspec.convert(value, _TYPES[field]) if field in _TYPES else value
-        changes[field] = {**getattr(record, field), **typed} if field in ADDED else typed  # type: ignore[dict-item] # a map
+    changes = {
+        field: {**getattr(record, field), **value} if field in ADDED and isinstance(value, dict) else value
+        for field, value in fields.items()
+    }
     return msgspec.structs.replace(record, **changes)
 
 
@@ -149,7 +149,7 @@ def _without_variables(overlay: Data, names: Collection[str]) -> Data:
 
 
 def _mounted_volumes(pod: ProcessGroup | Process) -> Iterator[tuple[str, AnyVolume]]:
-    """The volumes that the pod's overlay declares as the experiment could, and that a process of the pod mounts."""
+    """Yield the volumes that the pod's overlay declares as the experiment could, and that a process of it mounts."""
     mounted = {mount.volume for process in _members(pod) for mount in process.mounts}
     for process in _members(pod):
         fields = map(mount_field, maps(process.container_overlay, "volumeMounts"))
@@ -158,38 +158,27 @@ def _mounted_volumes(pod: ProcessGroup | Process) -> Iterator[tuple[str, AnyVolu
         field = volume_field(item)
         name = item.get("name")
         if field is not None and isinstance(name, str) and name in mounted:
-            yield name, msgspec.convert(field, AnyVolume)
+            yield name, field
 
 
-def _group_with_mounts(group: ProcessGroup, volumes: Mapping[str, AnyVolume]) -> ProcessGroup:
-    overlay, usable = _without_volumes(group, volumes)
-    processes = {name: _with_mounts(process, usable) for name, process in group.processes.items()}
-    return msgspec.structs.replace(group, pod_overlay=overlay, processes=processes)
-
-
-def _lone_with_mounts(process: Process, volumes: Mapping[str, AnyVolume]) -> Process:
-    overlay, usable = _without_volumes(process, volumes)
-    return _with_mounts(msgspec.structs.replace(process, pod_overlay=overlay), usable)
-
-
-def _without_volumes(pod: ProcessGroup | Process, volumes: Mapping[str, AnyVolume]) -> tuple[Data, set[str]]:
-    """The pod's overlay without the volumes that are the experiment's, whose names come with it.
+def _with_volumes(name: str, pod: _Pod, volumes: Mapping[str, AnyVolume]) -> _Pod:
+    """Return the pod without the volumes of its overlay that are the experiment's, and with mounts of these.
 
     A volume of which the overlay says something else stays there, and so do the mounts of it.
     """
-    taken = [name for name, volume in _mounted_volumes(pod) if volumes[name] == volume]
-    overlay: Data = dict(pod.pod_overlay)
-    spec = sub(overlay, "spec")
-    listed = spec.get("volumes")
-    if not isinstance(listed, list):
-        return overlay, set(volumes)
-    left = [item for item in listed if not isinstance(item, dict) or item.get("name") not in taken]
-    spec = _put(spec, "volumes", left)
-    return _put(overlay, "spec", spec), set(volumes) - _names(spec, "volumes")
+    usable = set(volumes)
+    spec = sub(pod.pod_overlay, "spec")
+    if isinstance(listed := spec.get("volumes"), list):
+        taken = [each for each, volume in _mounted_volumes(pod) if volumes[each] == volume]
+        left = [item for item in listed if not isinstance(item, dict) or item.get("name") not in taken]
+        spec = _put(spec, "volumes", left)
+        pod = msgspec.structs.replace(pod, pod_overlay=_put(pod.pod_overlay, "spec", spec))
+        usable -= _names(spec, "volumes")
+    return _each(name, pod, lambda _, process: _with_mounts(process, usable))
 
 
 def _with_mounts(process: Process, volumes: Container[str]) -> Process:
-    """The process with the mounts of `volumes` that its overlay adds or changes."""
+    """Return the process with the mounts of `volumes` that its overlay adds or changes."""
     listed = process.container_overlay.get("volumeMounts")
     if not isinstance(listed, list):
         return process
@@ -208,10 +197,75 @@ def _with_mounts(process: Process, volumes: Container[str]) -> Process:
 
 
 def _names(data: Mapping[str, object], key: str) -> set[str]:
-    """The names of the items in the list at `key`."""
+    """Return the names of the items in the list at `key`."""
     return {name for item in maps(data, key) if isinstance(name := item.get("name"), str)}
 
 
 def _put(data: Mapping[str, object], key: str, value: object) -> Data:
-    """`data` with `value` at `key`, in its place; without the key if nothing is left."""
+    """Return `data` with `value` at `key`, in its place; without the key if nothing is left."""
     return {name: value if name == key else old for name, old in data.items() if name != key or value}
+
+
+# --- from a field back to the overlay --------------------------------------------------------------------------------
+
+_PATH = re.compile(
+    r"(?:groups\.(?P<group>[^.]+))?\.?(?:processes\.(?P<process>[^.]+))?\.(?P<field>\w+)(?P<rest>[.\[].*)?"
+)
+_CONTAINER_WORDS = {field: path for path, (field, _) in CONTAINER_WORDS.items()} | {
+    "cmds": ("args",),
+    "gpus": ("resources",),
+    "mounts": ("volumeMounts",),
+    "ready": ("readinessProbe",),
+}
+_POD_WORDS = {field: path for path, (field, _) in POD_WORDS.items()} | {
+    key: ("spec", key) for key in ("affinity", "topologySpreadConstraints")
+}
+
+
+def written_at(experiment: Experiment, path: str) -> str:
+    """Return the path of the overlay that set the field at `path` of a finished experiment, or `path` if none did.
+
+    `experiment` is the experiment as it was written. If several overlays set the field, the last one counts.
+    """
+    match = _PATH.fullmatch(path)
+    if match is None:
+        return path
+    group, name = experiment.groups.get(match["group"] or ""), match["process"] or ""
+    process = (group.processes if group is not None else experiment.processes).get(name)
+    pod = group if group is not None else process
+    where = f"groups.{match['group']}" if group is not None else f"processes.{name}"
+    found = path
+    for overlay, at, table in _overlays(pod, process, where, path[: match.start("field") - 1], name):
+        words, rest = table.get(match["field"]), match["rest"] or ""
+        if match["field"] == "container_overlay" and (inner := re.match(r"\.(\w+)", rest)):
+            words, rest = (inner[1],), rest[inner.end() :]
+        found = (_place(overlay, at, words, rest) if words else "") or found
+    return found
+
+
+def _overlays(
+    pod: PodSettings | None, process: Process | None, where: str, own: str, name: str
+) -> Iterator[tuple[dict[str, object], str, Mapping[str, tuple[str, ...]]]]:
+    """Yield the overlays that may set fields of a process and its pod, with path and words, the last word last."""
+    if process is not None:
+        yield process.container_overlay, f"{own}.container_overlay", _CONTAINER_WORDS
+    if pod is None:
+        return
+    yield pod.pod_overlay, f"{where}.pod_overlay", _POD_WORDS
+    for key in ("containers", "initContainers"):
+        for index, item in enumerate(maps(sub(pod.pod_overlay, "spec"), key)):
+            if process is not None and item.get("name") == name:
+                yield item, f"{where}.pod_overlay.spec.{key}[{index}]", _CONTAINER_WORDS
+
+
+def _place(overlay: dict[str, object], at: str, words: tuple[str, ...], rest: str) -> str:
+    """Return the path of `words` in the `overlay` at `at`, with `rest` as far as it is there; empty if it is not."""
+    value, place, key = sub(overlay, *words[:-1]).get(words[-1]), ".".join((at, *words)), rest.removeprefix(".")
+    if words == ("env",) and key and not key.startswith("["):
+        names = [entry.get("name") for entry in maps(overlay, "env")]
+        return join(place, names.index(key)) if key in names else ""
+    if isinstance(value, dict) and key and words != ("readinessProbe",):
+        return f"{place}{rest}" if key in value or key.partition(".")[0] in value else ""
+    if value is None:
+        return ""
+    return f"{place}{rest}" if isinstance(value, list) and rest.startswith("[") else place

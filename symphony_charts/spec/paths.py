@@ -22,6 +22,8 @@ _OF_GROUP = {
     "minReplicas": "min_replicas",
     "terminationGracePeriodSeconds": "grace_period",
     "serviceAccountName": "service_account",
+    "priorityClassName": "priority_class",
+    "nodeSelector": "node_selector",
 }
 _OF_CONTAINER = {
     "workingDir": "cwd",
@@ -41,7 +43,7 @@ _CAPITAL = re.compile("[A-Z]")
 
 
 def spec_path(path: str, experiment: Experiment) -> str:
-    """The path in the spec of what stands at `path` of the values, or `path` where the spec has nothing of the kind.
+    """Return the path in the spec of what is at `path` of the values, or `path` where the spec has nothing of the kind.
 
     ``groups.a.containers.a.env.TOKEN`` is ``processes.a.env.TOKEN`` for a lone process.
     """

@@ -46,7 +46,7 @@ class Pod:
 
 
 def pods_of(experiment: Experiment) -> dict[str, Pod]:
-    """All pods by name, groups first, then lone processes, each in order of declaration."""
+    """Return all pods by name, groups first, then lone processes, each in order of declaration."""
     pods = {
         name: Pod(name=name, path=f"groups.{name}", is_group=True, settings=group, processes=group.processes)
         for name, group in experiment.groups.items()
@@ -59,13 +59,13 @@ def pods_of(experiment: Experiment) -> dict[str, Pod]:
 
 
 def processes_of(experiment: Experiment) -> Iterator[tuple[ProcessRef, Process]]:
-    """All processes in order of declaration: `experiment.order` first, then what it leaves out, groups first."""
+    """Yield all processes in order of declaration: `experiment.order` first, then what it leaves out, groups first."""
     everything = {
         ProcessRef(pod.name, name): process
         for pod in pods_of(experiment).values()
         for name, process in pod.processes.items()
     }
-    by_text = {_order_key(experiment, ref): ref for ref in everything}
+    by_text = {f"{ref.pod}/{ref.process}" if ref.pod in experiment.groups else ref.process: ref for ref in everything}
     for text in experiment.order:
         if text in by_text:
             ref = by_text.pop(text)
@@ -84,7 +84,7 @@ def retries_of(experiment: Experiment, pod: Pod) -> int:
 
 
 def find_process(experiment: Experiment, name: str) -> ProcessRef:
-    """The process that `name` (``process``, or ``group/process`` where several fit) means.
+    """Return the process that `name` (``process``, or ``group/process`` where several fit) means.
 
     Raises NotFound when none or more than one fits.
     """
@@ -96,7 +96,3 @@ def find_process(experiment: Experiment, name: str) -> ProcessRef:
         choices = ", ".join(f"{ref.pod}/{ref.process}" for ref in fits)
         raise NotFound(f'"{name}" fits several processes: {choices}', next="name it as group/process")
     raise NotFound(f'no process "{name}" in experiment "{experiment.name}"')
-
-
-def _order_key(experiment: Experiment, ref: ProcessRef) -> str:
-    return f"{ref.pod}/{ref.process}" if ref.pod in experiment.groups else ref.process

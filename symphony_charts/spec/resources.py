@@ -16,8 +16,7 @@ from symphony_charts.spec.model import PodSettings, Process
 __all__ = ["resources_of", "selector_of"]
 
 _CPU = Fraction(100, 1000)
-_MB = Fraction(10**6)
-_MEMORY = 1024 * _MB
+_MEMORY = Fraction(1024 * 10**6)
 
 
 def resources_of(process: Process) -> tuple[dict[str, str], dict[str, str]]:
@@ -28,20 +27,13 @@ def resources_of(process: Process) -> tuple[dict[str, str], dict[str, str]]:
     """
     requests, limits = dict(process.requests), dict(process.limits)
     if process.reserve:
-        for name, lower in (("cpu", _less_cpu), ("memory", _less_memory)):
+        for name, reserve in (("cpu", _CPU), ("memory", _MEMORY)):
             asked = requests.get(name) or limits.get(name)
             if asked is not None and is_quantity(asked):
                 limits.setdefault(name, asked)
-                requests[name] = lower(asked)
+                unit = "m" if name == "cpu" else "Mi" if asked.endswith("i") else "M"
+                requests[name] = _lower(asked, reserve, unit, quantity(f"1{unit}"))
     return requests, limits
-
-
-def _less_cpu(asked: str) -> str:
-    return _lower(asked, _CPU, "m", Fraction(1, 1000))
-
-
-def _less_memory(asked: str) -> str:
-    return _lower(asked, _MEMORY, "Mi", Fraction(2**20)) if asked.endswith("i") else _lower(asked, _MEMORY, "M", _MB)
 
 
 def _lower(asked: str, reserve: Fraction, unit: str, size: Fraction) -> str:

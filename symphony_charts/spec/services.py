@@ -32,7 +32,7 @@ class _Claim:
 
 
 def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) -> tuple[Service, ...]:
-    """All services with their ports, exposed ones first, then bound ones, each in order of declaration.
+    """Return all services with their ports, exposed ones first, then bound ones, each in order of declaration.
 
     Ports that the experiment fixes are kept; then ports that `pinned` (the lock file) remembers, while they are
     free and inside the range; the rest get the lowest free number of `port_range` in that same order, which for an

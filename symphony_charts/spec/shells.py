@@ -26,19 +26,19 @@ _ARGV = {"sh": ("/bin/sh", "-e", "-c"), "bash": ("bash", "-eo", "pipefail", "-c"
 
 
 def shell_argv(shell: Shell | None) -> list[str]:
-    """The words in front of a script that `shell` runs; None is the usual shell."""
+    """Return the words in front of a script that `shell` runs; None is the usual shell."""
     if isinstance(shell, list):
         return list(shell)
     return list(_ARGV[shell or DEFAULT_SHELL])
 
 
 def named_shell(argv: Sequence[str]) -> Shell:
-    """The shell whose `shell_argv` is `argv`, by its name if it has one."""
+    """Return the shell whose `shell_argv` is `argv`, by its name if it has one."""
     return "sh" if tuple(argv) == _ARGV["sh"] else "bash" if tuple(argv) == _ARGV["bash"] else list(argv)
 
 
 def shell_script(command: Sequence[str]) -> str | None:
-    """The script of a `command` that one of the named shells runs; None of any other command."""
+    """Return the script of a `command` that one of the named shells runs; None of any other command."""
     *shell, script = command or ("",)
     return script if tuple(shell) in _ARGV.values() else None
 

@@ -37,7 +37,7 @@ _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the path in the container that POSIX
 
 
 def expand(data: Data) -> tuple[Data, list[Problem]]:
-    """`data` with all shorthand expanded, and the faults that only show here. `data` itself stays as it is."""
+    """Return `data` with all shorthand expanded, and the faults that only show here. `data` itself stays as it is."""
     expansion = _Expansion(data)
     return expansion.experiment(data), expansion.problems
 
@@ -75,7 +75,7 @@ class _Expansion:
         return value
 
     def services(self, value: object, path: str) -> object:
-        """``replay``, ``[replay, {tensorboard: 6006}]`` or ``{tensorboard: 6006}`` as name -> port."""
+        """Return ``replay``, ``[replay, {tensorboard: 6006}]`` or ``{tensorboard: 6006}`` as name -> port."""
         if isinstance(value, str):
             return {value: None}
         if not isinstance(value, (list, tuple)):
@@ -102,7 +102,7 @@ class _Expansion:
         return ports
 
     def names(self, value: object, path: str) -> object:
-        """`connects`: names; a map of names to nothing is taken, too, ports are not."""
+        """Return `connects`: names; a map of names to nothing is taken, too, ports are not."""
         if isinstance(value, dict):
             for name, port in value.items():
                 if port is not None:
@@ -207,7 +207,7 @@ class _Expansion:
         return name
 
     def _volume(self, value: object) -> object:
-        """A declared volume may use the inline form, too: ``data: {nfs: {server: s, path: /p}}``."""
+        """Return a declared volume may use the inline form, too: ``data: {nfs: {server: s, path: /p}}``."""
         if isinstance(value, dict) and "type" not in value and len(value) == 1:
             inline = inline_volume(value, "volumes", self.problems.append)
             return inline[0] if inline else value
@@ -218,7 +218,7 @@ class _Expansion:
 
 
 def _form(change: Callable[[object], object]) -> _Expander:
-    """An expander that needs neither the place nor the rest of the experiment."""
+    """Return an expander that needs neither the place nor the rest of the experiment."""
     return lambda _self, value, _path: change(value)
 
 

@@ -26,41 +26,41 @@ _RESTARTS = {"Always": "always", "OnFailure": "on-failure", "Never": "never", "o
 
 
 def words(value: object) -> object:
-    """A list of text; one text is a list of one."""
+    """Return a list of text; one text is a list of one."""
     if isinstance(value, str):
         return [value]
     return [scalar_text(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def shell(value: object) -> object:
-    """The name of a shell stays a text; words in front of a script are a list of text."""
+    """Return the name of a shell stays a text; words in front of a script are a list of text."""
     return value if isinstance(value, str) else words(value)
 
 
 def texts(value: object) -> object:
-    """A map whose values are text."""
+    """Return a map whose values are text."""
     return {key: scalar_text(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def restart(value: object) -> object:
-    """A restart policy in Kubernetes' spelling or ours."""
+    """Return a restart policy in Kubernetes' spelling or ours."""
     return _RESTARTS.get(value, value) if isinstance(value, str) else value
 
 
 def assignment(value: object) -> object:
-    """``machine`` for ``{assign_to: machine}``."""
+    """Return ``machine`` for ``{assign_to: machine}``."""
     return {"assign_to": value} if isinstance(value, str) else plain(value)
 
 
 def port_range(value: object) -> object:
-    """``7000-8999``, as Symphony writes it."""
+    """Return ``7000-8999``, as Symphony writes it."""
     if isinstance(value, str) and (match := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value, re.ASCII)):
         return [int(match[1]), int(match[2])]
     return value
 
 
 def by_field(value: object, field: str) -> object:
-    """A map of records, where one text stands for a record with that `field`."""
+    """Return a map of records, where one text is for a record with that `field`."""
     if not isinstance(value, dict):
         return value
     return {key: {field: item} if isinstance(item, str) else item for key, item in value.items()}
@@ -113,7 +113,7 @@ def probe(value: object) -> object:
 
 
 def _seconds(value: object) -> object:
-    """``90s``, ``5m`` or ``1h`` as seconds, in which Kubernetes counts."""
+    """Return ``90s``, ``5m`` or ``1h`` as seconds, in which Kubernetes counts."""
     match = re.fullmatch(r"(\d{1,6})([smh])", value, re.ASCII) if isinstance(value, str) else None
     return int(match[1]) * _UNITS[match[2]] if match else value
 

@@ -37,7 +37,7 @@ class VolumeTable:
         self.volumes = declared
 
     def declare(self, volume: dict[str, object], wanted: str) -> str:
-        """The name under which `volume` stands in the table, made from `wanted` where it is not there yet.
+        """Return the name under which `volume` is in the table, made from `wanted` where it is not there yet.
 
         The name depends on the volume alone as long as no other volume wants the same one.
         """
@@ -51,7 +51,7 @@ class VolumeTable:
 
 
 def volume_kinds() -> list[str]:
-    """The inline forms of a mount's volume."""
+    """Return the inline forms of a mount's volume."""
     return [*_KINDS, "shm"]
 
 
@@ -87,7 +87,7 @@ def inline_volume(mount: dict[str, object], path: str, report: Report) -> tuple[
 
 
 def parse_mounts(text: str, path: str, report: Report) -> list[dict[str, object]]:
-    """The mounts of ``type=bind|volume|device,src=,dst=[,readonly][,perm=]``, each with its volume inline.
+    """Return the mounts of ``type=bind|volume|device,src=,dst=[,readonly][,perm=]``, each with its volume inline.
 
     A new ``type=`` begins a new mount. Source: meta-pytorch/torchx, torchx/specs/api.py, parse_mounts.
     """
@@ -140,6 +140,6 @@ def _name_of(volume: dict[str, object], kind: str) -> str:
 
 
 def _label(wanted: str) -> str:
-    """A DNS label near `wanted`; letters that it cannot have become dashes."""
+    """Return a DNS label near `wanted`; letters that it cannot have become dashes."""
     clean = "".join(letter if DNS_LABEL.fullmatch(letter) else "-" for letter in sanitize(wanted)).strip("-")
     return "-".join(part for part in clean.split("-") if part) or "volume"

@@ -225,7 +225,7 @@ class SecretFile(Record, frozen=True, kw_only=True):
 
 
 def key_of(secret: SecretFile) -> str:
-    """The key under which a file stands in the Secret, which is its name in /etc/secrets."""
+    """Return the key under which a file is in the Secret, which is its name in /etc/secrets."""
     return secret.key or PurePosixPath(secret.file).name
 
 

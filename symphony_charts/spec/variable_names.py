@@ -63,22 +63,22 @@ _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def service_prefix(service: str) -> str:
-    """``replay-server`` -> ``SYMPH_REPLAY_SERVER``."""
+    """Return the prefix of a service's variables: ``replay-server`` -> ``SYMPH_REPLAY_SERVER``."""
     return f"SYMPH_{_upper(service)}"
 
 
 def service_variable(service: str, part: Part) -> str:
-    """The variable that tells one fact of a service: ``SYMPH_REPLAY_SERVER_HOST``."""
+    """Return the variable that tells one fact of a service: ``SYMPH_REPLAY_SERVER_HOST``."""
     return f"{service_prefix(service)}_{part}"
 
 
 def di_group_nodes(pod: str) -> str:
-    """The variable that lists the nodes of a pod's own replicas: ``DI_COLLECTOR_NODES``."""
+    """Return the variable that lists the nodes of a pod's own replicas: ``DI_COLLECTOR_NODES``."""
     return f"DI_{_upper(pod)}_NODES"
 
 
 def is_shell_name(name: str) -> bool:
-    """Whether a shell can set a variable of this name; what it cannot set, many do not even hand on."""
+    """Return True if a shell can set a variable of this name; what it cannot set, many do not even hand on."""
     return _SHELL_NAME.fullmatch(name) is not None
 
 
@@ -89,7 +89,7 @@ def beside_shells(names: Iterable[str]) -> list[str]:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a variable of this name is one that every process is told by us."""
+    """Return True if a variable of this name is one that every process is told by us."""
     return name == ROLE or name.startswith("SYMPH_")
 
 
@@ -98,5 +98,5 @@ def _upper(name: str) -> str:
 
 
 def reference_order(name: str) -> tuple[bool, str]:
-    """What variables with references are sorted by: a user's may refer to the addresses that we tell."""
+    """Return the sort key of variables with references: a user's may refer to ours."""
     return not name.startswith("SYMPH_"), name

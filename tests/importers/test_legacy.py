@@ -157,9 +157,9 @@ processes:
     ("text", "what"),
     [
         ("name: x", "no dump of a Symphony experiment"),
-        ("- a", "stands where a map is needed"),
+        ("- a", "expected a map, got a list"),
         ("processes: [{name: a}]", '"name" is missing'),
-        ("name: x\nprocesses: [{name: a, binded_services: {s: seven}}]", "a whole number is needed"),
+        ("name: x\nprocesses: [{name: a, binded_services: {s: seven}}]", "expected a whole number"),
         ("name: x\nprocesses: [{name: a, connected_services: {nobody: null}}]", "nobody"),
         (
             "name: x\nprocesses: [{name: a, container_yml: {data: {}, mounted_volumes: [{type: Odd, name: v}]}}]",

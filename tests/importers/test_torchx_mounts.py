@@ -54,7 +54,7 @@ def test_each_form_of_a_mount_is_read(value: object, expected: list[AnyMount]) -
         (["type=tmpfs,src=/a,dst=/b"], "no mount type"),
         (["type=bind,src=/a,dst=/b,colour=red"], "unknown mount option"),
         (["type=device,src=/dev/x,perm=rwx"], "no device permissions"),
-        ([7], "stands where a map is needed"),
+        ([7], "expected a map, got 7"),
         ({"a": 1}, "stands where a list of mounts is needed"),
     ],
 )

@@ -43,6 +43,13 @@ def test_a_label_that_the_chart_sets_can_repel() -> None:
     assert dict(demand.shape.labels)["app.kubernetes.io/name"] == "e"
 
 
+def test_a_text_that_looks_like_a_variable_is_a_text() -> None:
+    term = {"labelSelector": {}, "topologyKey": "${ZONE}"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    (demand,) = of_processes(a={"pod_overlay": {"spec": {"affinity": affinity}}})
+    assert demand.shape.unproven == ("anti-affinity over ${ZONE}",)
+
+
 @pytest.mark.parametrize(
     ("spec", "named"),
     [

@@ -54,9 +54,6 @@ _FILES = {
         }
     ).encode(),
 }
-_MOST_REPAIRS = 30
-
-
 _MOST_REPAIRS = 40
 # What a gang needs beside its name.
 _GANGS = {"kueue": {"queue": "q"}, "native": {"gang_version": "v1beta1"}, "coscheduling": {"scheduler_name": "mine"}}

@@ -82,7 +82,7 @@ OF_A_PROCESS: list[tuple[dict[str, Any], str, str]] = [
     ({"shell": []}, "shell", "names no program"),
     ({"shell": "zsh"}, "shell", "none of: bash, sh"),
     ({"shell": 3}, "shell", "bash or sh or a list"),
-    ({"shell": ["bash", {}]}, "shell[1]", "text is needed"),
+    ({"shell": ["bash", {}]}, "shell[1]", "expected text, got a map"),
     ({"local": {"cmds": "x", "command": "y"}}, "local.cmds", "in place of"),
     ({"requests": {"memory": "2GB"}}, "requests.memory", "no amount"),
     ({"limits": {"memory": "Gi"}}, "limits.memory", "no amount"),

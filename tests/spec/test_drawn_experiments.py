@@ -53,7 +53,7 @@ def test_a_new_field_is_seen() -> None:
 def test_variables_of_one_machine_are_text_for_the_schema_as_for_the_reader(holder: str) -> None:
     local = {"env": {"A": {"secret": "s", "key": "k"}}}
     process = {"command": ["x"], **({"local": local} if holder == "process" else {})}
-    with pytest.raises(SpecError, match="a map stands where text is needed"):
+    with pytest.raises(SpecError, match="expected text, got a map"):
         from_data({"name": "e", "processes": {"p": process}, **({"local": local} if holder == "experiment" else {})})
     record = "LocalProcess" if holder == "process" else "LocalSettings"
     values = json_schema()["$defs"][record]["properties"]["env"]["additionalProperties"]

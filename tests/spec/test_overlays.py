@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from symphony_charts.clusters.builders import ExperimentSpec
 from symphony_charts.errors import SpecError
+from symphony_charts.prepare import prepare
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data, to_data
+from symphony_charts.spec.files import read
 from symphony_charts.spec.model import Experiment, HttpProbe, Probe, Process, Toleration
 from symphony_charts.spec.shells import DEFAULT_SHELL, shell_argv
 from symphony_charts.spec.sources import EmptyDirVolume, EnvSource, HostPathVolume, Mount
@@ -255,7 +258,7 @@ REFUSED = [
     (
         spec(tolerations=[{"operator": "Exists", "value": "x"}]),
         "takes no value",
-        "pod_overlay.spec.tolerations",
+        "pod_overlay.spec.tolerations[0].value",
     ),
     (
         own(env=[{"name": "B", "value": "1"}, {"name": "A", "value": "$(A)"}]),
@@ -275,6 +278,25 @@ def test_what_a_field_refuses_is_refused_where_the_overlay_says_it(over: object,
     with pytest.raises(SpecError, match=words) as caught:
         made(pod=over)
     assert [problem.path for problem in caught.value.problems] == [f"processes.p.{path}"]
+
+
+OF_CHART = [
+    ("pod_overlay: {spec: {priorityClassName: '${PRIO}'}}", "pod_overlay.spec.priorityClassName"),
+    ("pod_overlay: {spec: {tolerations: [{key: a, operator: '${OP}'}]}}", "pod_overlay.spec.tolerations[0].operator"),
+    ("pod_overlay: {spec: {nodeSelector: {a: '${X}'}}}", "pod_overlay.spec.nodeSelector.a"),
+    ("pod_overlay: {spec: {containers: [{name: a, image: ' '}]}}", "pod_overlay.spec.containers[0].image"),
+    ("priority_class: '${PRIO}'", "priority_class"),
+]
+
+
+@pytest.mark.parametrize(("field", "path"), OF_CHART, ids=[path for _, path in OF_CHART])
+def test_a_fault_that_the_chart_finds_names_the_path_in_the_spec(field: str, path: str, tmp_path: Path) -> None:
+    file = tmp_path / "e.yaml"
+    file.write_text(f"name: e\nimage: u:1\nprocesses:\n  a:\n    command: [run]\n    {field}\n")
+    with pytest.raises(SpecError) as caught:
+        prepare(read(file))
+    assert caught.value.at.endswith(f", processes.a.{path}")
+    assert "groups." not in str(caught.value)
 
 
 def test_a_fault_of_a_field_is_told_of_the_field_beside_an_overlay() -> None:

@@ -25,6 +25,8 @@ DATA = {
         ("groups.a.backoffLimit", "processes.a.retries"),
         ("groups.g.containers.b.command", "groups.g.processes.b.command"),
         ("groups.g.restartPolicy", "groups.g.restart"),
+        ("groups.a.priorityClassName", "processes.a.priority_class"),
+        ("groups.a.nodeSelector.pool", "processes.a.node_selector.pool"),
         ("groups.other.replicas", "groups.other.replicas"),
         ("groups.g.containers.added.env.X", "groups.g.containers.added.env.X"),
         ("Job/e-a-1.spec", "Job/e-a-1.spec"),

@@ -30,6 +30,8 @@ __all__ = ["merge", "pools_of_data", "read_pools", "settled"]
 
 # Removed formats.
 _REMOVED = {"hcl": "Terraform's language HCL", "blueprint": "a blueprint of the Cluster Toolkit"}
+# Terraform replaces ``${...}`` in its configuration.
+_UNRESOLVED = "give the output of `terraform show -json PLAN` instead, or --var KEY=VALUE (a list in JSON)"
 _INSTEAD = "run `terraform show -json > cluster.json` in Terraform's folder, and give cluster.json"
 
 
@@ -97,6 +99,7 @@ def pools_of_data(
 
 def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, object], catalog: Catalog) -> Pools:
     kind = _detect(data, name)
+    faults.unresolved = _UNRESOLVED if kind == "terraform" else ""
     result = _read(kind, data, faults, catalog, variables)
     if kind in ("terraform-plan", "terraform-state", "tfstate") and not result.pools and not faults.problems:
         faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", ELSEWHERE)

@@ -28,7 +28,7 @@ ALIASES = {
 
 
 def clean_name(name: object, what: str) -> str:
-    """`name` sanitised; raises SpecError when it is empty, no text, or no DNS label even then."""
+    """Return `name` sanitised; raises SpecError when it is empty, no text, or no DNS label even then."""
     clean = sanitize(name) if isinstance(name, str) else ""
     if not DNS_LABEL.fullmatch(clean):
         next_step = "use lower-case letters, digits and dashes, a letter or digit first and last"
@@ -37,7 +37,7 @@ def clean_name(name: object, what: str) -> str:
 
 
 def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call: str) -> Data:
-    """`given` keywords as fields of `record`, Symphony's spellings included; None means not given.
+    """Return `given` keywords as fields of `record`, Symphony's spellings included; None means not given.
 
     Raises SpecError for all keywords that are no fields, each with the nearest one.
     """
@@ -64,7 +64,6 @@ class _Verbs:
     _data: Data
 
     def _map(self, field: str) -> Data:
-        """The map `field`, made where it is missing."""
         return cast("Data", self._data.setdefault(field, {}))
 
     def _list(self, field: str) -> list[object]:
@@ -117,7 +116,6 @@ class PodVerbs(_Verbs):
             self._data["min_replicas"] = min_replicas
 
     def _pod_fields(self) -> list[str]:
-        """The pod-level fields that have been set here."""
         return [field for field in self._data if field in PodSettings.__struct_fields__]
 
 

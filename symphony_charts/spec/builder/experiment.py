@@ -82,7 +82,7 @@ class ExperimentSpec:
         standalone: bool = True,
         **fields: Unpack[ProcessKeywords],
     ) -> ProcessSpec:
-        """A new lone process, a pod of its own; arguments are those of `ProcessSpec`."""
+        """Return a new lone process, a pod of its own; arguments are those of `ProcessSpec`."""
         process = self.process_class(name, cmds, standalone=standalone, **fields)
         self.add_process(process)
         return process
@@ -107,7 +107,7 @@ class ExperimentSpec:
     def new_process_group(
         self, name: str, processes: Iterable[ProcessSpec] = (), **fields: Unpack[GroupKeywords]
     ) -> ProcessGroupSpec:
-        """A new, empty group; arguments are those of `ProcessGroupSpec`."""
+        """Return a new, empty group; arguments are those of `ProcessGroupSpec`."""
         group = self.group_class(name, processes, **fields)
         self.add_process_group(group)
         return group
@@ -129,26 +129,26 @@ class ExperimentSpec:
                 self.add_process_group(group)
 
     def get_process(self, name: str) -> ProcessSpec:
-        """The lone process `name`, or ``group/process``; raises NotFound."""
+        """Return the lone process `name`, or ``group/process``; raises NotFound."""
         group, _, process = name.rpartition("/")
         if group:
             return self.get_process_group(group).get_process(process)
         return cast("ProcessSpec", find_named(self._processes, name, "lone process"))
 
     def get_process_group(self, name: str) -> ProcessGroupSpec:
-        """The group `name`; raises NotFound."""
+        """Return the group `name`; raises NotFound."""
         return cast("ProcessGroupSpec", find_named(self._groups, name, "process group"))
 
     def list_processes(self) -> list[ProcessSpec]:
-        """The lone processes in order of declaration."""
+        """Return the lone processes in order of declaration."""
         return list(self._processes.values())
 
     def list_all_processes(self) -> list[ProcessSpec]:
-        """All processes, those of groups included, in order of declaration."""
+        """Return all processes, those of groups included, in order of declaration."""
         return list(self._declared)
 
     def list_process_groups(self) -> list[ProcessGroupSpec]:
-        """The groups in order of declaration."""
+        """Return the groups in order of declaration."""
         return list(self._groups.values())
 
     # --- the experiment as a whole -----------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class ExperimentSpec:
     # --- record and text ---------------------------------------------------------------------------------------------
 
     def to_data(self) -> Data:
-        """The experiment as data that `symphony_charts.spec.data.from_data` reads."""
+        """Return the experiment as data that `symphony_charts.spec.data.from_data` reads."""
         data: Data = {"name": self.name, **deepcopy(self._data)}
         if self._groups:
             data["groups"] = {name: group.to_data() for name, group in self._groups.items()}
@@ -197,19 +197,19 @@ class ExperimentSpec:
         return data
 
     def finish(self, *, for_cluster: bool = False) -> Experiment:
-        """The frozen record; raises SpecError with everything that is wrong."""
+        """Return the frozen record; raises SpecError with everything that is wrong."""
         return from_data(self.to_data(), for_cluster=for_cluster)
 
     def dump_dict(self) -> dict[str, object]:
-        """The finished experiment as JSON types; `load_dict` reads it."""
+        """Return the finished experiment as JSON types; `load_dict` reads it."""
         return to_data(self.finish())
 
     def dump_yaml_str(self) -> str:
-        """The finished experiment as YAML."""
+        """Return the finished experiment as YAML."""
         return to_yaml(self.finish())
 
     def dump_json_str(self) -> str:
-        """The finished experiment as JSON."""
+        """Return the finished experiment as JSON."""
         return to_json(self.finish())
 
     @classmethod
@@ -219,14 +219,14 @@ class ExperimentSpec:
 
     @classmethod
     def load_yaml_str(cls, text: str) -> ExperimentSpec:
-        """A builder that holds the experiment in YAML or JSON `text`."""
+        """Return a builder that holds the experiment in YAML or JSON `text`."""
         return cls.from_experiment(to_record(load(text)))
 
     load_json_str = load_yaml_str
 
     @classmethod
     def from_experiment(cls, experiment: Experiment) -> ExperimentSpec:
-        """A builder that holds `experiment`, to go on from there."""
+        """Return a builder that holds `experiment`, to go on from there."""
         data: dict[str, Any] = to_data(experiment)
         parts = {field: data.pop(field, {}) for field in ("groups", "processes", "order")}
         spec = cls(str(data.pop("name")), **data)
@@ -242,7 +242,7 @@ class ExperimentSpec:
         return spec
 
     def render_pod(self, name: str) -> Data | None:
-        """The pod `name` as it will be emitted, or None where that cannot be told.
+        """Return the pod `name` as it will be emitted, or None if it cannot be rendered.
 
         While the experiment is not yet complete, the pod is rendered as if it stood alone.
         """
@@ -275,7 +275,7 @@ def _ref(process: ProcessSpec) -> str:
 
 
 def _range(ports: object) -> object:
-    """A list or range of consecutive ports as (low, high); anything else as it is."""
+    """Return a list or range of consecutive ports as (low, high); anything else as it is."""
     if isinstance(ports, (list, tuple, range)) and len(ports) > 1 and all(isinstance(port, int) for port in ports):
         numbers = sorted(cast("Iterable[int]", ports))
         if numbers == list(range(numbers[0], numbers[-1] + 1)) or len(numbers) == 2:

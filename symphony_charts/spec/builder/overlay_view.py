@@ -6,7 +6,7 @@ the process or group where there is one for it, else as an overlay. Nothing can 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 from symphony_charts.errors import SpecError
@@ -44,13 +44,13 @@ class Recorder(Protocol):
     """The builder that a view reads from and writes to."""
 
     def rendered(self, kind: str) -> dict[str, object]:
-        """The ``pod`` or ``container`` as it will be emitted, earlier edits included."""
+        """Return the ``pod`` or ``container`` as it will be emitted, earlier edits included."""
 
     def record(self, kind: str, overlay: dict[str, object]) -> None:
         """Take `overlay` into the ``pod`` or ``container``."""
 
 
-class OverlayView:
+class OverlayView(MutableMapping[str, Any]):
     """A map of the emitted object; `data` is the view itself, as in Symphony."""
 
     def __init__(self, recorder: Recorder, kind: str, path: tuple[str | int, ...] = ()) -> None:
@@ -66,7 +66,7 @@ class OverlayView:
         return self
 
     def to_dict(self) -> dict[str, object]:
-        """The object as plain data; changes to it are not recorded."""
+        """Return the object as plain data; changes to it are not recorded."""
         here = _at(self._recorder.rendered(self._kind), self._path)
         return dict(here) if isinstance(here, Mapping) else {}
 
@@ -75,32 +75,11 @@ class OverlayView:
         for key, value in {**(change or {}), **more}.items():
             self._set_deep((*self._path, key), value)
 
-    update = set_attr
+    update = set_attr  # type: ignore[assignment] # Symphony's merges deeply
 
     def yml(self) -> str:
-        """The object as YAML."""
+        """Return the object as YAML."""
         return str(self)
-
-    def get(self, key: str, default: object = None) -> object:
-        """The value of `key`, or `default`."""
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
-    def setdefault(self, key: str, default: object) -> object:
-        """The value of `key`, which becomes `default` if there is none."""
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def keys(self) -> Iterable[str]:
-        """The keys of the object."""
-        return self.to_dict().keys()
-
-    def items(self) -> list[tuple[str, object]]:
-        """Keys and values, maps and lists among them as views."""
-        return [(key, self[key]) for key in self.to_dict()]
 
     def __getitem__(self, key: str) -> Any:
         here = self.to_dict()
@@ -109,7 +88,7 @@ class OverlayView:
         return _view(self._recorder, self._kind, (*self._path, key), here[key])
 
     def __setitem__(self, key: str, value: object) -> None:
-        self._write((*self._path, key), _plain(value))
+        _record(self._recorder, self._kind, (*self._path, key), _plain(value))
 
     def __delitem__(self, key: str) -> None:
         where = ".".join(str(step) for step in (*self._path, key))
@@ -129,19 +108,11 @@ class OverlayView:
     def __setattr__(self, key: str, value: object) -> None:
         self[key] = value
 
-    def __contains__(self, key: object) -> bool:
-        return key in self.to_dict()
-
     def __iter__(self) -> Iterator[str]:
         return iter(self.to_dict())
 
     def __len__(self) -> int:
         return len(self.to_dict())
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_dict() == (other.to_dict() if isinstance(other, OverlayView) else other)
-
-    __hash__ = None  # type: ignore[assignment] # a view changes with its builder
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.to_dict()!r})"
@@ -154,23 +125,19 @@ class OverlayView:
         if isinstance(value, Mapping) and isinstance(here, Mapping):
             for key, item in value.items():
                 self._set_deep((*path, key), item)
-        elif isinstance(value, (list, tuple)) and isinstance(here, (list, tuple)):
-            self._write(path, _added(path, here, value))
-        else:
-            self._write(path, _plain(value))
-
-    def _write(self, path: tuple[str | int, ...], value: object) -> None:
-        _record(self._recorder, self._kind, path, value)
+            return
+        is_list = isinstance(value, (list, tuple)) and isinstance(here, (list, tuple))
+        _record(self._recorder, self._kind, path, _added(path, here, value) if is_list else _plain(value))
 
 
-class ViewedList:
+class ViewedList(Sequence[Any]):
     """A list of the emitted object; what is appended or set is recorded."""
 
     def __init__(self, recorder: Recorder, kind: str, path: tuple[str | int, ...]) -> None:
         self._recorder, self._kind, self._path = recorder, kind, path
 
     def to_list(self) -> list[object]:
-        """The list as plain data."""
+        """Return the list as plain data."""
         here = _at(self._recorder.rendered(self._kind), self._path)
         return list(here) if isinstance(here, (list, tuple)) else []
 
@@ -182,7 +149,7 @@ class ViewedList:
         """Add items; in a list that merges item by item, one of the same key is changed instead."""
         _record(self._recorder, self._kind, self._path, _added(self._path, self.to_list(), items))
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         here = self.to_list()
         position = range(len(here))[index]
         return _view(self._recorder, self._kind, (*self._path, position), here[position])
@@ -191,14 +158,8 @@ class ViewedList:
         position = range(len(self.to_list()))[index]
         _record(self._recorder, self._kind, (*self._path, position), _plain(value))
 
-    def __iter__(self) -> Iterator[object]:
-        return (self[index] for index in range(len(self)))
-
     def __len__(self) -> int:
         return len(self.to_list())
-
-    def __contains__(self, item: object) -> bool:
-        return item in self.to_list()
 
     def __eq__(self, other: object) -> bool:
         return self.to_list() == (other.to_list() if isinstance(other, ViewedList) else other)
@@ -215,9 +176,9 @@ def _record(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: o
         recorder.record(kind, overlay)
 
 
-def _added(path: tuple[str | int, ...], here: Iterable[object], items: Iterable[object]) -> list[object]:
-    """What an overlay says to add `items` to the list `here` at `path`: all of it, unless it merges item by item."""
-    added = _plain_list(items)
+def _added(path: tuple[str | int, ...], here: Any, items: Any) -> list[object]:
+    """Return the overlay that adds `items` to the list `here` at `path`: all of it, unless it merges item by item."""
+    added = [_plain(item) for item in items]
     return added if path and is_merged_by_item(str(path[-1]), added) else [*here, *added]
 
 
@@ -230,7 +191,7 @@ def _view(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: obj
 
 
 def _at(whole: object, path: Iterable[str | int]) -> object:
-    """What stands at `path` of `whole`; None if nothing does."""
+    """Return the value at `path` of `whole`; None if there is none."""
     for step in path:
         if isinstance(step, int) and isinstance(whole, (list, tuple)) and step < len(whole):
             whole = whole[step]
@@ -242,14 +203,6 @@ def _at(whole: object, path: Iterable[str | int]) -> object:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, OverlayView):
-        return value.to_dict()
-    if isinstance(value, ViewedList):
-        return value.to_list()
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
-    return _plain_list(value) if isinstance(value, (list, tuple)) else value
-
-
-def _plain_list(items: Iterable[object]) -> list[object]:
-    return [_plain(item) for item in items]
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple, ViewedList)) else value

@@ -79,7 +79,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         self._map("exposes").update(_services(spec, f"{self.name}.exposes"))
 
     def connects(self, spec: str | Iterable[str]) -> None:
-        """Say that this process dials services which others bind."""
+        """Dial services which others bind."""
         names = self._list("connects")
         for name, port in _services(spec, f"{self.name}.connects").items():
             if port is not None:
@@ -128,7 +128,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         self._data["preamble"] = _words(cmds)
 
     def set_shell(self, shell: str | Iterable[str]) -> None:
-        """Say what runs `cmds` and preamble: ``sh``, ``bash``, or the words in front of the script."""
+        """Set what runs `cmds` and preamble: ``sh``, ``bash``, or the words in front of the script."""
         self._data["shell"] = shell if isinstance(shell, str) else list(shell)
 
     def set_env(self, name: str, value: object) -> None:
@@ -197,20 +197,20 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         return OverlayView(self, "container")
 
     def yml(self) -> str:
-        """The text of what this process is emitted as: its pod, or inside a group its container."""
+        """Return the text of what this process is emitted as: its pod, or inside a group its container."""
         return str(self.container_yml if self.group else self.pod_yml)
 
     # --- data --------------------------------------------------------------------------------------------------------
 
     def to_data(self) -> Data:
-        """The process as data that `symphony_charts.spec.data.from_data` reads inside an experiment."""
+        """Return the process as data that `symphony_charts.spec.data.from_data` reads inside an experiment."""
         return deepcopy(self._data)
 
     dump_dict = to_data
 
     @classmethod
     def from_data(cls, name: str, data: Mapping[str, Any]) -> ProcessSpec:
-        """A builder holding `data`."""
+        """Return a builder holding `data`."""
         return cls(name, **data)
 
     def _pod_name(self) -> str:
@@ -288,7 +288,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
     def new_process(
         self, name: str, cmds: str | Iterable[str] | None = None, **fields: Unpack[ProcessKeywords]
     ) -> ProcessSpec:
-        """A new process in this group; arguments are those of `ProcessSpec`."""
+        """Return a new process in this group; arguments are those of `ProcessSpec`."""
         process = self.process_class(name, cmds, standalone=False, **fields)
         self.add_process(process)
         return process
@@ -317,12 +317,12 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
                 self.add_process(process)
 
     def get_process(self, name: str) -> ProcessSpec:
-        """The process `name`; raises NotFound."""
+        """Return the process `name`; raises NotFound."""
         process: ProcessSpec = find_named(self._processes, name, f'process in group "{self.name}"')
         return process
 
     def list_processes(self) -> list[ProcessSpec]:
-        """The processes in order of declaration."""
+        """Return the processes in order of declaration."""
         return list(self._processes.values())
 
     def set_env(self, name: str, value: object) -> None:
@@ -348,11 +348,11 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
         return OverlayView(self, "pod")
 
     def yml(self) -> str:
-        """The text of the pod that will be emitted."""
+        """Return the text of the pod that will be emitted."""
         return str(self.pod_yml)
 
     def to_data(self) -> Data:
-        """The group as data that `symphony_charts.spec.data.from_data` reads inside an experiment."""
+        """Return the group as data that `symphony_charts.spec.data.from_data` reads inside an experiment."""
         processes = {name: process.to_data() for name, process in self._processes.items()}
         return {**deepcopy(self._data), "processes": processes}
 
@@ -372,7 +372,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
 
 
 def find_named(named: Mapping[str, Any], name: str, what: str) -> Any:
-    """The entry `name`; raises NotFound with the nearest name."""
+    """Return the entry `name`; raises NotFound with the nearest name."""
     if name in named:
         return named[name]
     meant = nearest(name, named)

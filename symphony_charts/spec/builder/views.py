@@ -26,13 +26,13 @@ class ExperimentBuilder(Protocol):
         """Set fields of the experiment by name; None leaves a field as it is."""
 
     def to_data(self) -> Data:
-        """The experiment as data, unchecked."""
+        """Return the experiment as data, unchecked."""
 
     def finish(self, *, for_cluster: bool = False) -> Experiment:
-        """The frozen record; raises SpecError with everything that is wrong."""
+        """Return the frozen record; raises SpecError with everything that is wrong."""
 
     def render_pod(self, name: str) -> Data | None:
-        """The pod `name` as it will be emitted, or None where that cannot be told."""
+        """Return the pod `name` as it will be emitted, or None if it cannot be rendered."""
 
     def _declare(self, process: Any) -> None:
         """Take a process that was added to a group."""
@@ -49,7 +49,7 @@ class Viewed:
         raise NotImplementedError
 
     def rendered(self, kind: str) -> Data:
-        """The pod or container as it will be emitted; only the edits while too little is known to emit it."""
+        """Return the pod or container as it will be emitted, or only the edits if it cannot be rendered yet."""
         pod = self.experiment.render_pod(self._pod_name()) if self.experiment is not None else None
         overlay = cast("Data", self._data.get(f"{kind}_overlay", {}))
         if pod is None:
@@ -78,7 +78,7 @@ class Viewed:
 
 
 def alone(data: Data, name: str) -> Data:
-    """`data` with no pod but `name`, and without what points to others."""
+    """Return `data` with no pod but `name`, and without references to others."""
     kept: Data = {key: data[key] for key in _POD_CONTEXT if key in data}
     for part in ("groups", "processes"):
         pods = cast("dict[str, Data]", data.get(part, {}))

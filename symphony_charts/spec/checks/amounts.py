@@ -25,7 +25,7 @@ _STANDARD = ("cpu", "memory", "ephemeral-storage", "storage")
 
 
 def resource_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Faults of the amounts that processes, steps and pods ask for."""
+    """Yield faults of the amounts that processes, steps and pods ask for."""
     for entry in entries:
         yield from _fields_faults(entry.process, entry.path)
         yield from _container_faults(entry.process.container_overlay, f"{entry.path}.container_overlay")
@@ -41,7 +41,7 @@ def resource_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iter
 
 
 def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
-    """What is wrong with `amount` of a resource, as an API server and a scheduler would see it."""
+    """Yield what an API server or a scheduler would refuse of `amount` of a resource."""
     try:
         amount_of(resource, amount)
     except QuantityOverflowError:
@@ -78,7 +78,7 @@ def _log_faults(size: str, path: str) -> Iterator[Problem]:
 
 
 def _is_counted(resource: str) -> bool:
-    """Whether it is an extended resource (pkg/apis/core/v1/helper, IsExtendedResourceName)."""
+    """Return True for an extended resource (pkg/apis/core/v1/helper, IsExtendedResourceName)."""
     return "/" in resource and "kubernetes.io/" not in resource
 
 
@@ -116,7 +116,6 @@ def _container_faults(overlay: object, path: str) -> Iterator[Problem]:
 
 
 def _known(name: str) -> str:
-    """The resource that was probably meant by a name without a domain."""
     if name.startswith("gpu"):
         return "count GPUs in `gpus`, a field beside `requests`"
     meant = "memory" if name in ("ram", "mem") else nearest(name, _STANDARD)

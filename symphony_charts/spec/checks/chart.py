@@ -18,7 +18,7 @@ _MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+")
 
 
 def chart_faults(experiment: Experiment, _: list[ProcessEntry]) -> Iterator[Problem]:
-    """What helm, chart-testing, Artifact Hub or a label would refuse of `chart`."""
+    """Yield what helm, chart-testing, Artifact Hub or a label would refuse of `chart`."""
     about = experiment.chart
     version = about.app_version
     if version is not None and not LABEL_NAME.fullmatch(version.replace("+", "_")):

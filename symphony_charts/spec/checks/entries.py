@@ -20,7 +20,7 @@ class ProcessEntry(NamedTuple):
 
 
 def entries_of(experiment: Experiment) -> list[ProcessEntry]:
-    """All processes, groups first."""
+    """Return all processes, groups first."""
     grouped = [
         ProcessEntry(ProcessRef(group, name), f"groups.{group}.processes.{name}", process, True)
         for group, settings in experiment.groups.items()

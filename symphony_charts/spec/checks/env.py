@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
 def env_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Faults of all variables of processes, steps and the local mode."""
+    """Yield faults of all variables of processes, steps and the local mode."""
     for entry in entries:
         if entry.process.env:
             yield from _faults(entry.process.env, f"{entry.path}.env")
@@ -32,12 +32,12 @@ def env_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[
 
 
 def may_be_set(name: str) -> bool:
-    """Whether a variable of this name may be set by an experiment."""
+    """Return True if a variable of this name may be set by an experiment."""
     return _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
 def _references_in(text: str) -> list[str]:
-    """The names in ``$(NAME)`` of `text`; ``$$(NAME)`` is no reference.
+    """Return the names in ``$(NAME)`` of `text`; ``$$(NAME)`` is no reference.
 
     Source: kubernetes/kubernetes, third_party/forked/golang/expansion/expand.go.
     """

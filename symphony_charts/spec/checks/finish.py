@@ -22,8 +22,7 @@ from symphony_charts.spec.checks.references import reference_faults
 from symphony_charts.spec.checks.services import network_faults
 from symphony_charts.spec.checks.storage import storage_faults
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.overlay_origins import written_at
-from symphony_charts.spec.overlays import with_overlays_as_fields
+from symphony_charts.spec.overlays import with_overlays_as_fields, written_at
 
 __all__ = ["finish"]
 
@@ -38,7 +37,7 @@ _FORBIDDEN_JSON = re.compile(rb"\\u0000|\x7f|\xc2[\x80-\x9f]")
 
 
 def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
-    """`exp` with sanitised names, the owner's prefix and its overlays as fields, and nothing left that could be wrong.
+    """Return `exp` checked, with sanitised names, the owner's prefix and its overlays as fields.
 
     `for_cluster` adds what only a cluster needs, such as an image for each process. Finishing twice changes nothing.
     Raises SpecError with all faults at once.
@@ -61,7 +60,7 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
 
 
 def _text_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Characters that cannot travel, anywhere; and what overlays hold beside plain data."""
+    """Yield characters that no format can carry, and values of overlays that are not plain data."""
     for entry in entries:
         process = entry.process
         if process.container_overlay:
@@ -79,7 +78,7 @@ def _text_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterato
 
 
 def _may_hold_forbidden(experiment: Experiment) -> bool:
-    """A quick look at the whole; only what it finds is walked."""
+    """Search the encoded experiment as a whole, which is faster than a walk."""
     try:
         return _FORBIDDEN_JSON.search(msgspec.json.encode(experiment)) is not None
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError):

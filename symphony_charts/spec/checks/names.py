@@ -25,7 +25,7 @@ _Value = TypeVar("_Value")
 
 
 def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]:
-    """`experiment` with sanitised names, references to them, and the owner before its name exactly once.
+    """Return `experiment` with sanitised names, references to them, and the owner before its name exactly once.
 
     Two names that become one are a fault; the first keeps its place.
     """
@@ -65,7 +65,7 @@ def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]
 
 
 def name_faults(experiment: Experiment) -> Iterator[Problem]:
-    """The names that are no DNS labels, too long, or stand for two things."""
+    """Yield names that are not DNS labels, too long, or used twice."""
     yield from _label_faults(experiment.name, "name", _LABEL_LENGTH, starts_with_letter=True)
     for field, value in (("owner", experiment.owner), ("team", experiment.team), ("namespace", experiment.namespace)):
         if value is not None:
@@ -104,7 +104,6 @@ def object_name_faults(name: str, path: str) -> Iterator[Problem]:
 
 
 def _host_name_faults(experiment: Experiment) -> Iterator[Problem]:
-    """Faults of the `names` of pods, which stand as they are for one pod each."""
     named: dict[str, str] = {}
     for pod in pods_of(experiment).values():
         for index, name in enumerate(pod.settings.names):
@@ -133,7 +132,6 @@ def _clean(named: Mapping[str, _Value], path: str, problems: list[Problem]) -> d
 
 
 def _with_clean_refs(processes: Mapping[str, Process]) -> dict[str, Process]:
-    """The processes with the names in their own `after` sanitised."""
     return {
         name: msgspec.structs.replace(process, after=[sanitize(ref) for ref in process.after])
         if process.after

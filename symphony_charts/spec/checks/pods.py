@@ -23,7 +23,7 @@ _POD_DEFAULTS = PodSettings()
 
 
 def pod_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Faults of groups, processes and steps that stand in one of them alone."""
+    """Yield faults of single groups, processes and steps."""
     yield from _label_faults(experiment.labels, "labels", with_values=True, ours=OUR_DOMAINS)
     yield from _label_faults(experiment.annotations, "annotations", with_values=False, ours=OUR_DOMAINS[:1])
     for name, group in experiment.groups.items():
@@ -45,13 +45,13 @@ def pod_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[
 
 
 def is_in_domain(key: str, domains: Iterable[str]) -> bool:
-    """Whether the key of a label belongs to one of `domains`, or to a domain below it."""
+    """Return True if the key of a label belongs to one of `domains`, or to a domain below it."""
     prefix, slash, _ = key.partition("/")
     return bool(slash) and any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
 
 
 def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """What only a cluster needs: an image for everything that runs, and restarts that its controllers can do."""
+    """Yield what only a cluster needs: an image for every container, absolute paths, and possible restarts."""
     images = [("image", experiment.image)] + [(f"{entry.path}.image", entry.process.image) for entry in entries]
     images += [(f"prepare.{name}.image", step.image) for name, step in experiment.prepare.items()]
     for path, image in images:
@@ -210,7 +210,7 @@ def _label_faults(
 
 
 def is_label_key(key: str) -> bool:
-    """Whether `key` may name a label, and so a resource: a name, or a name after a domain and a slash."""
+    """Return True if `key` may name a label, and so a resource: a name, or a name after a domain and a slash."""
     prefix, slash, name = key.rpartition("/")
     if slash and (not OBJECT_NAME.fullmatch(prefix) or len(prefix) > 253):
         return False

@@ -13,7 +13,7 @@ __all__ = ["reference_faults"]
 
 
 def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """References that mean nothing, or two things, or go round in a circle."""
+    """Yield references that are unknown, ambiguous or circular."""
     table = _Table(entries)
     graph: dict[str, list[ProcessEntry]] = {}
     for entry in entries:
@@ -59,11 +59,11 @@ class _Table:
             self._by_name.setdefault(f"{entry.ref.pod}/{entry.ref.process}", []).append(entry)
 
     def knows(self, ref: str) -> bool:
-        """Whether exactly one process is called so."""
+        """Return True if exactly one process has this name."""
         return len(self._by_name.get(ref, [])) == 1
 
     def find(self, ref: str, path: str) -> ProcessEntry | None:
-        """The process that `ref` means; None, and a problem, unless that is exactly one."""
+        """Return the process that `ref` means; None, and a problem, unless that is exactly one."""
         matches = self._by_name.get(ref, [])
         if len(matches) == 1:
             return matches[0]
@@ -92,7 +92,7 @@ def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
 
 
 def _circle_faults(graph: Mapping[str, Sequence[ProcessEntry]], starts: Sequence[ProcessEntry]) -> Iterator[Problem]:
-    """One fault for each circle of `after`, at the first process of it.
+    """Yield one fault for each circle of `after`, at the first process of it.
 
     `graph` is keyed by path. It is walked with a stack of its own: chains may be longer than Python's.
     """

@@ -21,7 +21,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Faults of `binds`, `connects`, `exposes`, `ready` and of the ports they stand on."""
+    """Yield faults of `binds`, `connects`, `exposes`, `ready` and of their ports."""
     listeners: dict[str, ProcessEntry] = {}
     bound: set[str] = set()
     for entry in entries:
@@ -57,13 +57,10 @@ def _listener_faults(entry: ProcessEntry, listeners: dict[str, ProcessEntry]) ->
                 what = f'"{name}" is {"bound" if verb == "binds" else "exposed"} by "{entry.ref}" and by "{other.ref}"'
                 next_step = "let one process listen, and `replicas` make it many; or give each its own service"
                 yield Problem(what=what, path=path, next=next_step)
-            if verb == "exposes" and _differ(process.binds.get(name), port):
+            bound = process.binds.get(name)
+            if verb == "exposes" and None not in (bound, port) and bound != port:
                 what = f'"{name}" is bound on port {process.binds[name]} and exposed on port {port}'
                 yield Problem(what=what, path=path, next="a service has one port: fix it in one place")
-
-
-def _differ(bound: int | None, exposed: int | None) -> bool:
-    return bound is not None and exposed is not None and bound != exposed
 
 
 def _name_faults(name: str, path: str) -> Iterator[Problem]:
@@ -93,7 +90,7 @@ def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str
 
 
 def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """One port, two services, one pod: the second cannot listen."""
+    """Yield ports that two services of one pod would listen on."""
     taken: dict[tuple[str, int], tuple[str, ProcessEntry]] = {}
     for entry in entries:
         for verb, services in (("binds", entry.process.binds), ("exposes", entry.process.exposes)):
@@ -108,7 +105,7 @@ def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
 
 
 def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
-    """``x`` has SYMPH_X_BIND_HOST, and so would a service ``x-bind`` for its HOST."""
+    """Yield services ``x-bind`` whose HOST variable would be that of BIND_HOST of ``x``."""
     for name, entry in listeners.items():
         if name.endswith("-bind") and name.removesuffix("-bind") in listeners:
             other = name.removesuffix("-bind")

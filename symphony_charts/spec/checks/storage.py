@@ -41,7 +41,7 @@ _HOST_PATH_KINDS = ("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File"
 
 
 def storage_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Faults of everything that processes find in their file systems."""
+    """Yield faults of all files that processes find: volumes, mounts, configs and secrets."""
     for name, volume in experiment.volumes.items():
         yield from _volume_faults(volume, f"volumes.{name}")
     ours = {CONFIG_DIR} if experiment.configs else set()

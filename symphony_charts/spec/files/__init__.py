@@ -21,11 +21,15 @@ import msgspec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.spec.changes import at_changes, changed
-from symphony_charts.spec.data import from_data, to_data
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.checks.names import with_clean_names
+from symphony_charts.spec.data import from_data, to_data, to_record
 from symphony_charts.spec.files.mistaken import SUFFIXES, absent, mistaken_for
 from symphony_charts.spec.files.python import refuse_words, run_file
 from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.overlays import written_at
+from symphony_charts.spec.paths import spec_path
 from symphony_charts.spec.sources import ConfigFile, SecretFile
 
 __all__ = ["SpecFile", "is_lock", "lock_path_of", "read", "read_lock", "with_files", "with_location"]
@@ -42,21 +46,30 @@ _MAX_CONFIG_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFile:
-    """An experiment read from `path`, with the ports that its lock file pins (`pins`, by service)."""
+    """An experiment read from `path`, with the ports that its lock file pins (`pins`, by service).
+
+    `written` is the experiment as the file has it, before its overlays became fields; None if no text has it.
+    """
 
     path: Path
     experiment: Experiment
     lock_path: Path
     lock: Lock
+    written: Experiment | None = None
 
     @property
     def pins(self) -> dict[str, int]:
         """The ports that stay as they are, by service."""
         return self.lock.ports
 
+    def spec_path(self, path: str) -> str:
+        """Return the path in the file that a `path` of the chart's values comes from."""
+        field = spec_path(path, self.experiment)
+        return written_at(with_clean_names(self.written)[0], field) if self.written is not None else field
+
 
 def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
-    """The experiment in the file `path`, finished, with the files that it names read.
+    """Return the experiment in the file `path`, finished, with the files that it names read.
 
     `changes` are texts like ``processes.learner.replicas=3``, which change its data first.
     Raises SpecError, with ``file:line`` where a line is known, for faults and for a file that cannot be read.
@@ -66,23 +79,27 @@ def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
         stem = path.name.removesuffix(_LOCK)
         spec = next((name for suffix in SUFFIXES if (path.parent / (name := stem + suffix)).is_file()), stem + ".yaml")
         raise SpecError.one("this is the lock file of an experiment", str(path), f"give {path.with_name(spec)}")
-    experiment = _read_python(path, changes) if path.suffix == ".py" else _read_text(path, changes)
+    if path.suffix == ".py":
+        written, experiment = None, _read_python(path, changes)
+    else:
+        written, experiment = _read_text(path, changes)
     lock_path = Path(f"{experiment.name}{_LOCK}") if path == _STDIN else lock_path_of(path)
-    return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
+    lock = read_lock(lock_path)
+    return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=lock, written=written)
 
 
 def lock_path_of(path: Path) -> Path:
-    """Where the lock file of the spec file `path` stands."""
+    """Return the path of the lock file of the spec file `path`."""
     return path.with_name(path.stem + _LOCK)
 
 
 def is_lock(path: Path) -> bool:
-    """Whether `path` is called as lock files are."""
+    """Return True if `path` is called as lock files are."""
     return path.name.endswith(_LOCK)
 
 
 def read_lock(path: Path) -> Lock:
-    """The lock file `path`; an empty lock when there is none."""
+    """Return the lock file `path`; an empty lock when there is none."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -95,12 +112,14 @@ def read_lock(path: Path) -> Lock:
         raise SpecError(error.problems, at=str(path)) from error
 
 
-def _read_text(path: Path, changes: Sequence[str]) -> Experiment:
+def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experiment]:
+    """Return the experiment as written, and finished."""
     refuse_words(path)
     text = _text_of(path)
     try:
         data = _json(text) if path.suffix == ".json" else load(text)
-        return with_files(from_data(changed(data, changes)), path.parent)
+        written = to_record(changed(data, changes))
+        return written, with_files(finish(written), path.parent)
     except SpecError as error:
         raise mistaken_for(path, text) or with_location(error, path, text, changes) from error
 
@@ -119,15 +138,14 @@ def _read_python(path: Path, changes: Sequence[str]) -> Experiment:
 def _experiment_of(result: object) -> Experiment:
     if isinstance(result, Experiment):
         result = msgspec.to_builtins(result)
-    finish = getattr(result, "finish", None)
-    if callable(finish):
-        result = finish()
+    if callable(build := getattr(result, "finish", None)):
+        result = build()
     return result if isinstance(result, Experiment) else from_data(result)
 
 
 @cache
 def _stdin() -> str:
-    """What comes in; a verb may read the spec twice."""
+    """Return stdin; a verb may read the spec twice."""
     return sys.stdin.buffer.read().decode("utf-8-sig")
 
 
@@ -144,7 +162,7 @@ def _text_of(path: Path) -> str:
 
 
 def _json(text: str) -> object:
-    """JSON with the faults that `json` lets pass: a key that stands twice, and text after the end."""
+    """Return JSON data. Unlike `json`, refuse a key that is there twice."""
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         data = dict(pairs)
@@ -164,7 +182,6 @@ def _json(text: str) -> object:
 
 
 def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
-    """What people get wrong in JSON, and what helps."""
     rest, before = text[error.pos :], text[: error.pos].rstrip()
     if not text.strip():
         return "the file is empty", "begin with a `name` and `processes`"
@@ -180,7 +197,7 @@ def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
 
 
 def with_location(error: SpecError, path: Path, text: str, changes: Sequence[str] = ()) -> SpecError:
-    """`error` with the file and line of each fault before its path, or with the change that has the fault."""
+    """Return `error` with the file and line of each fault before its path, or with the change that has the fault."""
     ours, others = at_changes(error, changes)
     return SpecError([*ours, *(_located(problem, path, text) for problem in others)])
 
@@ -203,7 +220,7 @@ def _place(path: Path, text: str, inside: str) -> str:
 
 
 def with_files(experiment: Experiment, folder: Path) -> Experiment:
-    """`experiment` with the content of its config files in it, and the paths of secret files absolute.
+    """Return `experiment` with the content of its config files in it, and the paths of secret files absolute.
 
     Relative paths count from `folder`. Raises SpecError for all files that cannot be read.
     """

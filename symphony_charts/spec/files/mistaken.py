@@ -31,7 +31,7 @@ _OTHERS = {
 
 
 def mistaken_for(path: Path, text: str) -> SpecError | None:
-    """What `text` is, where it was given as an experiment and is something else that has a name; else None."""
+    """Return the error for `text` that is not an experiment but another known format; else None."""
     found = re.findall(r'^(?:[ \t{]{0,5}"(\w+)"|(\w+))[ \t]*:', text, re.MULTILINE)
     keys = frozenset(quoted or plain for quoted, plain in found)
     said = _by_keys(keys, text, str(path)) or _OTHERS.get(path.suffix)
@@ -42,7 +42,7 @@ def mistaken_for(path: Path, text: str) -> SpecError | None:
 
 
 def _by_keys(keys: Set[str], text: str, name: str) -> tuple[str, str] | None:
-    """What has these keys at its left margin, and what is done with it instead."""
+    """Return the format that has these keys at its left margin, and the step to take."""
     # Braces of a file's name are not filled in later.
     name = shlex.quote(name).replace("{", "{{").replace("}", "}}")
     if "services" in keys and not keys & {"processes", "groups"}:
@@ -68,7 +68,7 @@ def _by_keys(keys: Set[str], text: str, name: str) -> tuple[str, str] | None:
 
 
 def absent(path: Path) -> SpecError:
-    """The error of a spec that is not there, or is a folder without one; what stands near it is named."""
+    """Return the error for a spec that does not exist, or a folder without one, with near names."""
     if path.is_dir():
         if (path / "Chart.yaml").is_file():
             what, step = "this is the folder of a Helm chart, not an experiment", "give the spec that it was made of"

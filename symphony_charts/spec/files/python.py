@@ -32,7 +32,7 @@ def refuse_words(path: Path) -> None:
 
 
 def run_file(path: Path) -> object:
-    """What the Python file `path` calls `experiment`; a function of that name (or `main`) is called for it.
+    """Return what the Python file `path` names `experiment`; a function of that name (or `main`) is called.
 
     Where words were given (`launching`), it is run as a program with these arguments, up to its first launch. What it
     prints goes to stderr. Raises SpecError with ``file:line`` of the user's own code when it fails or defines nothing.
@@ -59,7 +59,7 @@ def run_file(path: Path) -> object:
 
 
 def note_launch(experiment: object) -> bool:
-    """Whether a spec file is being read just now: then `experiment` is what it describes, and nothing is started."""
+    """Return True if a spec file is being read: then `experiment` is its result, and is not started."""
     module = sys.modules.get(_MODULE)
     if module is None:
         return False
@@ -71,7 +71,7 @@ def note_launch(experiment: object) -> bool:
 
 @contextmanager
 def _as_program(path: Path, module: ModuleType) -> Iterator[None]:
-    """Inside, the file has the words that it was given as its arguments, and is `__main__` if it was given any."""
+    """Give the file its arguments, and the name `__main__` if it has any."""
     words = launcher().words
     argv, main = sys.argv, sys.modules["__main__"]
     sys.argv = [str(path), *(words or ())]
@@ -137,7 +137,7 @@ def _with_line(error: SymphError, path: Path) -> SymphError:
 
 
 def _line_in(path: Path, error: BaseException) -> str:
-    """``file:line`` of the last step of `error` in the file itself."""
+    """Return ``file:line`` of the last step of `error` in the file itself."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}:{error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
