@@ -6,7 +6,7 @@ container; an init container has the fields of a container.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["FIELDS", "Field", "is_leaf", "pattern_of"]
@@ -97,13 +97,8 @@ FIELDS: dict[str, Field] = {
 }
 
 
-def is_leaf(steps: Sequence[str]) -> bool:
-    """Return True if the table has a value at `steps` that is not a section."""
-    entry = FIELDS.get(pattern_of(steps))
-    return entry is not None and entry.type != "section"
-
-
-def pattern_of(steps: Sequence[str]) -> str:
+@lru_cache(maxsize=4096)
+def pattern_of(steps: tuple[str, ...]) -> str:
     """Return the key in the table for the value at `steps`."""
     named = ["*" if index == 1 and steps[0] in ("groups", "services") else step for index, step in enumerate(steps)]
     if len(steps) > 2 and steps[1] == "parameters":
@@ -111,3 +106,9 @@ def pattern_of(steps: Sequence[str]) -> str:
     if len(steps) > 3 and steps[0] == "groups" and steps[2] in ("containers", "initContainers"):
         named[2:4] = ["containers", "*"]
     return ".".join(named)
+
+
+def is_leaf(steps: tuple[str, ...]) -> bool:
+    """Return True if the table has a value at `steps` that is not a section."""
+    entry = FIELDS.get(pattern_of(steps))
+    return entry is not None and entry.type != "section"

@@ -122,7 +122,7 @@ class ValuesSchema:
             unknown = given.keys() - known.keys() - ({"enabled"} if not steps else set())
             for key in [key for key in given if key not in unknown]:
                 yield from self._problems(given[key], known.get(key), (*steps, key))
-            yield from (self._unknown([*steps, key], given[key]) for key in sorted(unknown))
+            yield from (self._unknown((*steps, key), given[key]) for key in sorted(unknown))
 
     def _misfits(self, given: Any, path: str, pattern: str) -> Iterator[Problem]:
         """Yield the problems of the value at `path`, which its type or the chart does not allow."""
@@ -141,12 +141,12 @@ class ValuesSchema:
             step = "choose another key, or change it in the spec"
             yield Problem(what=f'the chart sets "{key}" itself', path=join(path, key), next=step)
 
-    def _unknown(self, steps: list[str], given: Any) -> Problem:
+    def _unknown(self, steps: tuple[str, ...], given: Any) -> Problem:
         """Return the problem of a path that is not a value, with the value or the path of the spec that is meant."""
         *above, name = steps
         known = reduce(getitem, above, self.chart.values)
         near = nearest(name, known)
-        is_name = pattern_of(steps) == pattern_of([*above, "*"])
+        is_name = pattern_of(steps) == pattern_of((*above, "*"))
         whole = steps if is_name else self._deepest(steps, given)
         if whole[0] == "processes" and _has(self.chart.values, ["groups", *whole[1:]]):
             step = f"did you mean {'.'.join(['groups', *whole[1:]])}?"
@@ -159,12 +159,12 @@ class ValuesSchema:
         path = ".".join(whole)
         return Problem(what=f"{path} is not a value of this chart", path=path, next=step)
 
-    def _deepest(self, steps: list[str], given: Any) -> list[str]:
+    def _deepest(self, steps: tuple[str, ...], given: Any) -> tuple[str, ...]:
         """Return the longest path from `steps` into `given` that the spec has; `steps` if it has none."""
-        found, here = steps, list(steps)
+        found = here = steps
         while isinstance(given, dict) and len(given) == 1:
             (key, given) = next(iter(given.items()))
-            here = [*here, key]
+            here = (*here, key)
             found = here if is_spec_path(self._spec_path(here)) else found
         return found
 
