@@ -199,7 +199,6 @@ class Reader:
         return None if start is None else ".".join((start, *names))
 
     def _read(self, path: str, scope: Mapping[str, _Start | None]) -> str:
-        """Collect `path` as a value, or as a switch."""
         found = self.switches if path.startswith(_SWITCH) else self.paths
         path = path.removeprefix(_SWITCH)
         absolute = self._absolute(path, scope)

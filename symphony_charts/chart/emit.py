@@ -60,11 +60,9 @@ class Emitter:
         self._lines: dict[str, list[str]] = {}
 
     def template(self, tree: Tree) -> str:
-        """Return the template of an object, or of a list of objects."""
         return "\n".join(self._objects(tree)) + "\n"
 
     def definitions(self, names: Iterable[str]) -> str:
-        """Return the definitions of the helpers `names`."""
         helpers = [self.frame.helpers[name] for name in names]
         return "\n".join(self._definition(helper) for helper in helpers if not helper.is_inline)
 
@@ -211,7 +209,6 @@ class Emitter:
         return text if len(text) <= _MAX_FLOW or node.keys() in _VARIABLE else None
 
     def _entry(self, key: str, node: Tree, indent: int) -> list[str]:
-        """Return the lines of ``key: node``."""
         name = " " * indent + constant(key) + ":"
         match node:
             case When():
@@ -253,7 +250,6 @@ class Emitter:
         return [line] if node.is_sure else _wrapped(f"with {go_path(node.path)}", [line], indent)
 
     def _body(self, node: Tree, indent: int) -> list[str]:
-        """Return the lines of a map or a list."""
         match node:
             case dict():
                 return self._members(node.items(), indent)

@@ -55,11 +55,9 @@ class Evaluator:
         self._texts: dict[str, Any] = {}
 
     def objects(self, tree: Tree) -> list[dict[str, Any]]:
-        """Return the objects of one template, in order."""
         return list(_flat(self._of(tree, self.scope)))
 
     def value(self, tree: Tree) -> Any:
-        """Return the value of one tree."""
         return self._of(tree, self.scope)
 
     def _look(self, path: str, scope: Scope) -> Any:

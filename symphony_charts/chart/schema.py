@@ -36,7 +36,6 @@ class ValuesSchema:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The schema as JSON types."""
         root = self._schema(self.chart.values, ())
         # Parent charts switch a dependency off by this name; no template reads it.
         root["properties"]["enabled"] = self._leaf("enabled", ("enabled",))
@@ -45,7 +44,6 @@ class ValuesSchema:
 
     @cached_property
     def text(self) -> bytes:
-        """The content of values.schema.json, without blanks."""
         return json.dumps(self.data, separators=(",", ":")).encode() + b"\n"
 
     @cached_property
@@ -103,7 +101,6 @@ class ValuesSchema:
         return FIELDS[pattern].type
 
     def problems(self, values: Mapping[str, Any]) -> list[Problem]:
-        """Return a problem for each value that the schema refuses."""
         # Numbers from a file remember their spelling; the validator takes plain ones only.
         return list(dict.fromkeys(self._problems(plain(values), self.chart.values, ())))
 

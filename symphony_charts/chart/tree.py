@@ -56,7 +56,6 @@ class Text:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a constant and the expression behind it; either may be empty."""
         return _parts(self.format)
 
 

@@ -65,7 +65,6 @@ class BuiltChart:
     check: Helper
 
     def texts(self) -> dict[str, str]:
-        """Return the text of each template."""
         emitter = Emitter(self.frame)
         local = {name for names in self.local_helpers.values() for name in names}
         shared = [name for name in self.frame.helpers if name not in local]
@@ -81,7 +80,6 @@ class BuiltChart:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment that the chart runs."""
         return self.draft.experiment
 
     @property
@@ -219,7 +217,6 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
 
 
 def _file_of(plan: Draft, group: str) -> str:
-    """Return the file of the template of a group."""
     file = f"{group}.yaml"
     # Files of users begin with "extra-".
     is_taken = group in _TEMPLATES or file == plan.kind.file or group.startswith("extra-")

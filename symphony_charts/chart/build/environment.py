@@ -34,7 +34,6 @@ def variables_name(group: Group, process: str) -> str:
 
 
 def _items(variables: Mapping[str, Tree]) -> list[Tree]:
-    """Return `variables` as Kubernetes lists them."""
     items: list[Tree] = []
     for name, tree in variables.items():
         value = tree.tree if isinstance(tree, When) else tree
@@ -63,7 +62,6 @@ def own_variables(draft: Draft, group: Group) -> list[Helper]:
 
 
 def _common(draft: Draft, group: Group, name: str) -> dict[str, Tree]:
-    """Return the variables that each process and step has."""
     is_run = draft.kind.runs(group)
     index = draft.kind.index if is_run else _POD_INDEX
     attempt = draft.kind.attempt(group) if is_run else ""

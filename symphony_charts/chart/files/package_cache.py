@@ -46,7 +46,6 @@ class PackageCache:
         return record
 
     def remember(self, spec: str, record: dict[str, object]) -> None:
-        """Keep the record of a chart that has just been written."""
         inputs = self._inputs(spec)
         if inputs is not None:
             entry: dict[str, object] = {"inputs": inputs, "outputs": _outputs(record, spec), "record": record}
@@ -54,7 +53,6 @@ class PackageCache:
             self._changed = True
 
     def save(self) -> None:
-        """Write what was remembered."""
         if self._changed:
             write_file(self._path, json.dumps(self._entries).encode(), mode=0o600)
 

@@ -30,12 +30,10 @@ class PackedChart:
 
     @property
     def name(self) -> str:
-        """The chart's name."""
         return str(self.metadata["name"])
 
     @property
     def version(self) -> str:
-        """The chart's version."""
         return str(self.metadata["version"])
 
 

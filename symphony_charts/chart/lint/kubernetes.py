@@ -10,12 +10,10 @@ from typing import Any
 
 import jsonschema_rs
 
-from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
+from symphony_charts.chart.lint.finding import Finding, Objects, error, pod_of, title
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.system.package_data import table, tables
-
-__all__ = ["DEFAULT_VERSION", "VERSIONS", "check_schemas", "version_for"]
 
 VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
@@ -60,8 +58,8 @@ def _unknown(item: dict[str, object], kind: str, version: str) -> Finding:
     api, _, name = kind.rpartition("/")
     what = f"{title(item)}: no such kind in Kubernetes {version}: {api} {name}"
     having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
-    way_out = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
-    return Finding(rule="schema", severity="error", path=title(item), what=what, next=way_out)
+    step = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
+    return error("schema", title(item), what, step)
 
 
 def _is_built_in(kind: str) -> bool:
@@ -70,9 +68,8 @@ def _is_built_in(kind: str) -> bool:
 
 def _faults(item: dict[str, object], validators: Sequence[jsonschema_rs.Draft7Validator]) -> Iterator[Finding]:
     found = min(([*validator.iter_errors(item)] for validator in validators), key=len)
-    for error in found:
-        path = ".".join(str(step) for step in error.instance_path)
-        yield Finding(rule="schema", severity="error", path=f"{title(item)}.{path}", what=error.message)
+    for fault in found:
+        yield error("schema", ".".join([title(item), *map(str, fault.instance_path)]), fault.message)
 
 
 def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
@@ -92,7 +89,7 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
         names = [entry.get(key) for entry in entries]
         for name in sorted({str(name) for name in names if names.count(name) > 1}):
             path = f"{title(item)}.{prefix}spec.{where}"
-            yield Finding(rule="duplicate", severity="error", path=path, what=f"{key} {name} is here more than once")
+            yield error("duplicate", path, f"{key} {name} is here more than once")
 
 
 @cache
