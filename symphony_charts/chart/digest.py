@@ -68,7 +68,7 @@ def digest_helper(
     reader = Reader(frame)
     constants = reader.shape(tree, {".": "", "$": ""})
     paths = _outermost(reader.paths.difference(live), values)
-    paths += sorted(_SWITCH + path for path in reader.switches if not _is_within(path, paths))
+    paths += sorted(_SWITCH + path for path in reader.switches if set(paths).isdisjoint([path, *_ancestors(path)]))
     literal = hashlib.sha256(msgspec.json.encode(constants)).hexdigest()[:8]
     key = f"{name}Digest"
     go = "\n".join(
@@ -129,10 +129,6 @@ def _outermost(paths: set[str], values: Mapping[str, Any]) -> list[str]:
     for key, value in values.items():
         cover(value, f".Values.{key}")
     return sorted(path for path in covered if covered.isdisjoint(_ancestors(path)))
-
-
-def _is_within(path: str, others: Collection[str]) -> bool:
-    return path in others or not set(others).isdisjoint(_ancestors(path))
 
 
 def _ancestors(path: str) -> Iterator[str]:

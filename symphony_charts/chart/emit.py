@@ -38,6 +38,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     may_be_empty,
+    text_of,
 )
 
 _MAX_FLOW = 100
@@ -168,7 +169,7 @@ class Emitter:
     def _file(self, node: File) -> str:
         path, root = node.path, node.root.removesuffix(".")
         get = f'{root}.Files.Get "{path}"'
-        if self.frame.text_of(path) is not None:
+        if text_of(self.frame.files[path]) is not None:
             return f"{{{{ {get} | quote }}}}"
         # Helm takes a byte order mark off every file that it loads.
         mark = base64.b64encode(BOM_UTF8).decode() if self.frame.files[path].startswith(BOM_UTF8) else ""
@@ -219,7 +220,7 @@ class Emitter:
                 return [f"{name} {{{{- {self._include(node)} | nindent {indent + 2} }}}}"]
             case Call(is_block=True):
                 return [f"{name} |-", f"{' ' * (indent + 2)}{{{{- {self._include(node)} | nindent {indent + 2} }}}}"]
-            case File() if fits_block(self.frame.text_of(node.path) or ""):
+            case File() if fits_block(text_of(self.frame.files[node.path]) or ""):
                 get = f'.Files.Get "{node.path}" | trimSuffix "\\n" | nindent {indent + 2}'
                 return [f"{name} |", f"{' ' * (indent + 2)}{{{{- {get} }}}}"]
             case Value() | Call() | Text() | Join() | Sum() | File() | str() | int() | float():

@@ -10,7 +10,7 @@ import msgspec
 
 from symphony_charts.chart.build.sources import git_step
 from symphony_charts.chart.helpers import MAX_WORKLOAD, cut
-from symphony_charts.chart.tree import Helper, Join, Text, Tree
+from symphony_charts.chart.tree import Helper, Join, Let, Text, Tree
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
@@ -337,3 +337,8 @@ def dials_of(group: Group) -> list[str]:
 def listens_on(service: Service, group: Group, process: str) -> bool:
     """Return True if `process` of `group` is the one that listens."""
     return service.listener == ProcessRef(group.name, process)
+
+
+def with_names(tree: Tree) -> Tree:
+    """Return `tree` with the variables for the full name and the run."""
+    return Let("$fullname", "fullname", Let("$run", "run", tree))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -28,7 +28,7 @@ _CORE_GROUPS = frozenset(
 def version_for(objects: Objects) -> str:
     """Return the version to check `objects` against: the default, else the oldest later one that has all kinds."""
     kinds = {f"{item.get('apiVersion')}/{item.get('kind')}" for item in objects}
-    built_in = {kind for kind in kinds if _is_built_in(kind)}
+    built_in = {kind for kind in kinds if kind.rpartition("/")[0].rpartition("/")[0] in _CORE_GROUPS}
     later = VERSIONS[VERSIONS.index(DEFAULT_VERSION) :]
     return next((version for version in later if built_in <= set(_schemas(version)["kinds"])), DEFAULT_VERSION)
 
@@ -50,7 +50,8 @@ def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[
                 unknown.add(kind)
                 yield _unknown(item, kind, version)
             continue
-        yield from _faults(item, validators)
+        for fault in min(([*validator.iter_errors(item)] for validator in validators), key=len):
+            yield error("schema", ".".join([title(item), *map(str, fault.instance_path)]), fault.message)
         yield from _duplicates(item)
 
 
@@ -60,16 +61,6 @@ def _unknown(item: dict[str, object], kind: str, version: str) -> Finding:
     having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
     step = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
     return error("schema", title(item), what, step)
-
-
-def _is_built_in(kind: str) -> bool:
-    return kind.rpartition("/")[0].rpartition("/")[0] in _CORE_GROUPS
-
-
-def _faults(item: dict[str, object], validators: Sequence[jsonschema_rs.Draft7Validator]) -> Iterator[Finding]:
-    found = min(([*validator.iter_errors(item)] for validator in validators), key=len)
-    for fault in found:
-        yield error("schema", ".".join([title(item), *map(str, fault.instance_path)]), fault.message)
 
 
 def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
