@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.appwrapper import GROUP, MAX_POD_SETS
+from symphony_charts.kinds.base import Object
 
 __all__ = ["Whole", "absorb"]
-
-Object: TypeAlias = Mapping[str, object]
 
 # The kinds of objects in our charts that the controller may create. Source: appwrapper, config/rbac/role.yaml.
 _MAY_CREATE = frozenset(
