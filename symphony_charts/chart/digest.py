@@ -1,8 +1,4 @@
-"""Hash what a set of objects is printed from: the identity of a run, and of a ConfigMap whose content values change.
-
-A literal digest of the constants is computed here, in Python. The template adds the values that occur in the trees, so
-the hash changes with them and with nothing else. It does not depend on the rendered text.
-"""
+"""Hash what a set of objects is printed from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The types of values: for each a JSON Schema, and its description in error messages.
-
-Kubernetes' structures have the keys of its API (core/v1 of 1.34), so a typing error is found before anything is sent.
-"""
+"""The types of values: for each a JSON Schema, and its description in error messages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Kind `jobset`: all groups that end are one JobSet, which ends with those of `done_when`.
-
-Source: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go: all of `replicatedJobs` and `successPolicy` is
-immutable, and a child is named ``<set>-<member>-<index>``.
-"""
+"""Kind `jobset`: all groups that end are one JobSet."""
 
 from __future__ import annotations
 

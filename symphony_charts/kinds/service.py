@@ -1,4 +1,4 @@
-"""StatefulSets run the pods of services; no spec names them. Charts of others may have Deployments, too."""
+"""StatefulSets run the pods of services; no spec names them."""
 
 from __future__ import annotations
 

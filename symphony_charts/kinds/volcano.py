@@ -1,10 +1,4 @@
-"""Kind `volcano`: groups that end are tasks of one Volcano Job and start together.
-
-A replica is the pod ``<job>-<task>-<index>``; the plugin `svc` gives it that host name, in the headless Service of its
-group where it has one. The PodGroup is the controller's.
-
-Source: volcano-sh/volcano v1.15.1, pkg/controllers/job (states, plugins), pkg/webhooks/admission/jobs.
-"""
+"""Kind `volcano`: groups that end are tasks of one Volcano Job and start together."""
 
 from __future__ import annotations
 

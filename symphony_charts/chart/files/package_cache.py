@@ -1,8 +1,4 @@
-"""The package cache skips specs whose inputs and outputs are those of the last time.
-
-A thousand unchanged experiments are found so in a fraction of a second. The cache stands in the user's state folder and
-may be deleted at any time; a spec that reads other files (Python, `file:`) is never taken from it.
-"""
+"""The package cache skips specs whose inputs and outputs are those of the last time."""
 
 from __future__ import annotations
 
