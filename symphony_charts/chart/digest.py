@@ -1,8 +1,4 @@
-"""Hash what a set of objects is printed from: the identity of a run, and of a ConfigMap whose content values change.
-
-A literal digest of the constants is computed here, in Python. The template adds the values that occur in the trees, so
-the hash changes with them and with nothing else. It does not depend on the rendered text.
-"""
+"""Hash what a set of objects is printed from."""
 
 from __future__ import annotations
 
@@ -68,7 +64,7 @@ def digest_helper(
     reader = Reader(frame)
     constants = reader.shape(tree, {".": "", "$": ""})
     paths = _outermost(reader.paths.difference(live), values)
-    paths += sorted(_SWITCH + path for path in reader.switches if not _is_within(path, paths))
+    paths += sorted(_SWITCH + path for path in reader.switches if set(paths).isdisjoint([path, *_ancestors(path)]))
     literal = hashlib.sha256(msgspec.json.encode(constants)).hexdigest()[:8]
     key = f"{name}Digest"
     go = "\n".join(
@@ -129,10 +125,6 @@ def _outermost(paths: set[str], values: Mapping[str, Any]) -> list[str]:
     for key, value in values.items():
         cover(value, f".Values.{key}")
     return sorted(path for path in covered if covered.isdisjoint(_ancestors(path)))
-
-
-def _is_within(path: str, others: Collection[str]) -> bool:
-    return path in others or not set(others).isdisjoint(_ancestors(path))
 
 
 def _ancestors(path: str) -> Iterator[str]:
@@ -199,7 +191,6 @@ class Reader:
         return None if start is None else ".".join((start, *names))
 
     def _read(self, path: str, scope: Mapping[str, _Start | None]) -> str:
-        """Collect `path` as a value, or as a switch."""
         found = self.switches if path.startswith(_SWITCH) else self.paths
         path = path.removeprefix(_SWITCH)
         absolute = self._absolute(path, scope)

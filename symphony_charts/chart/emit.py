@@ -38,6 +38,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     may_be_empty,
+    text_of,
 )
 
 _MAX_FLOW = 100
@@ -60,11 +61,9 @@ class Emitter:
         self._lines: dict[str, list[str]] = {}
 
     def template(self, tree: Tree) -> str:
-        """Return the template of an object, or of a list of objects."""
         return "\n".join(self._objects(tree)) + "\n"
 
     def definitions(self, names: Iterable[str]) -> str:
-        """Return the definitions of the helpers `names`."""
         helpers = [self.frame.helpers[name] for name in names]
         return "\n".join(self._definition(helper) for helper in helpers if not helper.is_inline)
 
@@ -170,7 +169,7 @@ class Emitter:
     def _file(self, node: File) -> str:
         path, root = node.path, node.root.removesuffix(".")
         get = f'{root}.Files.Get "{path}"'
-        if self.frame.text_of(path) is not None:
+        if text_of(self.frame.files[path]) is not None:
             return f"{{{{ {get} | quote }}}}"
         # Helm takes a byte order mark off every file that it loads.
         mark = base64.b64encode(BOM_UTF8).decode() if self.frame.files[path].startswith(BOM_UTF8) else ""
@@ -211,7 +210,6 @@ class Emitter:
         return text if len(text) <= _MAX_FLOW or node.keys() in _VARIABLE else None
 
     def _entry(self, key: str, node: Tree, indent: int) -> list[str]:
-        """Return the lines of ``key: node``."""
         name = " " * indent + constant(key) + ":"
         match node:
             case When():
@@ -222,7 +220,7 @@ class Emitter:
                 return [f"{name} {{{{- {self._include(node)} | nindent {indent + 2} }}}}"]
             case Call(is_block=True):
                 return [f"{name} |-", f"{' ' * (indent + 2)}{{{{- {self._include(node)} | nindent {indent + 2} }}}}"]
-            case File() if fits_block(self.frame.text_of(node.path) or ""):
+            case File() if fits_block(text_of(self.frame.files[node.path]) or ""):
                 get = f'.Files.Get "{node.path}" | trimSuffix "\\n" | nindent {indent + 2}'
                 return [f"{name} |", f"{' ' * (indent + 2)}{{{{- {get} }}}}"]
             case Value() | Call() | Text() | Join() | Sum() | File() | str() | int() | float():
@@ -253,7 +251,6 @@ class Emitter:
         return [line] if node.is_sure else _wrapped(f"with {go_path(node.path)}", [line], indent)
 
     def _body(self, node: Tree, indent: int) -> list[str]:
-        """Return the lines of a map or a list."""
         match node:
             case dict():
                 return self._members(node.items(), indent)

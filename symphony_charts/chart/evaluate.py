@@ -31,6 +31,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     steps_of,
+    text_of,
 )
 from symphony_charts.formats import go_json
 
@@ -55,11 +56,9 @@ class Evaluator:
         self._texts: dict[str, Any] = {}
 
     def objects(self, tree: Tree) -> list[dict[str, Any]]:
-        """Return the objects of one template, in order."""
         return list(_flat(self._of(tree, self.scope)))
 
     def value(self, tree: Tree) -> Any:
-        """Return the value of one tree."""
         return self._of(tree, self.scope)
 
     def _look(self, path: str, scope: Scope) -> Any:
@@ -154,7 +153,7 @@ class Evaluator:
             case Merged():
                 return _joined([part for part in [self._of(part, scope) for part in node.parts] if part is not _ABSENT])
             case File():
-                text = self.frame.text_of(node.path)
+                text = text_of(self.frame.files[node.path])
                 return base64.b64encode(self.frame.files[node.path]).decode() if text is None else text
         message = f"unknown node {node!r}"
         raise TypeError(message)

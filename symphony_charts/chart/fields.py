@@ -1,4 +1,4 @@
-"""The table of values: for each path its meaning, and its type where the templates leave a choice.
+"""The table of values: the meaning and the type of each path.
 
 Schema and the comments of values.yaml are made from it. ``*`` stands for the name of a group, a service or a
 container; an init container has the fields of a container.
@@ -6,22 +6,17 @@ container; an init container has the fields of a container.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["FIELDS", "Field", "pattern_of"]
+__all__ = ["FIELDS", "Field", "is_leaf", "pattern_of"]
 
 
 class Field(NamedTuple):
-    """A value.
-
-    `type` names a type of the schema; "" if the template decides, "section" for a map of known keys.
-
-    Of two types the first counts that the template can print.
-    """
+    """A value. `type` names a type of the schema, or is "section" for a map of known keys."""
 
     meaning: str
-    type: str = ""
+    type: str
 
 
 FIELDS: dict[str, Field] = {
@@ -36,7 +31,7 @@ FIELDS: dict[str, Field] = {
     "groups.*.containers.*.image": Field("Its image: text, or keys that replace those of `image`.", "image"),
     "groups.*.containers.*.command": Field("Entry point; empty: the image's own.", "words"),
     "groups.*.containers.*.args": Field("Arguments.", "words"),
-    "groups.*.containers.*.env": Field("Variables: text, or a source as in `valueFrom`."),
+    "groups.*.containers.*.env": Field("Variables: text, or a source as in `valueFrom`.", "env"),
     "groups.*.containers.*.resources": Field("Requests and limits.", "resources"),
     "groups.*.nodeSelector": Field("Labels that nodes must have.", "labels"),
     "groups.*.tolerations": Field("Taints that pods tolerate.", "tolerations"),
@@ -60,7 +55,7 @@ FIELDS: dict[str, Field] = {
     "services.*.annotations": Field("Annotations of the Service, Ingress or route.", "annotations"),
     "workload": Field("How the experiment is queued and started.", "section"),
     "workload.queue": Field("Queue; empty: none.", "objectName"),
-    "workload.priority": Field("Priority in the queue.", "objectName priority"),
+    "workload.priority": Field("Priority in the queue.", "objectName"),
     "workload.retries": Field("How often failed pods are started again, all together.", "count"),
     "workload.parameters": Field("Variables of processes that `argo submit -p` can set.", "section"),
     "workload.parameters.*": Field("Default of the variable.", "text"),
@@ -72,9 +67,9 @@ FIELDS: dict[str, Field] = {
     "secrets.store": Field("Store that holds the values.", "section"),
     "secrets.store.kind": Field("SecretStore or ClusterSecretStore.", "storeKind"),
     "secrets.store.name": Field("Name of the store.", "objectName"),
-    "secrets.refreshInterval": Field("How often the values are read again."),
+    "secrets.refreshInterval": Field("How often the values are read again.", "text"),
     "serviceAccount": Field("Service account of the pods.", "section"),
-    "serviceAccount.create": Field("Create it."),
+    "serviceAccount.create": Field("Create it.", "bool"),
     "serviceAccount.name": Field(
         "Its name; empty: the full name if created, else the namespace's default.", "objectName"
     ),
@@ -102,7 +97,8 @@ FIELDS: dict[str, Field] = {
 }
 
 
-def pattern_of(steps: Sequence[str]) -> str:
+@lru_cache(maxsize=4096)
+def pattern_of(steps: tuple[str, ...]) -> str:
     """Return the key in the table for the value at `steps`."""
     named = ["*" if index == 1 and steps[0] in ("groups", "services") else step for index, step in enumerate(steps)]
     if len(steps) > 2 and steps[1] == "parameters":
@@ -110,3 +106,9 @@ def pattern_of(steps: Sequence[str]) -> str:
     if len(steps) > 3 and steps[0] == "groups" and steps[2] in ("containers", "initContainers"):
         named[2:4] = ["containers", "*"]
     return ".".join(named)
+
+
+def is_leaf(steps: tuple[str, ...]) -> bool:
+    """Return True if the table has a value at `steps` that is not a section."""
+    entry = FIELDS.get(pattern_of(steps))
+    return entry is not None and entry.type != "section"

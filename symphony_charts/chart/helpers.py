@@ -53,13 +53,9 @@ def label_helpers(constants: Mapping[str, str]) -> list[Helper]:
     return [Helper(name="selectorLabels", tree=selector), Helper(name="labels", tree=labels)]
 
 
-def _base_name(root: Mapping[str, Any]) -> str:
-    return printed(root["Values"].get("nameOverride") or root["Chart"]["Name"])
-
-
 def _fullname(limit: int) -> Helper:
     def fullname(root: Mapping[str, Any]) -> str:
-        release, name = root["Release"]["Name"], _base_name(root)
+        release, name = root["Release"]["Name"], printed(root["Values"].get("nameOverride") or root["Chart"]["Name"])
         usual = release if root["Chart"]["IsRoot"] and name in release else f"{release}-{name}"
         full = cut(printed(root["Values"].get("fullnameOverride") or usual), limit)
         if not re.fullmatch(NAME[1:-1], full):

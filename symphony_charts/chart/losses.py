@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from symphony_charts.errors import Problem
 from symphony_charts.placement.assign.launch import asks_for_tpu
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import ProcessRef, pods_of, processes_of
+from symphony_charts.spec.pods import pods_of, processes_of
 from symphony_charts.spec.sources import SecretSource
 
 __all__ = ["losses"]
@@ -24,7 +24,9 @@ def losses(experiment: Experiment) -> Iterator[Problem]:
         if process.after:
             what = "the cluster starts all pods at once; `after` orders processes on one machine only"
             step = "let it wait for what it connects to"
-            yield Problem(what=what, path=f"{_spec_path(experiment, ref)}.after", next=step)
+            pod = pods_of(experiment)[ref.pod]
+            path = f"{pod.path}.processes.{ref.process}" if pod.is_group else pod.path
+            yield Problem(what=what, path=f"{path}.after", next=step)
     mounted = {mount.volume for program in programs for mount in program.mounts}
     for name in experiment.volumes:
         if name not in mounted:
@@ -47,8 +49,3 @@ def _secret_losses(experiment: Experiment) -> Iterator[Problem]:
         what = f"only sealed values have a scope, and the source is {source.source}"
         step = "set `secret_source.source: sealed`, or leave it out"
         yield Problem(what=what, path="secret_source.scope", next=step)
-
-
-def _spec_path(experiment: Experiment, ref: ProcessRef) -> str:
-    pod = pods_of(experiment)[ref.pod]
-    return f"{pod.path}.processes.{ref.process}" if pod.is_group else pod.path

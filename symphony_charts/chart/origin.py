@@ -70,7 +70,6 @@ def open_chart(files: Mapping[str, bytes], at: str) -> BuiltChart:
 
 
 def _with_files(experiment: Experiment, files: Mapping[str, bytes]) -> Experiment:
-    """Return `experiment` with the content of its configuration files."""
     missing = [file.file for file in experiment.configs.values() if file.file not in files]
     if missing:
         raise SpecError.one(f"the chart has no {', '.join(map(str, missing))}", next="publish the experiment again")

@@ -1,7 +1,4 @@
-"""The types of values: for each a JSON Schema, and its description in error messages.
-
-Kubernetes' structures have the keys of its API (core/v1 of 1.34), so a typing error is found before anything is sent.
-"""
+"""The types of values: for each a JSON Schema, and its description in error messages."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any, NamedTuple
 
 from symphony_charts.formats.names import DNS_LABEL, LABEL_NAME, OBJECT_NAME
 
-__all__ = ["DEFINITIONS", "TYPES", "TYPES_OF_USE", "USUAL_TYPE", "Type"]
+__all__ = ["DEFINITIONS", "TYPES", "Type"]
 
 Schema = dict[str, Any]
 
@@ -183,16 +180,4 @@ TYPES: dict[str, Type] = {
     "tolerations": Type(_items(_TOLERATION), "a list of Kubernetes' tolerations"),
     "trafficPolicy": _choice(["", "Cluster", "Local"]),
     "words": Type(_items(_SCALAR), "a list of texts"),
-}
-
-# The type of a value that a template prints in this way, unless the table of fields narrows it.
-USUAL_TYPE = {"condition": "bool", "env": "env", "text": "text"}
-# The types that a template may print so. "data" is what `toYaml` prints.
-TYPES_OF_USE: dict[str, frozenset[str]] = {
-    "bare": frozenset(("count", "nodePort", "one", "port", "priority", "serviceType", "storeKind", "trafficPolicy")),
-    "data": frozenset(("affinity", "objects", "podSecurity", "references", "resources", "security", "spread", "tls"))
-    | {"tolerations"},
-    "env": frozenset(("env",)),
-    "image": frozenset(("chartImage", "global", "image")),
-    "strings": frozenset(("annotations", "labels", "ranges", "texts", "words")),
 }

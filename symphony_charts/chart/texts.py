@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
@@ -38,7 +39,7 @@ def _lines(values: Mapping[str, Any], above: tuple[str, ...], explained: set[str
             yield f"{pad}# -- {entry.meaning}"
             explained.add(pattern)
         if isinstance(value, dict) and value and (entry is None or entry.type == "section"):
-            yield pad + dump({key: {}}).replace(" {}\n", "")
+            yield pad + _key(key)
             yield from _lines(value, (*above, key), explained)
         else:
             yield from _data_lines(key, value, pad)
@@ -46,7 +47,7 @@ def _lines(values: Mapping[str, Any], above: tuple[str, ...], explained: set[str
 
 def _data_lines(key: str, value: Any, pad: str) -> Iterator[str]:
     """Yield the lines of one value. Short lists and pairs are on one line."""
-    name, flow = pad + dump({key: {}}).removesuffix(" {}\n"), _flow(value)
+    name, flow = pad + _key(key), _flow(value)
     if value and flow is not None and len(name) + len(flow) <= _MAX_LINE:
         yield f"{name} {flow}"
     elif value and isinstance(value, dict):
@@ -55,6 +56,16 @@ def _data_lines(key: str, value: Any, pad: str) -> Iterator[str]:
             yield from _data_lines(inner, item, pad + "  ")
     else:
         yield from (pad + line if line else "" for line in dump({key: value}).splitlines())
+
+
+@lru_cache(maxsize=4096)
+def _key(name: str) -> str:
+    return dump({name: {}}).removesuffix(" {}\n")
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _scalar(value: Any) -> str:
+    return dump(value).removesuffix("\n")
 
 
 def _flow(value: Any) -> str | None:
@@ -75,7 +86,7 @@ def _flow_scalar(value: Any) -> str:
     """Return a scalar in flow style; a text with line breaks if it is none."""
     if isinstance(value, dict | list):
         return _flow(value) or "\n"
-    text = dump(value).removesuffix("\n")
+    text = _scalar(value)
     return quote(value) if isinstance(value, str) and _FLOW_SYNTAX.search(text) else text
 
 

@@ -56,7 +56,6 @@ class Text:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a constant and the expression behind it; either may be empty."""
         return _parts(self.format)
 
 
@@ -227,13 +226,13 @@ class Frame:
     helpers: Mapping[str, Helper]
     files: Mapping[str, bytes] = field(default_factory=dict)
 
-    def text_of(self, path: str) -> str | None:
-        """Return the text of a file, or None if it is not UTF-8 or begins with a byte order mark."""
-        content = self.files[path]
-        try:
-            return None if content.startswith(BOM_UTF8) else content.decode()
-        except UnicodeDecodeError:
-            return None
+
+def text_of(content: bytes) -> str | None:
+    """Return the text of a file; None if it is not UTF-8 or begins with a byte order mark."""
+    try:
+        return None if content.startswith(BOM_UTF8) else content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 @lru_cache(maxsize=4096)

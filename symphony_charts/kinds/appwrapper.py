@@ -38,13 +38,11 @@ class AppWrapper(Kind):
     def children(
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
     ) -> Iterator[dict[str, object]]:
-        """Yield the objects inside."""
         spec = sub(item, "spec")
         yield from (sub(part, "template") for part in maps(spec, "components"))
         yield from (sub(part, "generictemplate") for part in maps(sub(spec, "resources"), "GenericItems"))
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        """Yield the objects inside."""
         spec = item.block("spec")
         yield from [part.block("template") for part in spec.blocks("components")]
         yield from [part.block("generictemplate") for part in spec.block("resources").blocks("GenericItems")]
@@ -81,7 +79,6 @@ class AppWrapper(Kind):
 
 
 def _wrapped_items(spec: Object) -> list[Object]:
-    """Return the objects in a live AppWrapper of v1beta2 or v1beta1."""
     items = [one.get("template") for one in spec.get("components") or []]
     items += [one.get("generictemplate") for one in (spec.get("resources") or {}).get("GenericItems") or []]
     return [item for item in items if item]

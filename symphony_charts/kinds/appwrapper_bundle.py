@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.appwrapper import GROUP, MAX_POD_SETS
+from symphony_charts.kinds.base import Object
 
 __all__ = ["Whole", "absorb"]
-
-Object: TypeAlias = Mapping[str, object]
 
 # The kinds of objects in our charts that the controller may create. Source: appwrapper, config/rbac/role.yaml.
 _MAY_CREATE = frozenset(
@@ -68,14 +66,12 @@ def _with(spec: Object, inside: list[dict[str, object]]) -> dict[str, object]:
 
 
 def _component(item: Object) -> dict[str, object]:
-    """Return the part of an AppWrapper v1beta2 that makes `item`."""
     if not _pods_of(item):
         return {"template": item}
     return {"podSets": [{"path": "template.spec.template", "replicas": _pods_of(item)}], "template": item}
 
 
 def _generic_item(item: Object) -> dict[str, object]:
-    """Return the part of an AppWrapper v1beta1 that makes `item`."""
     resources = list(_pod_resources(item)) if _pods_of(item) else []
     return {"replicas": 1, "generictemplate": item, **({"custompodresources": resources} if resources else {})}
 
@@ -91,7 +87,6 @@ def _pod_resources(item: Object) -> Iterator[dict[str, object]]:
 
 
 def _pods_of(item: Object) -> int:
-    """Return how many pods an object has at a time."""
     spec = sub(item, "spec")
     if not sub(spec, "template"):
         return 0

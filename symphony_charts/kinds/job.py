@@ -33,22 +33,18 @@ class Jobs(Kind):
     kueue_paths = ()
 
     def replicas(self, item: Object) -> int:
-        """Return one for each completion."""
         spec = item["spec"]
         return int(spec.get("completions") or spec.get("parallelism") or 1)
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """Return True if the Job counts all of its pods as ready or succeeded."""
         status = item.get("status") or {}
         count = int(status.get("ready") or 0) + int(status.get("succeeded") or 0)
         return count >= self.pods_at_a_time(item)
 
     def pods_at_a_time(self, item: Object) -> int:
-        """Return the number of its own pods."""
         return at_a_time(Fields.of(item["spec"], "spec", Faults()))
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        """Yield the pods of the Job."""
         spec = item.block("spec")
         name = item.block("metadata").text("name")
         yield PodSet(name=name, template=spec.block("template"), count=at_a_time(spec))

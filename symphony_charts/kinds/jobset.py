@@ -1,8 +1,4 @@
-"""Kind `jobset`: all groups that end are one JobSet, which ends with those of `done_when`.
-
-Source: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go: all of `replicatedJobs` and `successPolicy` is
-immutable, and a child is named ``<set>-<member>-<index>``.
-"""
+"""Kind `jobset`: all groups that end are one JobSet."""
 
 from __future__ import annotations
 
@@ -39,7 +35,6 @@ class JobSet(Kind):
     def children(
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
     ) -> Iterator[dict[str, object]]:
-        """Yield the Job of each member."""
         name = sub(item, "metadata").get("name")
         for member in maps(sub(item, "spec"), "replicatedJobs"):
             template = sub(member, "template")
@@ -47,7 +42,6 @@ class JobSet(Kind):
             yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": sub(template, "spec")}
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        """Yield the pods of each member."""
         for job in item.block("spec").blocks("replicatedJobs"):
             inner = job.block("template").block("spec")
             count = count_of(job, "replicas") * at_a_time(inner)

@@ -32,7 +32,7 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     is_failed = any("Failed" in conditions_of(item) for item in alive)
     sets = _newest([item for item in alive if is_whole(item)])
-    if is_failed and any(_ends_either_way(item) and end_of(item) for item in sets):
+    if is_failed and any((kind_for(item) or _UNKNOWN).ends_either_way and end_of(item) for item in sets):
         return "failed"
     if sets:
         return next((end for item in sets if (end := end_of(item))), None)
@@ -44,7 +44,8 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
 def may_start_again(workloads: Sequence[Object]) -> bool:
     """Return True if one that has not ended continues when a Job has failed, mostly by starting all again."""
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
-    return any(end_of(item) is None for item in _newest([item for item in alive if _restarts_all(item)]))
+    again = [item for item in alive if isinstance(kind := kind_for(item), Restartable) and kind.restarts(item)]
+    return any(end_of(item) is None for item in _newest(again))
 
 
 def end_of(item: Object) -> End | None:
@@ -61,16 +62,6 @@ def is_whole(item: Object) -> bool:
 def word_of(item: Object) -> str:
     """Return the state of a workload in the word of its project."""
     return (kind_for(item) or _UNKNOWN).state(item)
-
-
-def _ends_either_way(item: Object) -> bool:
-    kind = kind_for(item)
-    return kind is not None and kind.ends_either_way
-
-
-def _restarts_all(item: Object) -> bool:
-    kind = kind_for(item)
-    return isinstance(kind, Restartable) and kind.restarts(item)
 
 
 def _newest(sets: list[Object]) -> list[Object]:

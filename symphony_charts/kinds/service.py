@@ -1,4 +1,4 @@
-"""StatefulSets run the pods of services; no spec names them. Charts of others may have Deployments, too."""
+"""StatefulSets run the pods of services; no spec names them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class StatefulSets(Kind):
     )
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """Return True if its controller counts all pods of the newest template as ready."""
         status, replicas = item.get("status") or {}, int(item["spec"].get("replicas", 1))
         counts = ("readyReplicas", "updatedReplicas")
         return _is_seen(item) and all(status.get(count, 0) >= replicas for count in counts)
@@ -43,7 +42,6 @@ class StatefulSets(Kind):
         return is_other or not _is_seen(item) or super().is_former(item, pod)
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        """Yield the replicas."""
         spec = item.block("spec")
         name = item.block("metadata").text("name")
         yield PodSet(name=name, template=spec.block("template"), count=count_of(spec, "replicas"))

@@ -1,10 +1,4 @@
-"""Kind `volcano`: groups that end are tasks of one Volcano Job and start together.
-
-A replica is the pod ``<job>-<task>-<index>``; the plugin `svc` gives it that host name, in the headless Service of its
-group where it has one. The PodGroup is the controller's.
-
-Source: volcano-sh/volcano v1.15.1, pkg/controllers/job (states, plugins), pkg/webhooks/admission/jobs.
-"""
+"""Kind `volcano`: groups that end are tasks of one Volcano Job and start together."""
 
 from __future__ import annotations
 
@@ -39,7 +33,6 @@ class VolcanoJob(Kind):
     def children(
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
     ) -> Iterator[dict[str, object]]:
-        """Yield a Job for each task."""
         name = sub(item, "metadata").get("name")
         for task in maps(sub(item, "spec"), "tasks"):
             metadata = {"name": f"{name}-{task.get('name')}"}
@@ -47,17 +40,14 @@ class VolcanoJob(Kind):
             yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """Return True if the Job counts all pods of its tasks as running or succeeded."""
         status = item.get("status") or {}
         return int(status.get("running") or 0) + int(status.get("succeeded") or 0) >= self.pods_at_a_time(item)
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        """Yield the pods of each task."""
         for task in item.block("spec").blocks("tasks"):
             yield PodSet(name=task.text("name"), template=task.block("template"), count=count_of(task, "replicas"))
 
     def jobs(self, item: Object) -> list[Object]:
-        """Return a Job for each task."""
         end = self.outcome(item)
         return [_described(item, end, task) for task in item["spec"].get("tasks") or []]
 

@@ -142,13 +142,6 @@ def test_a_low_port_without_the_capability_for_it_is_said(
 # --- programs --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper", "volcano"])
-def test_retries_put_no_shell_before_a_command(kind: str) -> None:
-    objects = native_objects(chart_of(experiment_of(processes=PAIR, workload={"kind": kind})))
-    container = pod_templates(list(objects.values()))["client"]["spec"]["containers"][0]
-    assert container["command"] == ["work"]
-
-
 @pytest.mark.parametrize("is_of_pod", [True, False])
 def test_what_an_overlay_says_of_a_step_can_be_changed_by_values(is_of_pod: bool, tmp_path: Path) -> None:
     over: Item = {
@@ -289,23 +282,6 @@ def test_what_users_set_of_ours_is_there_once(tmp_path: Path) -> None:
 
 def _containers(objects: list[Item]) -> list[Item]:
     return [member for pod in pod_templates(objects).values() for member in maps(pod["spec"], "containers")]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"podSecurityContext": {"fsGroup": 7}},
-        {"securityContext": {"runAsUser": 7}},
-        {"imagePullSecrets": [{"name": "pull"}]},
-        {"priorityClassName": "high"},
-        {"groups": {"client": {"nodeSelector": {"a": "b"}}}},
-        {"tests": {"hold": True}},
-    ],
-)
-def test_what_changes_the_pods_of_a_job_changes_its_name(changed: Item) -> None:
-    chart = chart_of(experiment_of(processes=PAIR))
-    names = [{name for kind, name in native_objects(chart, values=values) if kind == "Job"} for values in ({}, changed)]
-    assert not names[0] & names[1]
 
 
 def test_a_run_that_looks_like_a_number_stays_text(tmp_path: Path) -> None:

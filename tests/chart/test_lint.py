@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import re
 from functools import cache
@@ -13,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.chart.lint import Finding
-from symphony_charts.chart.lint.chart_rules import check_chart
+from symphony_charts.chart.lint import Finding, lint_release
 from symphony_charts.chart.lint.kubernetes import VERSIONS, check_schemas
 from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.sarif import to_sarif
@@ -25,7 +25,15 @@ from symphony_charts.kinds.children import opened
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects, set_values
+from tests.chart.harness import (
+    EXAMPLE_NAMES,
+    built_of,
+    chart_of,
+    example_chart,
+    experiment_of,
+    native_objects,
+    set_values,
+)
 from tests.chart.strategies import experiments
 from tests.damage import ODD, places, spoil
 from tests.linting import lint, lint_objects
@@ -516,24 +524,20 @@ def test_the_baseline_standard_is_known(field: str, value: object) -> None:
     assert "baseline" in {broken for broken, _, _ in violations(pod)}
 
 
-@pytest.mark.parametrize(
-    ("path", "content"),
-    [
-        ("Chart.yaml", b"apiVersion: v2\nname: My_Chart\nversion: 1.0.0\n"),
-        ("Chart.yaml", b"apiVersion: v2\nname: x\nversion: 1.0\n"),
-        ("Chart.yaml", b"apiVersion: v2\nname: x\nversion: 01.0.0\n"),
-        ("Chart.yaml", b"apiVersion: v1\nname: x\nversion: 1.0.0\n"),
-        ("Chart.yaml", b"apiVersion: v2\nname: x\nversion: 1.0.0\nauthor: me\n"),
-        ("values.yaml", b"- a\n"),
-        ("values.yaml", b"a: 1"),
-        ("values.yaml", b"a: 1 \n"),
-        ("templates/readme.md", b"x\n"),
-    ],
-)
-def test_what_chart_testing_refuses_is_found(path: str, content: bytes) -> None:
-    sound = {"Chart.yaml": b"apiVersion: v2\nname: x\nversion: 1.0.0\n", "values.yaml": b"a: 1\n"}
-    assert not list(check_chart(sound))
-    assert list(check_chart({**sound, path: content}))
+def test_a_file_that_helm_does_not_read_as_a_template_is_found() -> None:
+    chart = chart_of(experiment_of(processes={"a": {}}))
+    built = built_of(experiment_of(processes={"a": {}}))
+    odd = dataclasses.replace(chart, files={**chart.files, "templates/extra-readme.md": b"x\n"})
+    found = {finding.rule: finding.path for finding in lint_release(odd, built, built.values, [])}
+    assert found["chart-templates"] == "templates/extra-readme.md"
+
+
+@pytest.mark.parametrize("name", EXAMPLE_NAMES)
+def test_files_of_charts_have_the_style_that_chart_testing_wants(name: str) -> None:
+    for path, content in example_chart(name).files.items():
+        if path == "Chart.yaml" or path.endswith("values.yaml"):
+            assert content.endswith(b"\n")
+            assert not re.search(rb"[ \t]+$|\r", content, re.MULTILINE), path
 
 
 def test_sarif_carries_every_finding_and_its_line() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from symphony_charts.chart.build import data, di_engine, environment, notes, pods, services, workloads
 from symphony_charts.chart.build.checks import check_helper
 from symphony_charts.chart.build.containers import container_helper
-from symphony_charts.chart.build.draft import Draft, draft
+from symphony_charts.chart.build.draft import Draft, draft, with_names
 from symphony_charts.chart.build.faults import container_faults, experiment_faults
 from symphony_charts.chart.build.kinds.registry import KINDS
 from symphony_charts.chart.build.values import chart_values
@@ -17,7 +17,7 @@ from symphony_charts.chart.digest import digest_helper
 from symphony_charts.chart.emit import Emitter
 from symphony_charts.chart.evaluate import Evaluator
 from symphony_charts.chart.helpers import label_helpers, leaf_helpers
-from symphony_charts.chart.tree import Frame, Helper, Let, Text, Tree, function_of
+from symphony_charts.chart.tree import Frame, Helper, Text, Tree, function_of
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import Service
@@ -65,7 +65,6 @@ class BuiltChart:
     check: Helper
 
     def texts(self) -> dict[str, str]:
-        """Return the text of each template."""
         emitter = Emitter(self.frame)
         local = {name for names in self.local_helpers.values() for name in names}
         shared = [name for name in self.frame.helpers if name not in local]
@@ -81,7 +80,6 @@ class BuiltChart:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment that the chart runs."""
         return self.draft.experiment
 
     @property
@@ -108,8 +106,7 @@ class BuiltChart:
 
     def text(self, text: str, values: Mapping[str, Any], release: Release) -> str:
         """Return what the format of a `Text` prints in a release, such as ``{run}`` or ``{$fullname}-web``."""
-        tree = Let("$fullname", "fullname", Let("$run", "run", Text(text)))
-        return str(Evaluator(self.frame, self._root(values, release)).value(tree))
+        return str(Evaluator(self.frame, self._root(values, release)).value(with_names(Text(text))))
 
     def secret_name(self, values: Mapping[str, Any], release: Release) -> str:
         """Return the name of the Secret that the pods of a release mount; empty if the experiment has no secrets."""
@@ -165,13 +162,13 @@ def build(experiment: Experiment, allocated: Iterable[Service]) -> BuiltChart:
 
 def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame:
     """Return `frame` with the helpers that hash: the name of the ConfigMap of variables, and the run."""
-    tree = workloads.with_names(environment.shared_environment(plan))
+    tree = with_names(environment.shared_environment(plan))
     digest = digest_helper("environment", tree, frame, values, "Changes with the addresses of services.")
     name = data.environment_name_helper(digest, frame.helpers["fullname"])
     frame = replace(frame, helpers={**frame.helpers, "environment": name})
     comment = "Changes with everything that Kubernetes does not let change in a Job."
     live = [f"{group.path}.replicas" for group in plan.groups.values() if plan.is_scaled_live(group)]
-    run = digest_helper("run", workloads.with_names(workloads.immutable_trees(plan)), frame, values, comment, live)
+    run = digest_helper("run", with_names(workloads.immutable_trees(plan)), frame, values, comment, live)
     nodes = {helper.name: helper for helper in di_engine.helpers(plan, frame.helpers["fullname"], run)}
     return replace(frame, helpers={**frame.helpers, "run": run, **nodes})
 
@@ -197,7 +194,7 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
         yield data.service_account_helper(fullname)
     if plan.experiment.secrets:
         yield data.secret_name_helper(plan, fullname)
-    if data.has_annotations(plan):
+    if plan.experiment.service_account or any(service.is_exposed for service in plan.services.values()):
         yield data.annotations_helper()
     part_of = "app.kubernetes.io/part-of"
     own = {} if part_of in plan.experiment.labels else {part_of: plan.experiment.name}
@@ -219,7 +216,6 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
 
 
 def _file_of(plan: Draft, group: str) -> str:
-    """Return the file of the template of a group."""
     file = f"{group}.yaml"
     # Files of users begin with "extra-".
     is_taken = group in _TEMPLATES or file == plan.kind.file or group.startswith("extra-")
@@ -234,11 +230,11 @@ def _templates(plan: Draft) -> Iterable[tuple[str, Tree]]:
             objects = [workloads.stateful_set(plan, group)]
         objects += services.services_of(plan, group)
         if objects:
-            yield _file_of(plan, group.name), workloads.with_names(workloads.with_group(group, objects))
+            yield _file_of(plan, group.name), with_names(workloads.with_group(group, objects))
     whole = plan.kind.objects(plan) if any(map(plan.kind.runs, plan.groups.values())) else []
     if whole:
-        yield plan.kind.file, workloads.with_names(whole)
-    yield "config.yaml", workloads.with_names(data.config_maps(plan))
+        yield plan.kind.file, with_names(whole)
+    yield "config.yaml", with_names(data.config_maps(plan))
     for name, tree in (
         ("podgroup", workloads.pod_groups(plan)),
         ("ingress", services.routes(plan)),
@@ -246,8 +242,8 @@ def _templates(plan: Draft) -> Iterable[tuple[str, Tree]]:
         ("tests/connect", notes.connection_test(plan)),
     ):
         if tree:
-            yield f"{name}.yaml", workloads.with_names(tree)
+            yield f"{name}.yaml", with_names(tree)
     if plan.experiment.security.network_policy:
-        yield "networkpolicy.yaml", workloads.with_names(services.network_policies(plan))
+        yield "networkpolicy.yaml", with_names(services.network_policies(plan))
     if plan.experiment.service_account:
         yield "serviceaccount.yaml", data.service_account()

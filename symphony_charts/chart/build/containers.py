@@ -196,7 +196,6 @@ def _declared_probe(ready: Probe) -> dict[str, Any]:
 
 
 def _probe_port(draft: Draft, group: Group, name: str, port: str) -> Tree:
-    """Return the port of a probe: the name of a port of the container, or a number."""
     if any(service.name == port for service in draft.services_of(group, name)):
         return draft.port_names(group)[port]
     return int(port) if port.isdecimal() else port

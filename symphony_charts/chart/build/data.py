@@ -23,6 +23,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     function_of,
+    text_of,
 )
 from symphony_charts.formats import go_json
 from symphony_charts.spec.sources import key_of
@@ -92,11 +93,6 @@ def environment_name_helper(digest: Helper, fullname: Helper) -> Helper:
     )
 
 
-def has_annotations(draft: Draft) -> bool:
-    """Return True if an object has annotations of its own in the values."""
-    return bool(draft.experiment.service_account) or any(service.is_exposed for service in draft.services.values())
-
-
 def metadata(name: Text, **arguments: str) -> Tree:
     """Return the metadata of an object; `arguments` are its labels as paths: `group`, `service`, `run`."""
     return Merged({"name": name}, Include("metadata", {"root": ".", **arguments}))
@@ -145,7 +141,7 @@ def config_maps(draft: Draft) -> list[Tree]:
     ]
     files = config_files(draft)
     if files:
-        texts = {path: File(path) for path, content in files.items() if _is_text(content)}
+        texts = {path: File(path) for path, content in files.items() if text_of(content) is not None}
         binaries = {path: File(path) for path in files if path not in texts}
         content: dict[str, Tree] = {}
         for key, chosen in (("data", texts), ("binaryData", binaries)):
@@ -153,14 +149,6 @@ def config_maps(draft: Draft) -> list[Tree]:
                 content[key] = {path.removeprefix("files/"): file for path, file in chosen.items()}
         maps.append({**common, "metadata": metadata(config_name(draft)), "immutable": True, **content})
     return maps
-
-
-def _is_text(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return not content.startswith(b"\xef\xbb\xbf")
 
 
 def secret_name_helper(draft: Draft, fullname: Helper) -> Helper:

@@ -10,7 +10,7 @@ import msgspec
 
 from symphony_charts.chart.build.sources import git_step
 from symphony_charts.chart.helpers import MAX_WORKLOAD, cut
-from symphony_charts.chart.tree import Helper, Join, Text, Tree
+from symphony_charts.chart.tree import Helper, Join, Let, Text, Tree
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
@@ -48,7 +48,6 @@ class Group:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """Return the names of all steps and processes of its pods."""
         return (*self.steps, *self.pod.processes)
 
     def is_sidecar(self, process: str) -> bool:
@@ -57,7 +56,6 @@ class Group:
 
     @property
     def path(self) -> str:
-        """Return the path of its values."""
         return f".Values.groups.{self.name}"
 
 
@@ -124,11 +122,9 @@ class Kind:
         return "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
 
     def restart_policy(self, group: Group) -> str:
-        """Return the restart policy of the pods of a group."""
         return "OnFailure" if group.is_restarted_in_place else "Never"
 
     def container_name(self, group: Group, process: str) -> str:
-        """Return the name of the container of a process."""
         return process
 
     def port_name(self, group: Group, service: str) -> str:
@@ -172,7 +168,6 @@ class Kind:
         return False
 
     def helpers(self, draft: Draft) -> Iterable[Helper]:
-        """Return helpers that only this kind needs."""
         return ()
 
     def local_helpers(self, draft: Draft) -> Iterable[Helper]:
@@ -180,7 +175,6 @@ class Kind:
         return ()
 
     def faults(self, draft: Draft) -> Iterable[Problem]:
-        """Return what it cannot run of an experiment."""
         return ()
 
 
@@ -196,7 +190,6 @@ class Draft:
 
     @property
     def finite(self) -> list[Group]:
-        """Return the groups that end by themselves."""
         return [group for group in self.groups.values() if group.is_finite]
 
     def name(self, suffix: str) -> Text:
@@ -208,7 +201,6 @@ class Draft:
         return self.kind.job_name(group) if self.kind.runs(group) else f"{{$fullname}}-{group.part}"
 
     def pods_service(self, group: Group) -> str:
-        """Return the format of the name of the headless Service of the chart for a group's pods."""
         return f"{{$fullname}}-{group.part}-pods"
 
     def host(self, group: Group) -> str:
@@ -243,7 +235,6 @@ class Draft:
         return names
 
     def is_scaled_live(self, group: Group) -> bool:
-        """Return True if another number of replicas of `group` is no new run."""
         return self.kind.is_scaled_live and self.kind.runs(group)
 
     def is_foreign(self, group: Group) -> bool:
@@ -346,3 +337,8 @@ def dials_of(group: Group) -> list[str]:
 def listens_on(service: Service, group: Group, process: str) -> bool:
     """Return True if `process` of `group` is the one that listens."""
     return service.listener == ProcessRef(group.name, process)
+
+
+def with_names(tree: Tree) -> Tree:
+    """Return `tree` with the variables for the full name and the run."""
+    return Let("$fullname", "fullname", Let("$run", "run", tree))

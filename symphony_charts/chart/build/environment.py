@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from symphony_charts.chart.build import di_engine
-from symphony_charts.chart.build.draft import Draft, Group
-from symphony_charts.chart.tree import Helper, Include, Let, Merged, NonZero, Text, Tree, Value, When
+from symphony_charts.chart.build.draft import Draft, Group, with_names
+from symphony_charts.chart.tree import Helper, Include, Merged, NonZero, Text, Tree, Value, When
 from symphony_charts.environment.variables import ServiceFact, hosts_variables, shared_variables
 from symphony_charts.spec import variable_names as names
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
@@ -34,7 +34,6 @@ def variables_name(group: Group, process: str) -> str:
 
 
 def _items(variables: Mapping[str, Tree]) -> list[Tree]:
-    """Return `variables` as Kubernetes lists them."""
     items: list[Tree] = []
     for name, tree in variables.items():
         value = tree.tree if isinstance(tree, When) else tree
@@ -58,12 +57,11 @@ def own_variables(draft: Draft, group: Group) -> list[Helper]:
             own |= di_engine.variables(draft, group, _field(draft.kind.index))
         inside: list[Tree] = [Include(shared[0].name)] if shared and process is not None else []
         tree = Merged(_items(common), *inside, _items(own)) if inside else _items(common | own)
-        helpers.append(Helper(name=variables_name(group, name), tree=_with_names(tree)))
+        helpers.append(Helper(name=variables_name(group, name), tree=with_names(tree)))
     return helpers
 
 
 def _common(draft: Draft, group: Group, name: str) -> dict[str, Tree]:
-    """Return the variables that each process and step has."""
     is_run = draft.kind.runs(group)
     index = draft.kind.index if is_run else _POD_INDEX
     attempt = draft.kind.attempt(group) if is_run else ""
@@ -76,10 +74,6 @@ def _common(draft: Draft, group: Group, name: str) -> dict[str, Tree]:
         **({} if group.is_kept else {names.RUN: Text("{$run}")}),
         **({names.ATTEMPT: _field(attempt)} if attempt else {}),
     }
-
-
-def _with_names(tree: Tree) -> Tree:
-    return Let("$fullname", "fullname", Let("$run", "run", tree))
 
 
 def _pod_variables(draft: Draft, group: Group) -> dict[str, Tree]:

@@ -1,9 +1,4 @@
-"""Gangs: the pods of a run start together or not at all. Kueue reads labels of a workload, others read a PodGroup.
-
-Sources: kubernetes-sigs/scheduler-plugins, pkg/coscheduling (PodGroup v1alpha1, label ``.../pod-group``);
-volcano-sh/volcano, pkg/scheduler (PodGroup v1beta1, annotation ``scheduling.k8s.io/group-name``); kubernetes/api,
-scheduling/v1alpha2 and v1beta1 (PodGroup, ``spec.schedulingGroup`` of pods).
-"""
+"""Gangs: the pods of a run start together or not at all."""
 
 from __future__ import annotations
 

@@ -79,7 +79,12 @@ def connection_test(draft: Draft) -> Tree | None:
         return None
     listeners = [draft.groups[name] for name in dict.fromkeys(service.listener.pod for service in bound)]
     addresses: list[Tree] = [
-        [_address(draft, service) for service in bound if service.listener.pod == group.name] for group in listeners
+        [
+            Text(f"{draft.name(service.name).format}:{{.Values.services.{service.name}.port}}")
+            for service in bound
+            if service.listener.pod == group.name
+        ]
+        for group in listeners
     ]
     if len(listeners) > 1:
         addresses = [When(runs(group), part) for group, part in zip(listeners, addresses, strict=True)]
@@ -114,10 +119,6 @@ def connection_test(draft: Draft) -> Tree | None:
         },
     }
     return When(Either(tuple(runs(group) for group in listeners)), pod)
-
-
-def _address(draft: Draft, service: Service) -> Tree:
-    return Text(f"{draft.name(service.name).format}:{{.Values.services.{service.name}.port}}")
 
 
 def notes(draft: Draft) -> str:

@@ -1,8 +1,4 @@
-"""Overlays of a spec are merged into the trees of a pod while packaging, by Kubernetes' strategic merge.
-
-What an overlay holds and the values have a place for goes there instead, so that it can be changed: affinity,
-tolerations, topology spread constraints, and of containers image, command, arguments, resources and variables.
-"""
+"""Merge overlays of a spec into the trees of a pod."""
 
 from __future__ import annotations
 

@@ -175,7 +175,6 @@ def _shared(draft: Draft, root: str, group: str, fullname: str) -> dict[str, Tre
 
 
 def _priority(root: str, group: str) -> Tree:
-    """Return the priority class of a group, or that of all."""
     own, common = f"{group}.priorityClassName", f"{root.removesuffix('.')}.Values.priorityClassName"
     return When(Either((own, common)), Value(own, is_text=True, fallback=common))
 

@@ -238,7 +238,6 @@ def _group_policy(draft: Draft, group: Group) -> Tree:
 
 
 def _callers(draft: Draft, names: Sequence[str]) -> list[Tree]:
-    """Return peers of a policy that select the pods of groups."""
     labelled = [name for name in names if not draft.is_foreign(draft.groups[name])]
     callers = _foreign_pods(draft, [draft.groups[name] for name in names])
     if labelled:

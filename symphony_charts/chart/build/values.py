@@ -20,7 +20,6 @@ from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.spec.model import ChartSettings, Experiment, Process, Step, Toleration
 from symphony_charts.spec.pods import retries_of
 from symphony_charts.spec.resources import resources_of, selector_of
-from symphony_charts.spec.services import Service
 from symphony_charts.spec.workload import GANGS_OF_PODS
 
 _TEST_IMAGE = "busybox:1.37.0"
@@ -45,16 +44,19 @@ def image_values(name: str | None, policy: str | None = None) -> dict[str, Any]:
 def chart_values(draft: Draft) -> dict[str, Any]:
     """Return the values of the chart of a draft, without nulls. They hold every path that its trees read."""
     experiment = draft.experiment
-    security = experiment.security
+    security, account = experiment.security, experiment.service_account
     values: dict[str, Any] = {
         "image": {**_EMPTY_IMAGE, "pullPolicy": "", **image_values(experiment.image)},
         "imagePullSecrets": [{"name": name} for name in experiment.image_pull_secrets],
         "groups": {name: _group_values(draft, group) for name, group in draft.groups.items()},
-        "services": {name: _service_values(draft, service) for name, service in draft.services.items()},
+        "services": {
+            name: {"port": service.port} | (exposure_values(exposure(draft, service)) if service.is_exposed else {})
+            for name, service in draft.services.items()
+        },
         "workload": gangs.queue_values(draft) | draft.kind.values(draft),
         "runKey": experiment.workload.run_key,
         "secrets": _secret_values(experiment),
-        "serviceAccount": _account_values(experiment),
+        "serviceAccount": {"create": False, "name": account, "annotations": {}} if account else {},
         "networkPolicy": {"enabled": True, "egress": False, "egressRules": []} if security.network_policy else {},
         "podSecurityContext": pod_security(security),
         "securityContext": container_security(security),
@@ -81,20 +83,9 @@ def with_digest(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "specDigest": short_sha256(go_json.dumps(rest))}
 
 
-def _service_values(draft: Draft, service: Service) -> dict[str, Any]:
-    more = exposure_values(exposure(draft, service)) if service.is_exposed else {}
-    return {"port": service.port, **more}
-
-
 def _version_label(about: ChartSettings) -> dict[str, str]:
     """Return the version of the programs as a label, which holds no plus sign."""
     return {"app.kubernetes.io/version": about.app_version.replace("+", "_")} if about.app_version else {}
-
-
-def _account_values(experiment: Experiment) -> dict[str, Any]:
-    if not experiment.service_account:
-        return {}
-    return {"create": False, "name": experiment.service_account, "annotations": {}}
 
 
 def _secret_values(experiment: Experiment) -> dict[str, Any]:
@@ -112,7 +103,8 @@ def _secret_values(experiment: Experiment) -> dict[str, Any]:
 def _group_values(draft: Draft, group: Group) -> dict[str, Any]:
     settings = group.pod.settings
     values: dict[str, Any] = {"replicas": settings.replicas}
-    if settings.min_replicas is not None and _is_gang(draft):
+    is_gang = draft.kind.reads_minimum() or draft.experiment.workload.gang in GANGS_OF_PODS
+    if settings.min_replicas is not None and is_gang:
         values["minReplicas"] = settings.min_replicas
     if group.is_finite and draft.kind.has_group_retries:
         values["retries"] = retries_of(draft.experiment, group.pod)
@@ -128,11 +120,6 @@ def _group_values(draft: Draft, group: Group) -> dict[str, Any]:
         "topologySpreadConstraints": spec.get("topologySpreadConstraints", []),
         "priorityClassName": settings.priority_class or "",
     }
-
-
-def _is_gang(draft: Draft) -> bool:
-    """Return True if a scheduler starts the pods of a group together, and so reads `minReplicas`."""
-    return draft.kind.reads_minimum() or draft.experiment.workload.gang in GANGS_OF_PODS
 
 
 def _program_values(draft: Draft, program: Process | Step) -> dict[str, Any]:

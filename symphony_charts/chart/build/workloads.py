@@ -18,11 +18,6 @@ _IGNORE_DISRUPTIONS = {
 }
 
 
-def with_names(tree: Tree) -> Tree:
-    """Return `tree` with the variables for the full name and the run."""
-    return Let("$fullname", "fullname", Let("$run", "run", tree))
-
-
 def with_group(group: Group, tree: Tree) -> Tree:
     """Return `tree` with the variable ``$group``, and nothing if the group has no replicas."""
     return Let("$group", group.path, When(NonZero("$group.replicas"), tree))

@@ -1,7 +1,4 @@
-"""What a chart says of itself in its Chart.yaml: addresses and people that the experiment names, and its images.
-
-Keys and annotations are helm's and Artifact Hub's (artifacthub/hub, docs/helm_annotations.md).
-"""
+"""The metadata of a chart in its Chart.yaml."""
 
 from __future__ import annotations
 

@@ -57,7 +57,6 @@ class Chart:
 
     @property
     def packed(self) -> dict[str, bytes]:
-        """The files that go into the archive."""
         return {path: content for path, content in self.files.items() if not path.startswith(_NOT_PACKED)}
 
     @cached_property
@@ -67,7 +66,6 @@ class Chart:
 
     @cached_property
     def archive(self) -> bytes:
-        """The bytes of ``<name>-<version>.tgz``."""
         return archive.pack(self.name, self.packed)
 
     def with_version(self, version: str) -> Chart:

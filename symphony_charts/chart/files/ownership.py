@@ -1,4 +1,4 @@
-"""A file in a generated chart folder is ours, the user's, or ours but edited, which is never overwritten."""
+"""Find edited files in a generated chart folder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The package cache skips specs whose inputs and outputs are those of the last time.
-
-A thousand unchanged experiments are found so in a fraction of a second. The cache stands in the user's state folder and
-may be deleted at any time; a spec that reads other files (Python, `file:`) is never taken from it.
-"""
+"""The package cache skips specs whose inputs and outputs are those of the last time."""
 
 from __future__ import annotations
 
@@ -46,7 +42,6 @@ class PackageCache:
         return record
 
     def remember(self, spec: str, record: dict[str, object]) -> None:
-        """Keep the record of a chart that has just been written."""
         inputs = self._inputs(spec)
         if inputs is not None:
             entry: dict[str, object] = {"inputs": inputs, "outputs": _outputs(record, spec), "record": record}
@@ -54,7 +49,6 @@ class PackageCache:
             self._changed = True
 
     def save(self) -> None:
-        """Write what was remembered."""
         if self._changed:
             write_file(self._path, json.dumps(self._entries).encode(), mode=0o600)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.chart.files import archive
-from symphony_charts.chart.files.ownership import RECORD
+from symphony_charts.chart.files.ownership import RECORD, is_users
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 
@@ -30,12 +30,10 @@ class PackedChart:
 
     @property
     def name(self) -> str:
-        """The chart's name."""
         return str(self.metadata["name"])
 
     @property
     def version(self) -> str:
-        """The chart's version."""
         return str(self.metadata["version"])
 
 
@@ -57,17 +55,14 @@ def read_chart(path: Path) -> PackedChart:
 
 def _from_folder(folder: Path) -> PackedChart:
     every = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    # What the chart's own .helmignore leaves out.
-    files = {name: path.read_bytes() for name, path in every.items() if not _is_left_out(name)}
+    # The chart's own .helmignore skips the rest.
+    left_out = {name for name in every if name.startswith(("ci/", ".git/")) or name.endswith((".tgz", ".orig", ".swp"))}
+    left_out |= {RECORD, *(name for name in every if is_users(name) and not name.startswith("templates/"))}
+    files = {name: path.read_bytes() for name, path in every.items() if name not in left_out}
     metadata = _metadata(files, str(folder))
     name = str(metadata["name"])
     file_name = f"{name}-{metadata['version']}.tgz"
     return PackedChart(file_name=file_name, metadata=metadata, archive=archive.pack(name, files), files=files)
-
-
-def _is_left_out(name: str) -> bool:
-    is_users = name.startswith("values-") and name.endswith(".yaml") and "/" not in name
-    return name == RECORD or is_users or name.startswith(("ci/", ".git/")) or name.endswith((".tgz", ".orig", ".swp"))
 
 
 def _unpacked(path: Path, data: bytes) -> dict[str, bytes]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.files.chart import Chart
-from symphony_charts.chart.lint.chart_rules import check_chart
-from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity
+from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity, error
 from symphony_charts.chart.lint.kubernetes import check_schemas, version_for
 from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.release_rules import check_release
@@ -44,7 +43,7 @@ def lint_release(
     findings = [
         *check_release(chart, values),
         *check_unread(chart, values),
-        *check_chart(files.files, known=files.values),
+        *_check_names(files.files),
         *check_schemas(seen, kube_version or version_for(seen)),
         *check_resources(seen),
         *check_security(seen, chart.experiment.security.level),
@@ -57,3 +56,9 @@ def lint_release(
         *check_sizes(seen, len(files.archive)),
     ]
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def _check_names(files: Mapping[str, bytes]) -> Iterator[Finding]:
+    for path in sorted(files):
+        if path.startswith("templates/") and not path.endswith((".yaml", ".yml", ".tpl", ".txt")):
+            yield error("chart-templates", path, "helm reads .yaml, .yml, .tpl and .txt in this folder")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.build.draft import Group
-from symphony_charts.formats.data import sub
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.registry import kind_for
-
-__all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "pod_of", "running", "title", "warning"]
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -30,12 +28,12 @@ class Finding:
 
 
 def title(item: dict[str, object]) -> str:
-    """``Job/rl-agent-1a2b3c4d``."""
+    """Return kind and name, such as ``Job/rl-agent-1a2b3c4d``."""
     return f"{item.get('kind')}/{sub(item, 'metadata').get('name')}"
 
 
 def pod_of(item: dict[str, object]) -> tuple[str, dict[str, object]] | None:
-    """The path of the pod (``metadata`` and ``spec``) inside an object, and the pod itself."""
+    """Return the path of the pod (``metadata`` and ``spec``) inside an object, and the pod itself."""
     if item.get("kind") == "Pod":
         return "", item
     kind = kind_for(item)
@@ -44,11 +42,36 @@ def pod_of(item: dict[str, object]) -> tuple[str, dict[str, object]] | None:
     return None
 
 
+def pods_in(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the path and the pod of each object that has one; a path ends with a dot."""
+    for item in objects:
+        if (found := pod_of(item)) is not None:
+            yield f"{title(item)}.{found[0]}", found[1]
+
+
+def containers_in(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the path of each container and init container, and the container itself."""
+    for path, pod in pods_in(objects):
+        for kind in ("initContainers", "containers"):
+            for member in maps(sub(pod, "spec"), kind):
+                yield f"{path}spec.{kind}.{member.get('name')}", member
+
+
 def running(chart: BuiltChart, values: Mapping[str, Any]) -> list[Group]:
     """Return the groups that have replicas in a release with complete `values`."""
     return [group for name, group in chart.draft.groups.items() if int(values["groups"][name]["replicas"])]
 
 
-def warning(rule: str, path: str, what: str, next: str) -> Finding:
+def error(rule: str, path: str, what: str, next: str = "") -> Finding:
+    """Return an error."""
+    return Finding(rule=rule, severity="error", path=path, what=what, next=next)
+
+
+def warning(rule: str, path: str, what: str, next: str = "") -> Finding:
     """Return a warning."""
     return Finding(rule=rule, severity="warning", path=path, what=what, next=next)
+
+
+def info(rule: str, path: str, what: str, next: str = "") -> Finding:
+    """Return a hint."""
+    return Finding(rule=rule, severity="info", path=path, what=what, next=next)

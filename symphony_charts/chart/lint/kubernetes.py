@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import jsonschema_rs
 
-from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
+from symphony_charts.chart.lint.finding import Finding, Objects, error, pod_of, title
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.system.package_data import table, tables
-
-__all__ = ["DEFAULT_VERSION", "VERSIONS", "check_schemas", "version_for"]
 
 VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
@@ -30,7 +28,7 @@ _CORE_GROUPS = frozenset(
 def version_for(objects: Objects) -> str:
     """Return the version to check `objects` against: the default, else the oldest later one that has all kinds."""
     kinds = {f"{item.get('apiVersion')}/{item.get('kind')}" for item in objects}
-    built_in = {kind for kind in kinds if _is_built_in(kind)}
+    built_in = {kind for kind in kinds if kind.rpartition("/")[0].rpartition("/")[0] in _CORE_GROUPS}
     later = VERSIONS[VERSIONS.index(DEFAULT_VERSION) :]
     return next((version for version in later if built_in <= set(_schemas(version)["kinds"])), DEFAULT_VERSION)
 
@@ -52,7 +50,8 @@ def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[
                 unknown.add(kind)
                 yield _unknown(item, kind, version)
             continue
-        yield from _faults(item, validators)
+        for fault in min(([*validator.iter_errors(item)] for validator in validators), key=len):
+            yield error("schema", ".".join([title(item), *map(str, fault.instance_path)]), fault.message)
         yield from _duplicates(item)
 
 
@@ -60,19 +59,8 @@ def _unknown(item: dict[str, object], kind: str, version: str) -> Finding:
     api, _, name = kind.rpartition("/")
     what = f"{title(item)}: no such kind in Kubernetes {version}: {api} {name}"
     having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
-    way_out = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
-    return Finding(rule="schema", severity="error", path=title(item), what=what, next=way_out)
-
-
-def _is_built_in(kind: str) -> bool:
-    return kind.rpartition("/")[0].rpartition("/")[0] in _CORE_GROUPS
-
-
-def _faults(item: dict[str, object], validators: Sequence[jsonschema_rs.Draft7Validator]) -> Iterator[Finding]:
-    found = min(([*validator.iter_errors(item)] for validator in validators), key=len)
-    for error in found:
-        path = ".".join(str(step) for step in error.instance_path)
-        yield Finding(rule="schema", severity="error", path=f"{title(item)}.{path}", what=error.message)
+    step = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
+    return error("schema", title(item), what, step)
 
 
 def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
@@ -92,7 +80,7 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
         names = [entry.get(key) for entry in entries]
         for name in sorted({str(name) for name in names if names.count(name) > 1}):
             path = f"{title(item)}.{prefix}spec.{where}"
-            yield Finding(rule="duplicate", severity="error", path=path, what=f"{key} {name} is here more than once")
+            yield error("duplicate", path, f"{key} {name} is here more than once")
 
 
 @cache

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
+from symphony_charts.chart.lint.finding import Finding, Objects, error, info, pod_of, title
 from symphony_charts.formats.data import maps, sub
-
-__all__ = ["check_references"]
 
 
 def check_references(objects: Objects) -> Iterator[Finding]:
@@ -15,48 +13,39 @@ def check_references(objects: Objects) -> Iterator[Finding]:
     names = {(str(item.get("kind")), str(sub(item, "metadata").get("name"))) for item in objects}
     pods = [(item, *found) for item in objects if (found := pod_of(item)) is not None]
     for item, path, pod in pods:
-        yield from _pod_references(item, path, pod, names, objects)
+        yield from _pod_references(f"{title(item)}.{path}", sub(pod, "spec"), names, objects)
     templates = [(sub(pod, "metadata", "labels"), sub(pod, "spec")) for item, _, pod in pods if item["kind"] != "Pod"]
     for item in objects:
         if item.get("kind") == "Service":
             yield from _service(item, templates)
 
 
-def _error(rule: str, path: str, what: str, next: str = "") -> Finding:
-    return Finding(rule=rule, severity="error", path=path, what=what, next=next)
-
-
 def _pod_references(
-    item: dict[str, object],
-    path: str,
-    pod: dict[str, object],
-    names: set[tuple[str, str]],
-    objects: Objects,
+    path: str, spec: dict[str, object], names: set[tuple[str, str]], objects: Objects
 ) -> Iterator[Finding]:
-    spec = sub(pod, "spec")
     volumes = {str(volume.get("name")) for volume in maps(spec, "volumes")}
     for kind, name, keys, where in _mentioned(spec):
-        place = f"{title(item)}.{path}{where}"
+        place = f"{path}{where}"
         if (kind, name) in names:
             yield from _keys(objects, kind, name, keys, place)
         else:
             what = f"{kind} {name} must exist in the namespace" + (f", with {', '.join(keys)}" if keys else "")
-            yield Finding(rule="needs", severity="info", path=place, what=what)
+            yield info("needs", place, what)
     for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
-        place = f"{title(item)}.{path}spec.containers.{member.get('name')}"
         for mount in maps(member, "volumeMounts"):
             if str(mount.get("name")) not in volumes:
-                yield _error("reference", place, f"mounts volume {mount.get('name')}, which the pod does not have")
+                what = f"mounts volume {mount.get('name')}, which the pod does not have"
+                yield error("reference", f"{path}spec.containers.{member.get('name')}", what)
 
 
 def _mentioned(spec: dict[str, object]) -> Iterator[tuple[str, str, list[str], str]]:
     """Yield kind, name and keys of each ConfigMap and Secret that a pod needs, and the path of the reference."""
     for volume in maps(spec, "volumes"):
         for kind, source, field in (("ConfigMap", "configMap", "name"), ("Secret", "secret", "secretName")):
-            said = sub(volume, source)
-            if said and not said.get("optional"):
-                keys = [str(entry.get("key")) for entry in maps(said, "items")]
-                yield kind, str(said.get(field)), keys, f"spec.volumes.{volume.get('name')}"
+            source_ = sub(volume, source)
+            if source_ and not source_.get("optional"):
+                keys = [str(entry.get("key")) for entry in maps(source_, "items")]
+                yield kind, str(source_.get(field)), keys, f"spec.volumes.{volume.get('name')}"
     for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
         where = f"spec.containers.{member.get('name')}"
         for entry in maps(member, "envFrom"):
@@ -65,12 +54,11 @@ def _mentioned(spec: dict[str, object]) -> Iterator[tuple[str, str, list[str], s
                     yield kind, str(sub(entry, source).get("name")), [], f"{where}.envFrom"
         for entry in maps(member, "env"):
             for kind, source in (("ConfigMap", "configMapKeyRef"), ("Secret", "secretKeyRef")):
-                said = sub(entry, "valueFrom", source)
-                if said and not said.get("optional"):
-                    yield kind, str(said.get("name")), [str(said.get("key"))], f"{where}.env.{entry.get('name')}"
-    pull = [str(entry.get("name")) for entry in maps(spec, "imagePullSecrets")]
-    for name in pull:
-        yield "Secret", name, [], "spec.imagePullSecrets"
+                source_ = sub(entry, "valueFrom", source)
+                if source_ and not source_.get("optional"):
+                    yield kind, str(source_.get("name")), [str(source_.get("key"))], f"{where}.env.{entry.get('name')}"
+    for entry in maps(spec, "imagePullSecrets"):
+        yield "Secret", str(entry.get("name")), [], "spec.imagePullSecrets"
 
 
 def _keys(objects: Objects, kind: str, name: str, keys: list[str], place: str) -> Iterator[Finding]:
@@ -80,7 +68,7 @@ def _keys(objects: Objects, kind: str, name: str, keys: list[str], place: str) -
             held |= set(sub(item, "data")) | set(sub(item, "binaryData")) | set(sub(item, "stringData"))
     for key in keys:
         if key not in held:
-            yield _error("reference", place, f"{kind} {name} has no key {key}")
+            yield error("reference", place, f"{kind} {name} has no key {key}")
 
 
 def _service(
@@ -92,7 +80,7 @@ def _service(
         return
     fitting = [spec for labels, spec in templates if selector <= labels.items()]
     if not fitting:
-        yield _error("selector", f"{title(item)}.spec.selector", "no pod of the chart has these labels")
+        yield error("selector", f"{title(item)}.spec.selector", "no pod of the chart has these labels")
         return
     # Objects of users may hold anything here, also what no set can hold.
     open_ports = [
@@ -106,4 +94,4 @@ def _service(
     for port in maps(sub(item, "spec"), "ports"):
         if port.get("targetPort") not in open_ports:
             what = f"port {port.get('targetPort')} is not one on which its pods listen"
-            yield _error("target-port", f"{title(item)}.spec.ports", what)
+            yield error("target-port", f"{title(item)}.spec.ports", what)

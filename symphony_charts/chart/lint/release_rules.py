@@ -9,7 +9,7 @@ from typing import Any
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.build.draft import Draft, Group, dials_of
 from symphony_charts.chart.build.sources import is_device
-from symphony_charts.chart.lint.finding import Finding, running, warning
+from symphony_charts.chart.lint.finding import Finding, info, running, warning
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.leftovers import runs_on
 from symphony_charts.kinds.registry import KINDS
@@ -18,8 +18,6 @@ from symphony_charts.spec.model import Process
 from symphony_charts.spec.pods import ProcessRef, retries_of
 from symphony_charts.spec.shells import not_handed_on, shell_script
 from symphony_charts.spec.workload import GANGS_OF_PODS
-
-__all__ = ["check_release"]
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIALS)(?:_|$)", re.IGNORECASE
@@ -67,7 +65,6 @@ def _queue(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> 
 
 
 def _replacements(group: Group, values: Mapping[str, Any]) -> int:
-    """Return how often a new pod replaces a failed one."""
     return int(values["groups"][group.name].get("retries", 0)) if group.is_replaced else 0
 
 
@@ -91,7 +88,6 @@ def _group(draft: Draft, group: Group, groups: Sequence[Group], values: Mapping[
 
 
 def _container(values: Mapping[str, Any], path: str) -> Iterator[Finding]:
-    """Yield findings about the values of a container."""
     command = [str(word) for word in values["command"]]
     script = shell_script(command)
     if script is not None:
@@ -113,7 +109,6 @@ def _container(values: Mapping[str, Any], path: str) -> Iterator[Finding]:
 
 
 def _process(draft: Draft, group: Group, name: str, process: Process, path: str) -> Iterator[Finding]:
-    """Yield findings about what a process says in the spec."""
     over = process.container_overlay
     of_pod = maps(sub(group.pod.settings.pod_overlay, "spec"), "containers")
     overlays = [(f"{path}.container_overlay", over)]
@@ -133,7 +128,7 @@ def _process(draft: Draft, group: Group, name: str, process: Process, path: str)
 def _evictions(draft: Draft) -> Finding:
     what = f"with kind {draft.kind.name}, a pod that its node or the scheduler evicts has failed"
     step = "use jobs, jobset or argo where nodes come and go"
-    return Finding(rule="evictions", severity="info", path="workload.kind", what=what, next=step)
+    return info("evictions", "workload.kind", what, step)
 
 
 def _volcano(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
@@ -165,8 +160,7 @@ def _argo(draft: Draft, groups: Sequence[Group], _: Mapping[str, Any]) -> Iterat
     if groups and not draft.experiment.workload.argo.service_account:
         what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
         step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
-        path = "workload.argo.service_account"
-        yield Finding(rule="argo-rights", severity="info", path=path, what=what, next=step)
+        yield info("argo-rights", "workload.argo.service_account", what, step)
 
 
 def _dijob(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
+from symphony_charts.chart.lint.finding import Finding, Objects, error, pods_in, warning
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.quantity import MIB, is_quantity, quantity
-
-__all__ = ["check_resources"]
 
 
 def check_resources(objects: Objects) -> Iterator[Finding]:
@@ -17,20 +15,15 @@ def check_resources(objects: Objects) -> Iterator[Finding]:
     Sources: Kubernetes, pkg/apis/core/validation, ValidateResourceRequirements; Kubernetes docs, "Volumes", emptyDir:
     a file in memory counts against the memory limit of the container that wrote it.
     """
-    for item in objects:
-        found = pod_of(item)
-        if found is None:
-            continue
-        prefix, pod = found
+    for where, pod in pods_in(objects):
         spec = sub(pod, "spec")
-        where = f"{title(item)}.{prefix}spec"
         sizes = _sizes_in_memory(spec)
         for kind in ("initContainers", "containers"):
             for member in maps(spec, kind):
-                path = f"{where}.{kind}.{member.get('name')}.resources"
+                path = f"{where}spec.{kind}.{member.get('name')}.resources"
                 yield from _resources(sub(member, "resources"), path)
                 yield from _in_memory(member, sizes, path)
-        yield from _resources(sub(spec, "resources"), f"{where}.resources")
+        yield from _resources(sub(spec, "resources"), f"{where}spec.resources")
 
 
 def _resources(resources: dict[str, object], path: str) -> Iterator[Finding]:
@@ -38,24 +31,19 @@ def _resources(resources: dict[str, object], path: str) -> Iterator[Finding]:
     for field, amounts in (("requests", requests), ("limits", limits)):
         for name, amount in sorted(amounts.items()):
             if not is_quantity(str(amount)):
-                yield _error("quantity", f"{path}.{field}.{name}", f'"{amount}" is not a quantity of Kubernetes')
+                yield error("quantity", f"{path}.{field}.{name}", f'"{amount}" is not a quantity of Kubernetes')
             elif name == "memory" and 0 < quantity(str(amount)) < MIB:
-                yield Finding(
-                    rule="little-memory",
-                    severity="warning",
-                    path=f"{path}.{field}.{name}",
-                    what=f"{amount} of memory are bytes, too few for any program",
-                    next=f'add the unit, as in "{amount}Gi"' if str(amount).isdecimal() else "ask for more",
-                )
+                what = f"{amount} of memory are bytes, too few for any program"
+                step = f'add the unit, as in "{amount}Gi"' if str(amount).isdecimal() else "ask for more"
+                yield warning("little-memory", f"{path}.{field}.{name}", what, step)
     for name in sorted(set(requests) & set(limits)):
         asked, allowed = str(requests[name]), str(limits[name])
         if is_quantity(asked) and is_quantity(allowed) and quantity(asked) > quantity(allowed):
             what = f"the request {asked} of {name} is above the limit {allowed}"
-            yield _error("request-above-limit", f"{path}.requests.{name}", what, "ask for less, or raise the limit")
+            yield error("request-above-limit", f"{path}.requests.{name}", what, "ask for less, or raise the limit")
 
 
 def _sizes_in_memory(spec: dict[str, object]) -> dict[str, str]:
-    """Return the size limits of the volumes of a pod that are in memory."""
     sources = {str(volume.get("name")): sub(volume, "emptyDir") for volume in maps(spec, "volumes")}
     return {
         name: str(source["sizeLimit"])
@@ -71,14 +59,5 @@ def _in_memory(member: dict[str, object], sizes: Mapping[str, str], path: str) -
     if names and is_quantity(limit) and sum(quantity(sizes[name]) for name in names) >= quantity(limit):
         filled = " and ".join(f"{name} ({sizes[name]})" for name in names)
         what = f"files in {filled} count against the memory limit of {limit} and leave nothing for the program"
-        yield Finding(
-            rule="memory-volumes",
-            severity="warning",
-            path=f"{path}.limits.memory",
-            what=what,
-            next="raise the limit above the size of its volumes in memory, or make them smaller",
-        )
-
-
-def _error(rule: str, path: str, what: str, next: str = "") -> Finding:
-    return Finding(rule=rule, severity="error", path=path, what=what, next=next)
+        step = "raise the limit above the size of its volumes in memory, or make them smaller"
+        yield warning("memory-volumes", f"{path}.limits.memory", what, step)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 
 from symphony_charts.chart.lint.finding import Finding
 
-__all__ = ["to_sarif"]
-
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from symphony_charts.chart.lint.finding import Finding, Objects, Severity, pod_of, title
+from symphony_charts.chart.lint.finding import Finding, Objects, error, info, pods_in, warning
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.registry import RENDERED
-
-__all__ = ["CHART_KINDS", "Level", "check_rights", "check_security", "refused_kinds", "violations"]
 
 CHART_KINDS = (
     ("", "ConfigMap"),
@@ -30,9 +28,11 @@ CHART_KINDS = (
 """API group and kind of all objects of charts; Argo CD's project accepts no others from the repository."""
 
 Level = Literal["privileged", "baseline", "restricted"]
+# The laxest standard that a pod violates, the path in the pod, and the fault.
+Violation = tuple[Literal["baseline", "restricted"], str, str]
 
 _BASELINE_CAPABILITIES = frozenset(
-    {
+    [
         "AUDIT_WRITE",
         "CHOWN",
         "DAC_OVERRIDE",
@@ -46,7 +46,7 @@ _BASELINE_CAPABILITIES = frozenset(
         "SETPCAP",
         "SETUID",
         "SYS_CHROOT",
-    }
+    ]
 )
 _RESTRICTED_VOLUMES = frozenset(
     ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"]
@@ -66,64 +66,49 @@ _SAFE_SYSCTLS = frozenset(
     }
 )
 
-
-_WAY_OUT: dict[Level, str] = {
+_REMEDY: dict[Level, str] = {
     "privileged": "label the namespace `pod-security.kubernetes.io/enforce: privileged`",
     "baseline": "take it out, or set `security: {level: privileged}` and label the namespace so",
     "restricted": "take it out, or set `security: {level: baseline}`, or `privileged` where that forbids it too",
 }
 # A pod below baseline is reported at every level; the user may want it.
-_SEVERITY: dict[Level, Severity] = {"privileged": "info", "baseline": "warning", "restricted": "error"}
+_FINDING = {"privileged": info, "baseline": warning, "restricted": error}
 
 
 def check_security(objects: Objects, level: Level) -> Iterator[Finding]:
     """Yield what a namespace that enforces `level`, or `baseline`, refuses, and what `restricted` would need."""
     wanting: dict[str, None] = {}
-    for item in objects:
-        found = pod_of(item)
-        if found is None:
-            continue
-        for broken, where, what in violations(found[1]):
+    for path, pod in pods_in(objects):
+        for broken, where, what in violations(pod):
             if broken == "baseline" or level == "restricted":
-                yield Finding(
-                    rule="pod-security",
-                    severity=_SEVERITY[level],
-                    path=f"{title(item)}.{found[0]}{where}",
-                    what=f"{what}; Pod Security {broken} does not allow that",
-                    next=_WAY_OUT[level],
-                )
+                fault = f"{what}; Pod Security {broken} does not allow that"
+                yield _FINDING[level]("pod-security", f"{path}{where}", fault, _REMEDY[level])
             elif level == "baseline":
                 wanting[what] = None
     if wanting:
-        yield Finding(
-            rule="pod-security-restricted",
-            severity="info",
-            path="security.level",
-            what=f"Pod Security restricted would not take them: {'; '.join(wanting)}",
-            next="set `security: {level: restricted}` and give images that run without root",
-        )
+        what = f"Pod Security restricted would not take them: {'; '.join(wanting)}"
+        step = "set `security: {level: restricted}` and give images that run without root"
+        yield info("pod-security-restricted", "security.level", what, step)
 
 
 def check_rights(objects: Objects) -> Iterator[Finding]:
     """Yield kinds of objects that Argo CD's project refuses, and so `symph publish`; helm installs them."""
     refused = refused_kinds(objects)
-    of_cluster = [kind for kind in refused if kind == "AggregatorConfig"]
-    of_rights = [kind for kind in refused if kind not in of_cluster]
-    for kinds, why, step in (
+    for kinds, reason, step in (
         (
-            of_rights,
+            [kind for kind in refused if kind != "AggregatorConfig"],
             "who writes here could give rights",
             "make the service account by hand, and name it: workload.argo.service_account",
         ),
         (
-            of_cluster,
+            [kind for kind in refused if kind == "AggregatorConfig"],
             "it is that of the whole cluster",
             "set `replicas: 0` of the aggregator, and apply its AggregatorConfig by hand once: symph render",
         ),
     ):
         if kinds:
-            what = f"the project in Argo CD takes no {', '.join(kinds)} from Git: {why}"
-            yield Finding(rule="rights", severity="warning", path="workload", what=what, next=step)
+            what = f"the project in Argo CD takes no {', '.join(kinds)} from Git: {reason}"
+            yield warning("rights", "workload", what, step)
 
 
 def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:
@@ -136,7 +121,7 @@ def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:
     return sorted(kind for group, kind in kinds - set(CHART_KINDS))
 
 
-def violations(pod: dict[str, object]) -> Iterator[tuple[Literal["baseline", "restricted"], str, str]]:
+def violations(pod: dict[str, object]) -> Iterator[Violation]:
     """Yield the laxest standard that a pod violates, the path in the pod, and the fault."""
     spec = sub(pod, "spec")
     for key in ("hostNetwork", "hostPID", "hostIPC"):
@@ -153,7 +138,7 @@ def violations(pod: dict[str, object]) -> Iterator[tuple[Literal["baseline", "re
             yield from _restricted(spec, member, where)
 
 
-def _volumes(spec: dict[str, object]) -> Iterator[tuple[Literal["baseline", "restricted"], str, str]]:
+def _volumes(spec: dict[str, object]) -> Iterator[Violation]:
     for volume in maps(spec, "volumes"):
         where = f"spec.volumes.{volume.get('name')}"
         kinds = sorted(set(volume) - {"name"})
@@ -163,9 +148,7 @@ def _volumes(spec: dict[str, object]) -> Iterator[tuple[Literal["baseline", "res
             yield "restricted", where, f"a volume of kind {kinds[0]} is mounted"
 
 
-def _baseline(
-    spec: dict[str, object], member: dict[str, object], where: str
-) -> Iterator[tuple[Literal["baseline", "restricted"], str, str]]:
+def _baseline(spec: dict[str, object], member: dict[str, object], where: str) -> Iterator[Violation]:
     context = sub(member, "securityContext")
     if context.get("privileged"):
         yield "baseline", f"{where}.securityContext.privileged", "the container is privileged"
@@ -183,9 +166,7 @@ def _baseline(
             yield "baseline", f"{where}.ports", f"host port {port['hostPort']} is taken"
 
 
-def _restricted(
-    spec: dict[str, object], member: dict[str, object], where: str
-) -> Iterator[tuple[Literal["baseline", "restricted"], str, str]]:
+def _restricted(spec: dict[str, object], member: dict[str, object], where: str) -> Iterator[Violation]:
     context, of_pod = sub(member, "securityContext"), sub(spec, "securityContext")
     if context.get("allowPrivilegeEscalation") is not False:
         yield "restricted", f"{where}.securityContext", "privilege escalation is allowed"
@@ -201,8 +182,4 @@ def _restricted(
     if not isinstance(dropped, list) or "ALL" not in dropped:
         yield "restricted", f"{where}.securityContext.capabilities", "capabilities are not dropped"
     if isinstance(added, list) and set(map(str, added)) - {"NET_BIND_SERVICE"}:
-        yield (
-            "restricted",
-            f"{where}.securityContext.capabilities",
-            f"{', '.join(map(str, added))} are added",
-        )
+        yield "restricted", f"{where}.securityContext.capabilities", f"{', '.join(map(str, added))} are added"

@@ -8,12 +8,10 @@ from typing import Any
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.services import exposure
-from symphony_charts.chart.lint.finding import Finding, running, warning
+from symphony_charts.chart.lint.finding import Finding, error, running, warning
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.services import Service
 from symphony_charts.spec.workload import GANGS_OF_PODS, Workload
-
-__all__ = ["check_unread"]
 
 # Settings of an exposed service: the field of the spec, the value, and the types of exposure that read it.
 _EXPOSED: Sequence[tuple[str, str, tuple[str, ...]]] = (
@@ -39,7 +37,7 @@ def check_unread(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Findi
     has_pod_groups = draft.kind.has_pod_groups and draft.experiment.workload.gang in GANGS_OF_PODS
     yield from _workload(draft, has_pod_groups=has_pod_groups)
     for group in groups:
-        yield from _group(draft, group, has_pod_groups=has_pod_groups)
+        yield from _unread_of_group(draft, group, has_pod_groups=has_pod_groups)
     for service in draft.services.values():
         if service.is_exposed and draft.groups[service.listener.pod] in groups:
             yield from _service(draft, service, values["services"][service.name])
@@ -71,7 +69,7 @@ def _workload(draft: Draft, *, has_pod_groups: bool) -> Iterator[Finding]:
                 yield _unread(f"workload.dijob.{field}", f"operator {operator} does not know it", step)
 
 
-def _group(draft: Draft, group: Group, *, has_pod_groups: bool) -> Iterator[Finding]:
+def _unread_of_group(draft: Draft, group: Group, *, has_pod_groups: bool) -> Iterator[Finding]:
     path, settings = f"groups.{group.name}", group.pod.settings
     is_member = draft.kind.runs(group)
     is_counted = not group.is_kept if has_pod_groups else is_member and draft.kind.reads_minimum()
@@ -100,7 +98,7 @@ def _service(draft: Draft, service: Service, values: Mapping[str, Any]) -> Itera
         if key == "sourceRanges" and type_ == "NodePort":
             what = "only a LoadBalancer keeps others out; with NodePort everyone can connect"
             step = "expose the service as LoadBalancer, or leave it out"
-            yield Finding(rule="source-ranges", severity="error", path=path, what=what, next=step)
+            yield error("source-ranges", path, what, step)
         else:
             step = f"expose the service as {' or '.join(types)}, or leave it out"
             yield _unread(path, f"exposure as {type_} does not read it", step)

@@ -7,11 +7,9 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
+from symphony_charts.chart.lint.finding import Finding, Objects, containers_in, error, info, title, warning
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.registry import KINDS, kind_for
-
-__all__ = ["MAX_ENV_BYTES", "check_commands", "check_images", "check_ports", "check_sizes", "check_workloads"]
 
 # Linux refuses to start a program with a single argument or variable this long (MAX_ARG_STRLEN in binfmts.h).
 MAX_ENV_BYTES = 131_072
@@ -41,43 +39,29 @@ def check_workloads(objects: Objects) -> Iterator[Finding]:
 def check_images(objects: Objects) -> Iterator[Finding]:
     """Yield images that no registry can serve, and those whose content may change."""
     seen: set[str] = set()
-    for path, member in _members(objects):
+    for path, member in containers_in(objects):
         image = str(member.get("image", ""))
         if image in seen:
             continue
         seen.add(image)
         match = _IMAGE.fullmatch(image)
         if match is None:
-            yield Finding(
-                rule="image-syntax",
-                severity="warning",
-                path=f"{path}.image",
-                what=f'"{image}" is not a valid image name',
-                next="write it as [registry/]name[:tag][@digest]",
-            )
+            what = f'"{image}" is not a valid image name'
+            yield warning("image-syntax", f"{path}.image", what, "write it as [registry/]name[:tag][@digest]")
         elif match["digest"] is None and match["tag"] in (None, "latest", "head", "canary"):
-            yield Finding(
-                rule="image-latest",
-                severity="warning",
-                path=f"{path}.image",
-                what=f'"{image}" may become another image, and that starts no new run',
-                next="give it a fixed tag or a digest",
-            )
+            what = f'"{image}" may become another image, and that starts no new run'
+            yield warning("image-latest", f"{path}.image", what, "give it a fixed tag or a digest")
 
 
 def check_commands(objects: Objects) -> Iterator[Finding]:
     """Yield commands whose first word, the name of a program, contains blanks."""
-    for path, member in _members(objects):
+    for path, member in containers_in(objects):
         words = member.get("command")
         program = str(words[0]) if isinstance(words, list) and words else ""
         if any(letter.isspace() for letter in program.strip()):
-            yield Finding(
-                rule="command-blanks",
-                severity="warning",
-                path=f"{path}.command",
-                what=f'"{program}" is taken for the name of one program',
-                next="write a list of words, as in `command: [python3, -V]`, or a line for a shell in `cmds:`",
-            )
+            step = "write a list of words, as in `command: [python3, -V]`, or a line for a shell in `cmds:`"
+            what = f'"{program}" is taken for the name of one program'
+            yield warning("command-blanks", f"{path}.command", what, step)
 
 
 def check_ports(objects: Objects) -> Iterator[Finding]:
@@ -85,7 +69,7 @@ def check_ports(objects: Objects) -> Iterator[Finding]:
 
     Source: containerd, docs/cri/config.md, `enable_unprivileged_ports`, which is true since 2.0.
     """
-    for path, member in _members(objects):
+    for path, member in containers_in(objects):
         capabilities = sub(member, "securityContext", "capabilities")
         if "ALL" not in str(capabilities.get("drop")) or "NET_BIND_SERVICE" in str(capabilities.get("add")):
             continue
@@ -94,12 +78,12 @@ def check_ports(objects: Objects) -> Iterator[Finding]:
             if isinstance(number, int) and number < _UNPRIVILEGED:
                 what = f"without the capability NET_BIND_SERVICE, some nodes let no process listen on port {number}"
                 step = f"use a port from {_UNPRIVILEGED}, or add the capability in `container_overlay`"
-                yield Finding(rule="low-port", severity="info", path=f"{path}.ports", what=what, next=step)
+                yield info("low-port", f"{path}.ports", what, step)
 
 
 def check_sizes(objects: Objects, archive_bytes: int) -> Iterator[Finding]:
     """Yield texts that are too long for the start of a program, for an object, or for helm's release."""
-    for path, member in _members(objects):
+    for path, member in containers_in(objects):
         texts = [(f"env.{entry.get('name')}", str(entry.get("value", ""))) for entry in maps(member, "env")]
         for key in ("command", "args"):
             words = member.get(key)
@@ -109,59 +93,36 @@ def check_sizes(objects: Objects, archive_bytes: int) -> Iterator[Finding]:
         for where, text in texts:
             if len(text.encode()) >= MAX_ENV_BYTES:
                 what = f"{len(text.encode())} bytes; no program starts with {MAX_ENV_BYTES} or more in one string"
-                yield _error("env-size", f"{path}.{where}", what, "use a config file")
+                yield error("env-size", f"{path}.{where}", what, "use a config file")
     for item in objects:
         if item.get("kind") in ("ConfigMap", "Secret"):
             data = {**sub(item, "data"), **sub(item, "binaryData")}
             size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in data.items())
             if size > _MAX_OBJECT_BYTES:
-                yield _error(
-                    "size", title(item), f"{size} bytes; Kubernetes takes 1 MiB", "mount large files from a volume"
-                )
+                what = f"{size} bytes; Kubernetes takes 1 MiB"
+                yield error("size", title(item), what, "mount large files from a volume")
     # helm keeps chart and manifest compressed and base64-encoded in one Secret.
     manifest = json.dumps(objects).encode()
     release = (archive_bytes + len(manifest)) * 4 // 3
     if release > _MAX_OBJECT_BYTES:
         release = (archive_bytes + len(zlib.compress(manifest))) * 4 // 3
     if release > _MAX_OBJECT_BYTES:
-        yield _error("size", "release", f"about {release} bytes; helm keeps a release in a Secret of at most 1 MiB")
-
-
-def _error(rule: str, path: str, what: str, next: str = "") -> Finding:
-    return Finding(rule=rule, severity="error", path=path, what=what, next=next)
-
-
-def _members(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
-    for item in objects:
-        found = pod_of(item)
-        if found is not None:
-            for kind in ("initContainers", "containers"):
-                for member in maps(sub(found[1], "spec"), kind):
-                    yield f"{title(item)}.{found[0]}spec.{kind}.{member.get('name')}", member
+        yield error("size", "release", f"about {release} bytes; helm keeps a release in a Secret of at most 1 MiB")
 
 
 def _job(item: dict[str, object], spec: dict[str, object]) -> Iterator[Finding]:
     pod = sub(spec, "template", "spec")
     if pod.get("restartPolicy") not in ("Never", "OnFailure"):
-        yield _error("job-restart", f"{title(item)}.spec.template.spec.restartPolicy", "a Job takes Never or OnFailure")
+        yield error("job-restart", f"{title(item)}.spec.template.spec.restartPolicy", "a Job takes Never or OnFailure")
     for member in maps(pod, "containers"):
         if not sub(member, "resources").get("requests") and not sub(member, "resources").get("limits"):
-            yield Finding(
-                rule="no-requests",
-                severity="warning",
-                path=f"{title(item)}.spec.template.spec.containers.{member.get('name')}.resources",
-                what="asks for nothing, so the scheduler does not count it",
-            )
+            path = f"{title(item)}.spec.template.spec.containers.{member.get('name')}.resources"
+            yield warning("no-requests", path, "asks for nothing, so the scheduler does not count it")
 
 
 def _load_balancer(item: dict[str, object], spec: dict[str, object]) -> Iterator[Finding]:
     annotations = sub(item, "metadata", "annotations")
     inside = any(_INTERNAL.search(f"{key}={value}") for key, value in annotations.items())
     if not spec.get("loadBalancerSourceRanges") and not inside:
-        yield Finding(
-            rule="load-balancer-open",
-            severity="warning",
-            path=f"{title(item)}.spec",
-            what="everyone can reach this load balancer",
-            next="set `expose.<service>.source_ranges`, an internal annotation, or another type",
-        )
+        step = "set `expose.<service>.source_ranges`, an internal annotation, or another type"
+        yield warning("load-balancer-open", f"{title(item)}.spec", "everyone can reach this load balancer", step)

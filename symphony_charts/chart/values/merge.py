@@ -1,7 +1,4 @@
-"""Merge values over those of a chart as Helm does, and find the values to merge for a wanted result.
-
-Source: helm/helm, pkg/chart/common/util/coalesce.go (maps merge, lists replace, null deletes).
-"""
+"""Merge values as Helm does, and find the values to merge for a wanted result."""
 
 from __future__ import annotations
 

@@ -60,7 +60,6 @@ class AppWrapper(Kind):
 
     @property
     def is_mcad(self) -> bool:
-        """Return True for version v1beta1, which MCAD reads."""
         return self.workload.appwrapper.version == "v1beta1"
 
     def attempt(self, group: Group) -> str:
@@ -68,7 +67,6 @@ class AppWrapper(Kind):
         return ""
 
     def objects(self, draft: Draft) -> list[Tree]:
-        """Return the AppWrapper."""
         metadata = workload_metadata(draft, Text("{$fullname}-{$run}"), self._annotations(draft), run="$run")
         wrapper = {
             "apiVersion": f"workload.codeflare.dev/{self.workload.appwrapper.version}",
@@ -131,19 +129,15 @@ class AppWrapper(Kind):
         return job_spec(draft, group, replaces_pods=self.is_mcad)
 
     def values(self, draft: Draft) -> dict[str, Any]:
-        """Return the priority in the queue of MCAD."""
         return {"priority": self.workload.priority or 0} if self.is_mcad and draft.finite else {}
 
     def reads_minimum(self) -> bool:
-        """Return True for MCAD."""
         return self.is_mcad
 
     def helpers(self, draft: Draft) -> Iterable[Helper]:
-        """Return the helper that its template needs."""
         return [_RESOURCES] if self.is_mcad else retries_helper(draft)
 
     def faults(self, draft: Draft) -> Iterable[Problem]:
-        """Return what its controller cannot do."""
         if not self.is_mcad:
             if len(draft.finite) > MAX_POD_SETS:
                 what = f"an AppWrapper holds at most {MAX_POD_SETS} groups that end, not {len(draft.finite)}"

@@ -20,9 +20,9 @@ from typing import Any
 
 from symphony_charts.chart.build import gangs
 from symphony_charts.chart.build.data import metadata
-from symphony_charts.chart.build.draft import Draft, Group, Kind
+from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
 from symphony_charts.chart.build.pods import runs, selector
-from symphony_charts.chart.build.workloads import done_groups, job_spec, with_names
+from symphony_charts.chart.build.workloads import done_groups, job_spec
 from symphony_charts.chart.tree import Call, Either, Entries, Helper, Include, Let, Merged, Not, Text, Tree, Value, When
 from symphony_charts.formats import go_json
 from symphony_charts.kinds.job import FAILED, SUCCEEDED

@@ -17,7 +17,6 @@ class Jobs(Kind):
     name = "jobs"
 
     def group_objects(self, draft: Draft, group: Group) -> list[Tree]:
-        """Return the Job of the group."""
         own: dict[str, str] = {"symph.dev/done-when": "true"} if group in done_groups(draft) else {}
         name = Text(draft.workload(group))
         return [
@@ -30,5 +29,4 @@ class Jobs(Kind):
         ]
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
-        """Return the immutable fields of the Job."""
         return {key: item for key, item in job_spec(draft, group).items() if key not in _MUTABLE}

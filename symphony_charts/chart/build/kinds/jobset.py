@@ -22,7 +22,6 @@ class JobSet(Kind):
     more_letters = len("-0")
 
     def job_name(self, group: Group) -> str:
-        """Return the name that the controller gives the Job of a member."""
         return f"{{$fullname}}-{{$run}}-{group.part}-0"
 
     def attempt(self, group: Group) -> str:
@@ -64,9 +63,7 @@ class JobSet(Kind):
         ]
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
-        """Return all of the member's Job."""
         return job_spec(draft, group)
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
-        """Return the policies of the set."""
         return [[group.part for group in done_groups(draft)], self.workload.jobset.max_restarts]

@@ -38,7 +38,6 @@ class Volcano(Kind):
     index = "metadata.labels['volcano.sh/task-index']"
 
     def job_name(self, group: Group) -> str:
-        """Return what the names of a task's pods begin with."""
         return f"{{$fullname}}-{{$run}}-{group.part}"
 
     def attempt(self, group: Group) -> str:
@@ -98,25 +97,20 @@ class Volcano(Kind):
         return {**task, "policies": Merged(policies, is_sure=True), "template": pod_template(draft, group)}
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
-        """Return the queue and what else the Job states for all tasks."""
         return [Value(".Values.workload.queue", is_text=True), with_retries(draft, _failures(draft)), self._plugins()]
 
     def values(self, draft: Draft) -> dict[str, Any]:
-        """Return the queue."""
         return {"queue": self.workload.queue or ""}
 
     def reads_minimum(self) -> bool:
-        """Return True: each task does."""
         return True
 
     def faults(self, draft: Draft) -> Iterable[Problem]:
-        """Return the gangs that would hold back the Job's own."""
         if self.workload.gang not in ("none", "volcano"):
             what = f"kind volcano makes its own gang, which {self.workload.gang} would hold back"
             yield Problem(what=what, path="workload.gang", next="use volcano or none")
 
     def helpers(self, draft: Draft) -> Iterable[Helper]:
-        """Return the helpers with the most retries and the priority class that all pods share."""
         return [*retries_helper(draft), _class_helper(draft)]
 
 
@@ -126,7 +120,6 @@ def _failures(draft: Draft) -> Tree:
 
 
 def _class_helper(draft: Draft) -> Helper:
-    """Return the helper with the priority class of the Job: that of all its pods, if they have only one."""
     names = [group.name for group in draft.finite]
     groups = " ".join(f'"{name}"' for name in names)
 
