@@ -135,7 +135,7 @@ def _finished(exp: Launchable) -> Experiment:
 
 
 def _beside_script() -> tuple[Path, Mapping[str, int]]:
-    """The folder of the running script, and the ports that the lock file beside it pins.
+    """Return the folder of the running script, and the ports that the lock file beside it pins.
 
     Without a script (a notebook, a console) it is the current folder, and nothing is pinned.
     """

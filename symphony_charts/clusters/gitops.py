@@ -111,7 +111,7 @@ class GitopsCluster(Cluster):
         return sorted(statuses, key=lambda status: (status.name, status.held_by))
 
     def list_experiments(self) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
-        """The names of what the environment shall run."""
+        """Return the names of what the environment shall run."""
         return sorted({pointer.name for pointer in self._pointers()})
 
     def describe(self, experiment_name: str) -> ExperimentStatus | None:

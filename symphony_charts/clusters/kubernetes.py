@@ -73,7 +73,7 @@ class KubeCluster(Cluster):
         return self.start_prepared(prepared, folder=folder, force=force, dry_run=dry_run)
 
     def addresses(self, launched: Launched, /) -> Addresses:
-        """Each service at its name in the cluster."""
+        """Return each service at its name in the cluster."""
         return addresses_in_chart(launched.experiment, launched.pins)
 
     def start_prepared(
@@ -118,7 +118,7 @@ class KubeCluster(Cluster):
         return there.describe(experiment.name, events=False)
 
     def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> bool:
-        """Whether something runs under the name that may be replaced; raises Conflict where it may not."""
+        """Return True if something runs under the name that may be replaced; raises Conflict where it may not."""
         releases = there.releases(name, namespace)
         try:
             objects = objects_of_release(there, name)
@@ -157,7 +157,6 @@ class KubeCluster(Cluster):
             api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
 
     def _install(self, name: str, chart: Path, values: Mapping[str, object], namespace: str) -> bool:
-        """Whether helm is there and has installed the chart."""
         # pyhelm3 takes 130 ms to load, which nobody spends who only watches.
         from symphony_charts.kubernetes.releases.releases import Releases, Target
 
@@ -188,7 +187,7 @@ def _is_hook(item: Object) -> bool:
 
 
 def _marked(item: Object, name: str, namespace: str) -> Object:
-    """The object as helm would leave it, so that helm can take it over, with a mark of who applied it."""
+    """Return the object as helm would leave it, so that helm can take it over, with a mark of who applied it."""
     meta = item["metadata"]
     notes = {
         **(meta.get("annotations") or {}),

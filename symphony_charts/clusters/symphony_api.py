@@ -37,7 +37,7 @@ class Watched:
         raise SymphError(what, next="this backend has no such operation")
 
     def list(self, *, ended: bool = False) -> Statuses:
-        """The experiments that are ours, by name; with `ended` also those of which only records are left."""
+        """Return the experiments that are ours, by name; with `ended` also those of which only records are left."""
         return self.watcher.experiments(ended=ended)
 
     def describe(self, experiment_name: str) -> ExperimentStatus | None:
@@ -62,7 +62,7 @@ class Watched:
         should_tail: bool = False,
         streams: str | None = None,
     ) -> Iterator[str]:
-        """The lines of replica `k` of a process, with whitespace and line ends as they were: TorchX's contract.
+        """Return the lines of replica `k` of a process, with whitespace and line ends as they were: TorchX's contract.
 
         Every call reads from the start. With `should_tail` it goes on until the experiment has reached a final state.
         Raises ValueError for a stream other than ``combined``: terminals and containers keep but one.
@@ -104,7 +104,7 @@ class Watched:
         )
 
     def login(self, experiment_name: str, process_name: str, process_group: str | None = None) -> int:
-        """A shell where a process runs; its exit status."""
+        """Return a shell where a process runs; its exit status."""
         return self.exec_command(experiment_name, process_name, LOGIN_SHELL, process_group)
 
     def transfer_file(
@@ -158,7 +158,7 @@ class Watched:
         set_current(self.watcher.place, experiment_name)
 
     def current_experiment(self) -> str:
-        """The experiment that `set_experiment` chose, or the only one there is; raises NotFound."""
+        """Return the experiment that `set_experiment` chose, or the only one there is; raises NotFound."""
         return self.choose(None)
 
     def choose(self, experiment_name: str | None) -> str:
@@ -194,11 +194,11 @@ class Watched:
         return "".join(lines)
 
     def list_experiments(self) -> Names:
-        """The names of the experiments that run here and are ours."""
+        """Return the names of the experiments that run here and are ours."""
         return self.watcher.names()
 
     def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
-        """The state of an experiment: group (None for lone processes) -> process -> Ready, Restarts, State."""
+        """Return the state of an experiment: group (None for lone processes) -> process -> Ready, Restarts, State."""
         described: dict[str | None, dict[str, dict[str, str]]] = {}
         for instance in self.watcher.describe(experiment_name, events=False).instances:
             described.setdefault(instance.group or None, {})[instance.name] = {
@@ -211,7 +211,7 @@ class Watched:
     def describe_process(
         self, experiment_name: str, process_name: str, process_group: str | None = None
     ) -> Mapping[str, str]:
-        """The state of one process; raises NotFound."""
+        """Return the state of one process; raises NotFound."""
         state = self.describe_experiment(experiment_name).get(process_group, {})
         if process_name not in state:
             raise NotFound(f'experiment "{experiment_name}" has no process "{process_name}"')
@@ -220,11 +220,11 @@ class Watched:
     def describe_process_group(
         self, experiment_name: str, process_group: str | None
     ) -> Mapping[str, Mapping[str, str]]:
-        """The state of one group, or with None of the lone processes."""
+        """Return the state of one group, or with None of the lone processes."""
         return self.describe_experiment(experiment_name).get(process_group, {})
 
     def find_process(self, experiment_name: str, process_name: str) -> Groups:
-        """The groups (None for a lone process) that hold a process of this name."""
+        """Return the groups (None for a lone process) that hold a process of this name."""
         state = self.describe_experiment(experiment_name)
         return [group for group, processes in state.items() if process_name in processes]
 
@@ -233,7 +233,7 @@ class Watched:
         return name
 
     def fuzzy_match_experiment(self, name: str) -> Matches:
-        """The experiments that `name` may mean, best first, and whether it names one exactly."""
+        """Return the experiments that `name` may mean, best first, and whether it names one exactly."""
         return match_names(self.list_experiments(), name, self.prefix_username)
 
     def fuzzy_match_process(self, name: str, experiment_name: str) -> Pairs:
@@ -242,7 +242,6 @@ class Watched:
         return match_processes(((group, each) for group, processes in state.items() for each in processes), name)
 
     def _instance(self, experiment_name: str, process_name: str, process_group: str | None) -> InstanceStatus:
-        """The one instance that is meant; of replicas, the first that runs."""
         name = f"{process_group}/{process_name}" if process_group else process_name
         instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
         if not instances:

@@ -24,7 +24,7 @@ _ALIKE = {"kubeflow.org": ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob
 
 
 def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspended") -> dict[str, str]:
-    """The health checks by ``<group>_<Kind>``, out of the files of the folder ``gitops``.
+    """Return the health checks by ``<group>_<Kind>``, out of the files of the folder ``gitops``.
 
     `suspended_as` is what a Job that waits for its turn is called; a single Suspended one makes its whole app so.
     """
@@ -77,15 +77,15 @@ class Initialise:
     replaces: bool = False
 
     def folders(self) -> Iterable[str]:
-        """The folders of the files."""
+        """Return the folders of the files."""
         return {path.rpartition("/")[0] for path in self.contents} - {""}
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """All of them."""
+        """Return all of them."""
         return list(self.contents)
 
     def change(self, tip: Snapshot) -> Change:
-        """The files that are missing. Raises Conflict where one of ``bootstrap/`` was changed."""
+        """Return the files that are missing. Raises Conflict where one of ``bootstrap/`` was changed."""
         contents = dict(self.contents)
         if PROJECT_FILE in contents:
             before = tip.read(PROJECT_FILE)

@@ -47,7 +47,7 @@ def flux_url(url: str) -> str:
 
 
 def needs_secret(url: str) -> bool:
-    """Whether Flux reads the repository only with credentials: ssh has no anonymous readers."""
+    """Return True if Flux reads the repository only with credentials: ssh has no anonymous readers."""
     return flux_url(url).startswith("ssh://")
 
 
@@ -68,7 +68,7 @@ def git_repository(
 
 
 def helm_release(pointer: Pointer, namespace: str = "flux-system", *, root: str = "") -> dict[str, object]:
-    """The HelmRelease of what `pointer` says; its paths count from the folder `root` of the repository.
+    """Return the HelmRelease of what `pointer` says; its paths count from the folder `root` of the repository.
 
     Raises SpecError for a cluster that Flux cannot reach.
     """
@@ -111,7 +111,7 @@ def _below(root: str, path: str) -> str:
 
 
 def _kubeconfig(place: Destination) -> str:
-    """The Secret by which Flux reaches another cluster, empty for its own; Cluster API calls them so, too."""
+    """Return the Secret by which Flux reaches another cluster, empty for its own; Cluster API calls them so, too."""
     if place.kubeconfig:
         return place.kubeconfig
     if place.name:
@@ -134,7 +134,7 @@ def folder_keeper(env: str) -> bytes:
 def release_kustomization(
     env: str, namespace: str = "flux-system", sops_secret: str = "", *, root: str = ""
 ) -> dict[str, object]:
-    """The Kustomization that applies the HelmReleases of an environment, and removes those that are retired.
+    """Return the Kustomization that applies the HelmReleases of an environment, and removes those that are retired.
 
     `sops_secret` names the Secret with the keys by which encrypted Secrets are opened.
     """

@@ -41,5 +41,4 @@ def review_link(url: str, branch: str, base: str, *, heard: Sequence[str] = (), 
 
 
 def _port(url: str, match: re.Match[str]) -> str:
-    """The port of a web address; that of ssh leads to no page."""
     return match["port"] or "" if url.startswith("https://") else ""

@@ -50,7 +50,7 @@ class KubeWatcher(KubeExperiments):
         return usage_of(self.api, self.describe(name, events=False))
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """The last line that each container wrote."""
+        """Return the last line that each container wrote."""
         return {
             instance.path: line.text.rstrip()
             for instance in self.describe(name, events=False).instances

@@ -63,11 +63,11 @@ class KubeApi:
     # --- reading ---
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Object:
-        """The answer to a GET; raises NotFound, ToolFailed."""
+        """Return the answer to a GET; raises NotFound, ToolFailed."""
         return self._call("GET", path, query=query)
 
     def find(self, path: str) -> Object | None:
-        """The object at `path`, or None if there is none."""
+        """Return the object at `path`, or None if there is none."""
         try:
             return self.get(path)
         except NotFound:
@@ -80,7 +80,7 @@ class KubeApi:
     def watch(
         self, path: str, selector: str = "", timeout_s: float | None = None, over: threading.Event | None = None
     ) -> Iterator[Object | None]:
-        """The changes of a collection: None at once and after each gap (look again), else the event as it came.
+        """Yield the changes of a collection: None at once and after each gap (look again), else the event as it came.
 
         A connection that ends begins again where it was; a server that has forgotten that place (410 Gone) gives a
         None. Ends after `timeout_s`, or once `over` is set and `interrupt` called. Raises what `listed` raises.
@@ -126,13 +126,13 @@ class KubeApi:
     # --- kinds ---
 
     def has_group(self, group: str) -> bool:
-        """Whether the cluster serves an API group such as ``jobset.x-k8s.io``."""
+        """Return True if the cluster serves an API group such as ``jobset.x-k8s.io``."""
         if self._groups is None:
             self._groups = {entry["name"] for entry in self.get("/apis")["groups"]}
         return group in self._groups
 
     def serves(self, api_version: str, kind: str) -> bool:
-        """Whether the cluster serves a kind in this very version."""
+        """Return True if the cluster serves a kind in this very version."""
         group, slash, _ = api_version.partition("/")
         if slash and not self.has_group(group):
             return False
@@ -194,7 +194,6 @@ class KubeApi:
     def _list(
         self, path: str, selector: str, fields: str, metadata_only: bool, limit: int = _PAGE
     ) -> tuple[list[Object], str]:
-        """The objects, and the version of the collection at which a watch may begin."""
         query = {"limit": str(limit), **({"labelSelector": selector} if selector else {})}
         query |= {"fieldSelector": fields} if fields else {}
         accept = {"Accept": _PARTIAL} if metadata_only else {}

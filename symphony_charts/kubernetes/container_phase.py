@@ -71,14 +71,13 @@ def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -
 
 
 def _has_one_try(pod: Object, workload: Object) -> bool:
-    """Whether neither the node nor the workload starts a container again; a policy may not count what failed."""
+    """Return True if neither the node nor the workload starts a container again; a policy may not count what failed."""
     spec = workload["spec"]
     is_left = (pod.get("spec") or {}).get("restartPolicy") == "Never"
     return is_left and spec.get("backoffLimit") == 0 and not spec.get("podFailurePolicy")
 
 
 def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
-    """A container that has not begun: what the scheduler or the node says of its pod."""
     status = pod.get("status") or {}
     if status.get("phase") in ("Failed", "Succeeded"):
         text = str(status.get("message") or status.get("reason") or status["phase"])
@@ -114,7 +113,6 @@ def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None,
 
 
 def _conditions(workload: Object) -> Mapping[str, Object]:
-    """The conditions of a workload that hold, by type."""
     conditions = (workload.get("status") or {}).get("conditions") or []
     return {condition["type"]: condition for condition in conditions if condition.get("status") == "True"}
 
@@ -145,7 +143,7 @@ def phase_of_workload(
 
 
 def _holds(indexes: object, index: int | None) -> bool:
-    """Whether a list of indexes as a Job writes it (``0-2,5``) holds this one."""
+    """Return True if a list of indexes as a Job writes it (``0-2,5``) holds this one."""
     ranges = [part.partition("-") for part in str(indexes or "").split(",") if part]
     return index is not None and any(int(first) <= index <= int(last or first) for first, _, last in ranges)
 
@@ -156,7 +154,6 @@ def _stopped(workload: Object) -> str:
 
 
 def _why_queued(meta: Object, queue: Mapping[str, str]) -> str:
-    """What the queue says of the workload, or of the one that it belongs to."""
     uids = [meta.get("uid"), *(owner.get("uid") for owner in meta.get("ownerReferences") or [])]
     return next((queue[uid] for uid in uids if uid in queue), "")
 

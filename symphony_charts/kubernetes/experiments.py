@@ -58,12 +58,12 @@ class KubeExperiments:
         return self._api
 
     def names(self) -> list[str]:
-        """The experiments by name."""
+        """Return the experiments by name."""
         ours = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
         return sorted({name_of(item) for item in (*ours, *self._adopted())})
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """The experiments by name and namespace; finished ones are there until somebody deletes them."""
+        """Return the experiments by name and namespace; finished ones are there until somebody deletes them."""
         del ended
         workloads = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
         pods = self._pods(EXPERIMENT)
@@ -139,19 +139,19 @@ class KubeExperiments:
         return [item for kind in self._kinds() for item in self.listed(*kind, selector_of(name))]
 
     def pods(self, name: str) -> list[Object]:
-        """The experiment's pods, those of `helm test` left out."""
+        """Return the experiment's pods, those of `helm test` left out."""
         return self._pods(selector_of(name))
 
     def adopted(self, name: str) -> list[Object]:
-        """The DIJobs of this name that no chart of ours made, with the labels that ours would have."""
+        """Return the DIJobs of this name that no chart of ours made, with the labels that ours would have."""
         return [item for item in self._adopted() if name_of(item) == name]
 
     def services(self, name: str) -> list[Object]:
-        """The Services that the experiment's services became."""
+        """Return the Services that the experiment's services became."""
         return self.listed("v1", "Service", f"{selector_of(name)},symph.dev/service")
 
     def of_kinds(self, kinds: Iterable[Kind], name: str) -> list[Object]:
-        """The experiment's objects of these kinds."""
+        """Return the experiment's objects of these kinds."""
         return [item for kind in kinds for item in self.listed(*kind, selector_of(name))]
 
     def releases(self, name: str, namespace: str) -> list[Object]:
@@ -195,12 +195,12 @@ class KubeExperiments:
         return changes(self.api, path_of, watched, timeout_s)
 
     def events_of(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
-        """The events about these objects, and about pods that are gone, by the names of their workloads."""
+        """Return the events about these objects, and about pods that are gone, by the names of their workloads."""
         listed = self.api.listed(self.api.collection(*_EVENT, namespace))
         return sorted(map(event_of, filter(is_about(objects), listed)), key=lambda event: event.time)
 
     def collection(self, api_version: str, kind: str) -> str:
-        """The path of a kind's objects in all namespaces that are looked at."""
+        """Return the path of a kind's objects in all namespaces that are looked at."""
         scope = self._namespace or (None if self._may_read_all else self.api.namespace)
         return self.api.collection(api_version, kind, scope)
 
@@ -237,7 +237,6 @@ class KubeExperiments:
         return []
 
     def _warnings(self, namespace: str) -> list[Object]:
-        """The cluster's warnings in a namespace; none where events may not be read."""
         with contextlib.suppress(ToolFailed):
             return self.api.listed(self.api.collection(*_EVENT, namespace), fields="type=Warning")
         return []
@@ -249,7 +248,6 @@ class KubeExperiments:
                 yield version, kind
 
     def _pods(self, selector: str) -> list[Object]:
-        """The pods of experiments with these labels, and those of their DIJobs, whose operator sets its own."""
         jobs = [item for kind in self._kinds() if kind in kube_dijob.KINDS for item in self.listed(*kind, selector)]
         pods = self.listed(*POD, f"{selector},app.kubernetes.io/component=experiment")
         return [*pods, *self._pods_of_jobs(jobs)]

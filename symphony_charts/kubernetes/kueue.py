@@ -60,7 +60,7 @@ NO_QUEUE = Queue()
 
 
 def is_suspended(workload: Object) -> bool:
-    """Whether it waits for somebody to let it start."""
+    """Return True if it waits for somebody to let it start."""
     return bool(workload["spec"].get("suspend"))
 
 
@@ -93,14 +93,12 @@ def _place(ahead: Sequence[str]) -> str:
 
 
 def _is_waiting(record: Object) -> bool:
-    """Whether it waits for room in its queue."""
     conditions = _conditions(record)
     is_over = any(_is_true(conditions, kind) for kind in ("Finished", "Admitted", "QuotaReserved"))
     return not is_over and (record.get("spec") or {}).get("active") is not False
 
 
 def _turn(record: Object) -> tuple[int, str, str]:
-    """Where it stands in its queue: what is smaller comes first."""
     evicted = _conditions(record).get("Evicted", {})
     since = str(record["metadata"].get("creationTimestamp", ""))
     if evicted.get("status") == "True" and evicted.get("reason") in _REQUEUED_LATER:

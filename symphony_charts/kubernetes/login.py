@@ -135,7 +135,6 @@ class Login:
         return ToolFailed(what, user.file, hint.strip() or "log in again, or mend the user's entry in this file")
 
     def _broken(self, reason: str, path: str) -> SpecError:
-        """The failure of an entry of the cluster or the user."""
         entry = self.context.user if path == "users" else self.context.cluster
         what = f'the context "{self.context.name}" cannot be used: {reason}'
         return SpecError.one(what, f"{path}, {entry.name}" if path else "", "mend this file", entry.file)

@@ -58,7 +58,7 @@ def status_of(
     sealed: Sequence[Object] = (),
     now: float,
 ) -> ExperimentStatus:
-    """The state of the experiment `name`, given its objects.
+    """Return the state of the experiment `name`, given its objects.
 
     `releases` are helm's own Secrets of that name, `queue` what Kueue says, `warnings` the cluster's events of that
     type, and `sealed` its SealedSecrets; these may be about others, too.
@@ -94,7 +94,7 @@ def status_of(
 
 
 def event_of(item: Object) -> Event:
-    """An event of the cluster."""
+    """Return an event of the cluster."""
     series, about = item.get("series") or {}, item["involvedObject"]
     when = series.get("lastObservedTime") or item.get("lastTimestamp") or item.get("eventTime")
     return Event(
@@ -124,7 +124,7 @@ def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
 
 
 def is_mute(status: ExperimentStatus) -> bool:
-    """Whether something has not begun or is not ready, and its objects do not say why."""
+    """Return True if something has not begun or is not ready, and its objects do not say why."""
     return any(
         (instance.phase == "pending" and instance.reason in _MUTE) or _is_unready(instance)
         for instance in status.instances
@@ -138,7 +138,7 @@ def _is_unready(instance: InstanceStatus) -> bool:
 def _explained(
     instances: Sequence[InstanceStatus], workloads: Sequence[Object], warnings: Iterable[Object]
 ) -> tuple[InstanceStatus, ...]:
-    """The instances; those that have not begun say the last warning about their pod, or about what makes it.
+    """Return the instances; those that have not begun say the last warning about their pod, or about what makes it.
 
     Those that run and are not ready say what their probe found last.
     """
@@ -163,7 +163,6 @@ def _explained(
 
 
 def _probed(instance: InstanceStatus, last: Sequence[Object]) -> InstanceStatus:
-    """The instance with what its probe found last, in the words that a run on this machine has for it."""
     place = f"{{{instance.container or instance.process}}}"
     for event in reversed(last):
         about = event["involvedObject"]
@@ -174,7 +173,6 @@ def _probed(instance: InstanceStatus, last: Sequence[Object]) -> InstanceStatus:
 
 
 def _with_seal(instance: InstanceStatus, sealed: Sequence[Object]) -> InstanceStatus:
-    """The instance; where it waits for a Secret that could not be opened, with what the controller says of that."""
     missing = _MISSING.search(instance.reason) if instance.phase == "pending" else None
     for item in sealed if missing else ():
         conditions = (item.get("status") or {}).get("conditions") or []
@@ -186,7 +184,7 @@ def _with_seal(instance: InstanceStatus, sealed: Sequence[Object]) -> InstanceSt
 
 
 def _is_about(event: Object, pod: str, maker: str) -> bool:
-    """Whether an event is about a pod, or else about the workload that fails to make it, or a part of that."""
+    """Return True if an event is about a pod, or else about the workload that fails to make it, or a part of that."""
     name = str(event["involvedObject"].get("name") or "")
     if pod:
         return name == pod
@@ -223,7 +221,6 @@ def _instances(
 
 
 def _wanted(workloads: Sequence[Object]) -> dict[tuple[str, int], Object]:
-    """What makes the pod of each replica."""
     gone = [item for item in workloads if item["metadata"].get("deletionTimestamp")]
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     # A Job that is there replaces its description, and what is being deleted says nothing that others say.
@@ -278,7 +275,6 @@ def _of_pod(
 def _of_workload(
     workload: Object, replica: tuple[str, int], count: int, queue: Mapping[str, str]
 ) -> list[InstanceStatus]:
-    """Replicas that have no pod: finished ones whose pods are gone, or ones that are yet to come."""
     group, index = replica
     template = workload["spec"].get("template") or {"metadata": {}, "spec": {"containers": []}}
     phase, state = phase_of_workload(workload, queue, index)
@@ -299,7 +295,6 @@ def _of_workload(
 
 
 def _containers(spec: Object) -> list[tuple[Object, str]]:
-    """The containers of a pod with what they are: a step, a sidecar, or the rest."""
     first = [
         (container, "sidecar" if container.get("restartPolicy") == "Always" else "step")
         for container in spec.get("initContainers") or []
@@ -308,7 +303,6 @@ def _containers(spec: Object) -> list[tuple[Object, str]]:
 
 
 def _is_alone(pod: Object, process: str) -> bool:
-    """Whether a process is a lone one: its group is called like it, and our charts mark it."""
     labels = pod["metadata"].get("labels") or {}
     return bool(labels.get(_GROUP) == process and labels.get(_PROCESS) in (None, process))
 
@@ -337,7 +331,7 @@ def _replicas(workload: Object) -> int:
 
 
 def replica_of(pod: Object) -> tuple[str, int]:
-    """The group of a pod, and which replica of it the pod is."""
+    """Return the group of a pod, and which replica of it the pod is."""
     meta = pod["metadata"]
     marks = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
     index = next((marks[key] for key in _INDEXES if key in marks), "0")

@@ -51,7 +51,7 @@ class Artifact:
 
 
 def _tag_of(version: str) -> str:
-    """A version as a tag: a ``+`` is no character of a tag."""
+    """Return a version as a tag: a ``+`` is no character of a tag."""
     return version.replace("+", "_")
 
 

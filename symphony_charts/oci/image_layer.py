@@ -80,7 +80,7 @@ class PlatformManifest:
 
 
 def layer_of(entries: Sequence[Entry], folder: str) -> Layer:
-    """The layer that puts `entries` into `folder` of an image; `folder` itself stays as the image has it.
+    """Return the layer that puts `entries` into `folder` of an image; `folder` itself stays as the image has it.
 
     Raises SpecError for names that mean a deletion in a layer.
     """
@@ -132,7 +132,7 @@ def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> 
 
 
 def platforms_of(index: bytes) -> list[PlatformManifest]:
-    """The images of an index for Linux, in order; what else it lists (attestations, Windows) is left out."""
+    """Return the images of an index for Linux, in order; what else it lists (attestations, Windows) is left out."""
     platforms = []
     listed = as_map(index).get("manifests")
     for descriptor in listed if isinstance(listed, list) else []:
@@ -144,7 +144,7 @@ def platforms_of(index: bytes) -> list[PlatformManifest]:
 
 
 def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -> Blob:
-    """The index of images that took the place of others."""
+    """Return the index of images that took the place of others."""
     manifests = []
     for platform, blob in images:
         manifests.append({**blob.descriptor, "platform": platform.descriptor["platform"]})

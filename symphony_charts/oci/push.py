@@ -117,7 +117,6 @@ class _locked:  # noqa: N801 - used as a word, like contextlib's own
 
 
 def _now() -> str:
-    """The time of the entry, or of SOURCE_DATE_EPOCH for builds that can be repeated."""
     moment = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
 
@@ -132,7 +131,7 @@ class IndexEntry:
 
 
 def _add_to_index(text: str, entry: IndexEntry, now: str) -> str:
-    """The index `text` (empty for a new one) with `entry` at its place, newest version first; `now` is ISO 8601.
+    """Return the index `text` (empty for a new one) with `entry` at its place, newest version first; `now` is ISO 8601.
 
     The same chart again changes nothing. Raises Conflict for a version that is listed with other content, SpecError
     for what is no index.

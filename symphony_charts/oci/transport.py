@@ -37,11 +37,11 @@ class Access:
 
     @property
     def asks_for_tls(self) -> bool:
-        """Whether TLS is meant, also on this machine."""
+        """True if TLS is meant, also on this machine."""
         return bool(self.ca_file or self.cert_file or self.insecure_skip_tls_verify)
 
     def tls(self) -> ssl.SSLContext:
-        """The TLS that the flags mean. Raises SpecError for files that hold no certificate or key."""
+        """Return the TLS that the flags mean. Raises SpecError for files that hold no certificate or key."""
         try:
             context = ssl.create_default_context(cafile=self.ca_file or None)
         except OSError as error:
@@ -109,7 +109,7 @@ class Transport:
         return f"{'http' if _LOOPBACK.fullmatch(self.host) and not self.access.asks_for_tls else 'https'}://{self.host}"
 
     def may_be_plain(self, host: str) -> bool:
-        """Whether plain HTTP may be spoken to a host that the registry names."""
+        """Return True if plain HTTP may be spoken to a host that the registry names."""
         return self.access.plain_http or _LOOPBACK.fullmatch(host) is not None
 
     def place(self, location: str) -> SplitResult:

@@ -138,7 +138,7 @@ class _Patch:
     layer_bytes: int = 0
 
     def index(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
-        """The index whose images have the layer, and their platforms."""
+        """Return the index whose images have the layer, and their platforms."""
         manifests = platforms_of(top.data)
         wanted = [listed for listed in manifests if not platforms or listed.platform in platforms]
         lacking = set(platforms) - {listed.platform for listed in wanted}
@@ -161,7 +161,7 @@ class _Patch:
         return index_of(top.media_type, patched), [listed.platform for listed in wanted]
 
     def image(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
-        """The image with the layer, and its platform."""
+        """Return the image with the layer, and its platform."""
         patched, platform = self._image(top, platforms)
         return patched, [platform]
 
@@ -185,7 +185,7 @@ class _Patch:
         return image, platform
 
     def _copy(self, digests: Sequence[str]) -> None:
-        """The layers of the base into the target: taken over within a registry, else by way of this machine."""
+        """Return the layers of the base into the target: taken over within a registry, else by way of this machine."""
         repository, source = self.target.repository, self.source.repository
         for digest in dict.fromkeys(digests):
             if self.here.has_blob(repository, digest):

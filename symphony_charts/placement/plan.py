@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """Whether no group is a NO."""
+        """True if no group is a NO."""
         return all(group.verdict != "NO" for group in self.groups)
 
     @property
@@ -78,7 +78,7 @@ class Plan:
         return min((group.verdict for group in self.groups), key=WORST.index, default="PROVEN")
 
     def refusal(self) -> PlacementError | None:
-        """The error that stops a package or publish: the groups that cannot be scheduled; None if all can."""
+        """Return the error that stops a package or publish: the groups that cannot be scheduled; None if all can."""
         lost = [group for group in self.groups if group.verdict == "NO"]
         if not lost:
             return None
@@ -94,7 +94,7 @@ class Plan:
 
 
 def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", experiment: str = "") -> Plan:
-    """The plan of what `demands_of` read, as one gang of that kind unless ``none``; `experiment` is its title.
+    """Return the plan of what `demands_of` read, as one gang of that kind unless ``none``; `experiment` is its title.
 
     The same input gives the same plan, byte for byte, and the order of processes changes nothing.
     """
@@ -173,7 +173,6 @@ def _doubt_of_no(cluster: Cluster, number: int) -> tuple[str, str] | None:
 
 
 def _waits_for_a_name(cluster: Cluster, number: int) -> bool:
-    """Whether a demand that fits no node asks for one by name, where nodes have none yet."""
     if cluster.fits[number] or all(node.is_live for node in cluster.classes):
         return False
     shape = cluster.demands[number].shape
@@ -184,7 +183,7 @@ def _waits_for_a_name(cluster: Cluster, number: int) -> bool:
 
 
 def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
-    """The packing that leaves least behind, and whether what it leaves behind cannot be placed at all.
+    """Return the packing that leaves least behind, and whether what it leaves behind cannot be placed at all.
 
     Demands that fit nowhere are no part of the question.
     """
@@ -214,7 +213,6 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
 
 
 def _placeable(cluster: Cluster) -> Cluster:
-    """The cluster with the pods that fit nowhere taken out of the count."""
     demands = tuple(
         demand if rooms else Demand(demand.shape, [])
         for demand, rooms in zip(cluster.demands, cluster.fits, strict=True)
@@ -229,7 +227,7 @@ def _left(cluster: Cluster, packing: Packing) -> int:
 def _groups(
     cluster: Cluster, loaded: Cluster, crowded: Cluster, packing: Packing, pools: Pools, *, is_certain: bool
 ) -> Iterator[Group]:
-    """The verdict on each group, by a packing of `cluster`.
+    """Yield the verdict on each group, by a packing of `cluster`.
 
     `loaded` is the same with the system's own pods, and `crowded` with the cluster's pending pods, too.
     """
@@ -286,7 +284,6 @@ def _packable_text(cluster: Cluster, loaded: Cluster, number: int) -> tuple[str,
 
 
 def _as_gang(groups: tuple[Group, ...], gang: str) -> tuple[Group, ...]:
-    """All or nothing: every group is as certain as the least certain one."""
     worst: Verdict = min((group.verdict for group in groups), key=WORST.index, default="PROVEN")
     weakest = next((group for group in groups if group.verdict == worst), None)
     return tuple(
@@ -322,7 +319,6 @@ def _uses(cluster: Cluster, packing: Packing) -> Iterator[PoolUse]:
 
 
 def _pending_note(cluster: Cluster, groups: int, first: int) -> Iterator[str]:
-    """Name the pending pods, which begin at demand `first`, that may take room of the first `groups` demands."""
     wanted = {node for rooms in cluster.fits[:groups] for node in rooms}
     rivals = [
         name

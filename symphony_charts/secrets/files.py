@@ -169,7 +169,7 @@ def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name
 
 
 def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> bytes:
-    """The Secret of `spec`, encrypted by sops for the place `path`; an unchanged one keeps its ciphertext.
+    """Return the Secret of `spec`, encrypted by sops for the place `path`; an unchanged one keeps its ciphertext.
 
     Raises SpecError for files that cannot be read, ToolMissing and ToolFailed of sops.
     """
@@ -184,7 +184,6 @@ def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> by
 
 
 def _open_store(fingerprint: str) -> tuple[SealStore, Path]:
-    """What was sealed for a certificate on this machine, and the file that remembers it."""
     folder = state_dir() / "seals"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     key, path = folder / "key", folder / f"{fingerprint}.json"
@@ -221,7 +220,7 @@ _KEYS = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
 
 
 def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
-    """The flags by which kubectl finds the cluster."""
+    """Return the flags by which kubectl finds the cluster."""
     options = [f"--context={context}"] if context else []
     return [*options, f"--kubeconfig={Path(kubeconfig).expanduser()}"] if kubeconfig else options
 
@@ -229,7 +228,7 @@ def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
 def secret_keys(
     name: str, namespace: str | None, context: str | None = None, kubeconfig: str | None = None
 ) -> set[str] | None:
-    """The keys of a Secret, None where there is none. Raises ToolMissing, and ToolFailed without a cluster."""
+    """Return the keys of a Secret, None where there is none. Raises ToolMissing, and ToolFailed without a cluster."""
     options = [f"--namespace={namespace}"] if namespace else []
     options += cluster_options(context, kubeconfig)
     argv = ["kubectl", "get", "secret", *options, "--request-timeout=10s", "-o", f"go-template={_KEYS}", "--", name]

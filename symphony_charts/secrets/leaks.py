@@ -102,7 +102,6 @@ class Guard:
         _raise(self._in_names(set(names))[1])
 
     def _in_views(self, looked: list[View]) -> Iterator[Leak]:
-        """What the contents hold."""
         for view, form in self._declared_in(looked):
             yield from self._kept(view, [form.found], form)
         for view in looked:
@@ -113,7 +112,6 @@ class Guard:
                 yield from self._kept(view, search(view.data, view.path))
 
     def _declared_in(self, looked: list[View]) -> Iterator[tuple[View, _Form]]:
-        """The declared secrets that views hold, also where an encoder broke them into lines."""
         if not self._forms:
             return
         texts = [(view, view.data, view.data.translate(None, b" \t\r\n\v\f")) for view in looked]
@@ -145,7 +143,6 @@ class Guard:
         return hidden, leaks
 
     def _kept(self, view: View, findings: Iterable[Found], form: _Form | None = None) -> Iterator[Leak]:
-        """The findings in a view that are not allowed, as leaks."""
         rules = {text.rpartition(":")[0] for text in self._allowed} | self._allowed
         for found in findings:
             if found.rule in rules and fingerprint_of(found) in self._allowed:
@@ -164,7 +161,7 @@ class Guard:
 
 
 def _without(part: str, secrets: list[bytes]) -> str:
-    """A name without the secrets that stand in it; nothing of it where they stand there in disguise."""
+    """Return a name without the secrets that stand in it; nothing of it where they stand there in disguise."""
     shown = part
     for secret in secrets:
         text = secret.decode("utf-8", "surrogateescape")

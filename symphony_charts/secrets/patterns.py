@@ -115,7 +115,6 @@ def _options() -> re2.Options:
 
 
 def _in_python_syntax(pattern: str) -> str:
-    """Translate flags within a pattern, POSIX classes, `$` and `\\z`; the rest means the same to both."""
     parts: list[str] = []
     # The flags that hold for the rest of each open group: RE2 keeps them across `|`, and so each branch gets them.
     flags: list[str] = [""]

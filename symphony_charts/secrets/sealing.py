@@ -33,7 +33,7 @@ class Certificate:
 
 
 def read_certificate(pem: bytes, at: str = "") -> Certificate:
-    """The certificate in `pem`. Raises SpecError for what is none, ToolMissing without the extra ``seal``."""
+    """Return the certificate in `pem`. Raises SpecError for what is none, ToolMissing without the extra ``seal``."""
     # The extra ``seal`` brings it.
     try:
         from cryptography import x509
@@ -100,7 +100,7 @@ def seal_all(
     store: SealStore,
     random_bytes: Callable[[int], bytes],
 ) -> dict[str, str]:
-    """All `contents` (by key) sealed; what `store` holds is taken from it, and what is new is put there."""
+    """Return all `contents` (by key) sealed; what `store` holds is taken from it, and what is new is put there."""
     sealed = {}
     for key in sorted(contents):
         name = store.name_of(certificate.fingerprint, label, key, contents[key])

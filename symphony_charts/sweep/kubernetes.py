@@ -99,7 +99,7 @@ def as_task(spec: SpecFile) -> SpecFile:
 def argo_objects(
     base: Prepared, trials: Sequence[TrialObjects], *, parallel: int | None = None
 ) -> list[dict[str, Any]]:
-    """The Workflow that runs the trials, `parallel` at a time, after the rights that it needs.
+    """Return the Workflow that runs the trials, `parallel` at a time, after the rights that it needs.
 
     Raises SpecError for a sweep that is too large.
     """
@@ -229,7 +229,6 @@ def _age(found: Revision) -> float:
 def _install(
     run: TrialRun, release: Rendering, source: ReleaseSource, there: Installation, stop: threading.Event, *, again: bool
 ) -> Outcome:
-    """Bring the release of a trial to where it is wanted, and wait for it."""
     began, trial, name = time.monotonic(), run.trial, run.trial.name
     wanted = run_in(release.objects)
     try:

@@ -44,7 +44,7 @@ __all__ = [
 
 
 def metrics_of(name: str) -> list[str] | None:
-    """The lines that the last run of a trial wrote to its file of metrics; None where it has written none."""
+    """Return the lines that the last run of a trial wrote to its file of metrics; None where it has written none."""
     file = runs_of(name)[-1].folder / METRICS if runs_of(name) else None
     return file.read_text(encoding="utf-8", errors="replace").splitlines() if file and file.is_file() else None
 
@@ -147,7 +147,7 @@ def run_asked(
 
 
 def done_here(run: TrialRun, folder: Path) -> Outcome | None:
-    """The outcome of a trial that was done here before, with the experiment as it is now; None: it is to run."""
+    """Return the outcome of a trial that was done here before, with the experiment as it is now; None: it is to run."""
     ended = runs_of(run.trial.name)
     outcome = outcome_here(run.trial, ended[-1]) if ended else None
     if outcome is None or not outcome.is_done or not is_of(ended[-1], run.experiment, folder):
@@ -239,7 +239,6 @@ def in_parallel(
 def _run_one(
     run: TrialRun, spec: SpecFile, folder: Path, *, again: bool, timeout_s: float | None, stopper: Stopper | None = None
 ) -> Outcome:
-    """Run a trial, or join it where it runs; what stands in its way is its outcome."""
     began = time.monotonic()
     try:
         # Looked for before what is done: one that ends meanwhile is done then, and does not run twice.
@@ -288,7 +287,6 @@ def _next_look(until: float | None, stopper: Stopper | None) -> float | None:
 
 
 def _stop(run: Run, verdict: Mapping[str, object]) -> None:
-    """End a run for a reason, which stands in its folder from before the end on."""
     write_json(run.folder / _VERDICT, verdict, is_safe=True)
     up.down(run)
 

@@ -29,7 +29,7 @@ _HIGHER = re.compile(r"reward|return|score|acc|auc|f1|success|win|throughput", r
 
 
 def pattern_of(text: str) -> re.Pattern[str]:
-    """A regular expression that says where numbers stand; raises UsageError, also where no group has a name."""
+    """Return a regular expression that says where numbers stand; raises UsageError, also where no group has a name."""
     try:
         pattern = re.compile(text)
     except re.error as error:
@@ -78,12 +78,12 @@ def series_of(lines: Iterable[str], pattern: re.Pattern[str] | None = None) -> S
 
 
 def goal_of(metric: str) -> Goal:
-    """Whether a metric of this name is usually better when it is higher or lower."""
+    """Return True if a metric of this name is usually better when it is higher or lower."""
     return "max" if _HIGHER.search(metric) else "min"
 
 
 def best_of(last: Mapping[str, float], goal: Goal) -> str | None:
-    """The trial whose last value is best; None where there is no value."""
+    """Return the trial whose last value is best; None where there is no value."""
     return (max if goal == "max" else min)(last, key=last.__getitem__, default=None)
 
 
@@ -98,7 +98,7 @@ class Mean:
 
 
 def means_over(keys: Sequence[str], settings: Mapping[str, Mapping[str, str]], last: Mapping[str, float]) -> list[Mean]:
-    """The means of `last` over the settings in `keys`, in the order of the trials."""
+    """Return the means of `last` over the settings in `keys`, in the order of the trials."""
     groups: dict[tuple[tuple[str, str], ...], list[float]] = {}
     for name, chosen in settings.items():
         if name in last:

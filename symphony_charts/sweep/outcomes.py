@@ -30,7 +30,7 @@ class Outcome:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do: it succeeded, or was stopped for good."""
+        """True if nothing is left to do: it succeeded, or was stopped for good."""
         return self.state == "succeeded" or self.is_early
 
 

@@ -59,12 +59,12 @@ def remember_end(name: str, backend: str, trial: str, run: str, why: str) -> Non
 
 
 def known_sweep(name: str, backend: str) -> Sweep | None:
-    """The sweep of that name, if one was run from here."""
+    """Return the sweep of that name, if one was run from here."""
     return _read(_path(name, backend)) if name and "/" not in name else None
 
 
 def find_sweep(name: str, backend: str) -> Sweep:
-    """The sweep of that name; raises NotFound with those there are."""
+    """Return the sweep of that name; raises NotFound with those there are."""
     sweep = known_sweep(name, backend)
     if sweep is None:
         known = ", ".join(each.name for each in sweeps_of(backend)) or "none"
@@ -73,7 +73,7 @@ def find_sweep(name: str, backend: str) -> Sweep:
 
 
 def sweeps_of(backend: str) -> list[Sweep]:
-    """All sweeps that ran there from this machine, by name."""
+    """Return all sweeps that ran there from this machine, by name."""
     files = sorted((state_dir() / "sweeps" / backend).glob("*.json"))
     return [sweep for sweep in map(_read, files) if sweep is not None]
 

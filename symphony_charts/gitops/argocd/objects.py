@@ -56,11 +56,11 @@ class ArgoSetup:
     root: str = ""
 
     def below(self, path: str) -> str:
-        """A path of ours in the whole repository."""
+        """Return a path of ours in the whole repository."""
         return f"{self.root}/{path}" if self.root else path
 
     def segment(self, number: int) -> str:
-        """A part of the path of a pointer, as the ApplicationSet's template has it."""
+        """Return a part of the path of a pointer, as the ApplicationSet's template has it."""
         return f"{{{{ index .path.segments {number + len(self.root.split('/')) * bool(self.root)} }}}}"
 
     @property
@@ -80,7 +80,7 @@ def parse_version(text: str) -> tuple[int, int]:
 
 
 def app_name(env: str, team: str, name: str) -> str:
-    """The name of an experiment's Application."""
+    """Return the name of an experiment's Application."""
     return f"{env}-{team}-{name}"
 
 
@@ -100,7 +100,7 @@ def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination])
 
 
 def application_set(setup: ArgoSetup) -> dict[str, object]:
-    """The ApplicationSet that makes one Application of each pointer."""
+    """Return the ApplicationSet that makes one Application of each pointer."""
     files = [{"path": setup.below(f"envs/*/*/*{POINTER_SUFFIX}")}]
     generator = {"git": {"repoURL": setup.url, "revision": setup.revision, "files": files}}
     spec: dict[str, object] = {
@@ -115,7 +115,7 @@ def application_set(setup: ArgoSetup) -> dict[str, object]:
 
 
 def health_config(checks: Mapping[str, str], namespace: str = "argocd") -> dict[str, object]:
-    """The part of ConfigMap argocd-cm that holds health `checks`: Lua by ``<group>_<Kind>``.
+    """Return the part of ConfigMap argocd-cm that holds health `checks`: Lua by ``<group>_<Kind>``.
 
     It is to be applied server-side, so that the other settings in there stay.
     """

@@ -47,7 +47,6 @@ def why_unsynced(application: Object) -> Why | None:
 
 
 def _refusals(status: Object) -> Iterator[str]:
-    """What the cluster said to the objects of the last sync, then what is said of all of it."""
     operation = status.get("operationState") or {}
     for item in (operation.get("syncResult") or {}).get("resources") or []:
         if item.get("status") == "SyncFailed":

@@ -40,7 +40,7 @@ class RepositoryFiles:
 
 
 def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
-    """All findings, each with the file that has it, in order of path."""
+    """Return all findings, each with the file that has it, in order of path."""
     findings = [*_links(tree), *_immutable(tree)]
     pointers: list[tuple[str, Pointer]] = []
     for path, content in sorted(tree.files.items()):
@@ -64,7 +64,7 @@ def is_repository(tree: RepositoryFiles) -> bool:
 
 
 def _published_charts(files: Iterable[str]) -> set[str]:
-    """The folders ``charts/<team>/<experiment>/<version>`` among `files`."""
+    """Return the folders ``charts/<team>/<experiment>/<version>`` among `files`."""
     return {"/".join(path.split("/")[:4]) for path in files if path.startswith("charts/") and path.count("/") > 3}
 
 
@@ -161,7 +161,6 @@ def _chart_of(pointer: Pointer, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _why_other(pointer: Pointer, files: Mapping[str, bytes]) -> tuple[str, str]:
-    """In what a chart differs from the published one, and what helps: somebody edited it, or git's attributes did."""
     own = _chart_of(pointer, files)
     attributes = "`charts/** -text -filter` as the last line of .gitattributes, then a fresh clone"
     if any(content.startswith(_LFS) for content in own.values()):

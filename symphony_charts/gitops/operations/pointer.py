@@ -120,7 +120,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def find(self, version: str | None) -> Deployed:
-        """The newest entry of the history with `version`, or with None what ran before. Raises NotFound."""
+        """Return the newest entry of the history with `version`, or with None what ran before. Raises NotFound."""
         for entry in self.history:
             if version is None or entry.version == version:
                 return entry
@@ -151,7 +151,7 @@ def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] 
 
 
 def parse_pointer(content: bytes, path: str) -> Pointer:
-    """The pointer in the file `path`. Raises SpecError for what is none."""
+    """Return the pointer in the file `path`. Raises SpecError for what is none."""
     try:
         data = load(content.decode())
         return msgspec.convert(data, Pointer)
@@ -160,7 +160,7 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
 
 
 def render_pointer(pointer: Pointer) -> bytes:
-    """The file of a pointer, the same bytes for equal pointers."""
+    """Return the file of a pointer, the same bytes for equal pointers."""
     data = msgspec.to_builtins(pointer)
     # What Flux alone reads is left out where nobody named it.
     data["destination"] = {key: value for key, value in data["destination"].items() if value or key in _ALWAYS}
@@ -168,6 +168,6 @@ def render_pointer(pointer: Pointer) -> bytes:
 
 
 def published_digest(chart: str, files: Mapping[str, bytes]) -> str:
-    """The digest of the published chart in the folder `chart` with `files`; empty for what no longer is one."""
+    """Return the digest of the published chart in the folder `chart` with `files`; empty for what no longer is one."""
     own = {path: content for path, content in files.items() if not path.startswith("ci/")}
     return content_digest(chart.split("/")[2], own) if "Chart.yaml" in own else ""

@@ -26,13 +26,13 @@ __all__ = [
 
 
 def deploy_folders(env: str, team: str, name: str) -> list[str]:
-    """The folders that deploying looks into."""
+    """Return the folders that deploying looks into."""
     flux = layout.flux_path(env, team, name).rpartition("/")[0]
     return [layout.pointer_folder(env, team), "envs", "bootstrap", flux]
 
 
 def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
-    """The pointer of an experiment in an environment, None without one."""
+    """Return the pointer of an experiment in an environment, None without one."""
     path = layout.pointer_path(env, team, name)
     content = tip.read(path)
     return None if content is None else parse_pointer(content, path)

@@ -43,7 +43,7 @@ def version_key(version: str) -> tuple[object, ...]:
 
 
 def newest(versions: Iterable[str]) -> str | None:
-    """The highest of `versions`, None without any."""
+    """Return the highest of `versions`, None without any."""
     return max((v for v in versions if _NUMBERS.fullmatch(v)), key=version_key, default=None)
 
 
@@ -81,7 +81,7 @@ def decide_version(
 
 
 def _is_at(chart: Chart, version: str, oid: str, tops: dict[str, dict[str, Entry]]) -> bool:
-    """Whether the tree `oid` holds `chart` under `version`; `tops` keeps, by hash, what no version changes."""
+    """Return True if the tree `oid` holds `chart` under `version`; `tops` keeps, by hash, what no version changes."""
     hash_name = hash_of(oid)
     if hash_name not in tops:
         tops[hash_name] = top_entries(chart.files, hash_name)

@@ -76,7 +76,7 @@ def _trees(cache: Cache, snapshot: Snapshot, paths: list[str]) -> dict[str, dict
 
 
 def graft(cache: Cache, commit: str, root: str, tree: str) -> list[GitObject]:
-    """The trees above the folder `root` of `commit` with `tree` in its place, the new root of all last."""
+    """Return the trees above the folder `root` of `commit` with `tree` in its place, the new root of all last."""
     made: list[GitObject] = []
     path = root
     while path:

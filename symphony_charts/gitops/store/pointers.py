@@ -29,7 +29,7 @@ class Placed:
 
 
 def pointers(store: Store, env: str | None) -> list[Placed]:
-    """Every pointer of `env`, or of all environments; one that cannot be read spoils no other."""
+    """Return every pointer of `env`, or of all environments; one that cannot be read spoils no other."""
     top = store.read(["envs"], lambda _seen: ())
     envs = [env] if env else sorted(name for name, entry in top.folder("envs").items() if entry.is_folder)
     middle = store.read([f"envs/{each}" for each in envs], lambda _seen: ())

@@ -51,7 +51,7 @@ class Run:
 
 
 def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
-    """All edits; no two operations of one commit may edit one path."""
+    """Return all edits; no two operations of one commit may edit one path."""
     edits: dict[str, bytes | None] = {}
     for change in changes:
         twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)

@@ -137,7 +137,6 @@ class Rehearsal:
         headers: Mapping[str, str],
         item: Object,
     ) -> _Answer:
-        """The server's verdict; for a namespace that is not there yet that of its stand-in, where all is new."""
         for wanted, present in self.stand_in.items():
             space = f"/namespaces/{wanted}/"
             if space in path:
@@ -151,7 +150,6 @@ class Rehearsal:
         return self._forward(method, path, {**query, "dryRun": "All"}, body, headers)
 
     def _is_undecided(self, answer: _Answer) -> bool:
-        """Whether the refusal is of the dry run alone: it wants something that was made a moment ago, and not kept."""
         message = answer.message()
         return answer.status in (403, 404) and any(f'"{name}" not found' in message for name in self._made)
 
@@ -178,7 +176,7 @@ class _Answer:
     headers: Mapping[str, str]
 
     def object(self) -> Object:
-        """The body as an object; empty for what is none."""
+        """Return the body as an object; empty for what is none."""
         return _decoded(self.body)
 
     def warnings(self) -> list[str]:
@@ -215,7 +213,7 @@ def rehearsed(rehearsal: Rehearsal, namespace: str) -> Iterator[tuple[Path, dict
 
 
 def is_owned(item: Object, release: str, namespace: str) -> bool:
-    """Whether an object bears the marks by which helm knows what a release may take over."""
+    """Return True if an object bears the marks by which helm knows what a release may take over."""
     marks = _meta(item).get("annotations") or {}
     labels = _meta(item).get("labels") or {}
     return (

@@ -94,7 +94,7 @@ class Releases:
         return newest
 
     def history(self, name: str, namespace: str) -> list[Revision]:
-        """The revisions of an experiment's release, the newest first; raises NotFound."""
+        """Return the revisions of an experiment's release, the newest first; raises NotFound."""
         self.current(name, namespace)
         return self._helm.history(name, namespace)
 
@@ -103,7 +103,7 @@ class Releases:
         return self._helm.notes(name, namespace)
 
     def reruns(self, name: str, namespace: str, revision: int) -> list[str]:
-        """The Jobs that a rollback to `revision` would start again from their beginning."""
+        """Return the Jobs that a rollback to `revision` would start again from their beginning."""
         now = {_title(item) for item in self._helm.manifest(name, namespace)}
         then = self._helm.manifest(name, namespace, revision)
         return [item["metadata"]["name"] for item in then if is_finite(item) and _title(item) not in now]
@@ -276,7 +276,7 @@ class Releases:
 
 
 def _before(history: Sequence[Revision]) -> int | None:
-    """The newest revision but the current one that was once deployed."""
+    """Return the newest revision but the current one that was once deployed."""
     return next((revision.revision for revision in history[1:] if revision.status in ("superseded", "deployed")), None)
 
 
@@ -285,7 +285,7 @@ def _is_ours(objects: Sequence[Object]) -> bool:
 
 
 def _is_of_release(item: Object, name: str, namespace: str) -> bool:
-    """Whether helm made the object for this release: its annotations say so, or it is a hook (a test pod) of it.
+    """Return True if helm made the object for this release: its annotations say so, or it is a hook (a test pod) of it.
 
     Labels alone prove nothing: Argo CD puts the same ones on what it manages.
     """

@@ -25,7 +25,7 @@ _PREFIX = "cloud.google.com/"
 
 
 def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experiment:
-    """The experiment with its launch features written into its pods; adding them twice changes nothing."""
+    """Return the experiment with its launch features written into its pods; adding them twice changes nothing."""
     settled = {pod.name: _settle(pod, experiment, pools) for pod in pods_of(experiment).values()}
     annotations = dict(experiment.annotations)
     if experiment.placement.exclusive and _exclusive_annotation(experiment):
@@ -69,7 +69,7 @@ def _asks_for_gpus(pod: Pod) -> bool:
 
 
 def asks_for_tpu(pod: Pod) -> bool:
-    """Whether a process of the pod asks for chips of a TPU."""
+    """Return True if a process of the pod asks for chips of a TPU."""
     return any(_asks(process, "google.com/tpu") for process in pod.processes.values())
 
 
@@ -78,7 +78,6 @@ def _asks(process: Process, resource: str) -> bool:
 
 
 def _provisioning(placement: Placement) -> tuple[dict[str, str], list[Toleration]]:
-    """Selectors pin the pods to such nodes; the toleration is there for clusters that taint them."""
     selector: dict[str, str] = {}
     tolerations: list[Toleration] = []
     for wanted, label in ((placement.spot, "gke-spot"), (placement.flex_start, "gke-flex-start")):
@@ -116,7 +115,6 @@ def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, s
 
 
 def _topology(wanted: str | None) -> dict[str, str]:
-    """The wish for nearness as Kueue reads it."""
     if not wanted:
         return {}
     strength, label = topology_of(wanted)
@@ -130,7 +128,6 @@ def _exclusive_annotation(experiment: Experiment) -> str:
 
 
 def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
-    """The term that keeps pods of other experiments out of the same topology domain."""
     selector = {
         "matchExpressions": [
             {"key": "symph.dev/experiment", "operator": "Exists"},

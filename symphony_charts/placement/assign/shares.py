@@ -22,7 +22,7 @@ _UNITS = {"cpu": ("m", 1), "memory": ("Mi", 2**20)}
 
 
 def has_shares(experiment: Experiment) -> bool:
-    """Whether a process still holds the share of its pod."""
+    """Return True if a process still holds the share of its pod."""
     return any(process.pod_share for pod in pods_of(experiment).values() for process in pod.processes.values())
 
 
@@ -79,7 +79,6 @@ def _asking(process: Process, requests: Mapping[str, str]) -> Process:
 
 
 def _with_processes(experiment: Experiment, settled: Mapping[str, Mapping[str, Process]]) -> Experiment:
-    """The experiment with other processes, none of which holds a share any more."""
 
     def pod(settings: PodSettings, name: str) -> PodSettings:
         processes = {

@@ -96,7 +96,7 @@ class Demand:
 def demands_of(
     objects: Iterable[Mapping[str, object]], *, scheduler: str = "", pools: Pools | None = None
 ) -> list[Demand]:
-    """The demands of all pods that `objects` make at a time, sorted by shape.
+    """Return the demands of all pods that `objects` make at a time, sorted by shape.
 
     Known are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, DIJob, WorkflowTemplate and lists of
     these; other kinds make no pods. `scheduler` is one more that filters nodes as kube-scheduler does. Give the `pools`
@@ -121,7 +121,7 @@ def demands_of(
 
 
 def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
-    """The demands of pods that wait for a node, by namespace and name.
+    """Return the demands of pods that wait for a node, by namespace and name.
 
     The scheduler of another name, a gate or a runtime class changes when a pod is bound, not where it may be: the API
     server has added the overhead of its runtime class to it.
@@ -164,7 +164,6 @@ class _Pods:
 
 
 def _pods(item: Fields) -> Iterator[_Pods]:
-    """Every kind of pod that an object makes."""
     kind = kind_for(item.data)
     for pods in kind.pod_sets(item) if kind else ():
         yield _Pods(
@@ -231,7 +230,7 @@ def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
 
 
 def in_order(demands: Iterable[Demand]) -> list[Demand]:
-    """The demands by shape, then by members: the same for every order of declaration."""
+    """Return the demands by shape, then by members: the same for every order of declaration."""
     return sorted(demands, key=lambda demand: (_sort_key(demand.shape), demand.members))
 
 
@@ -240,7 +239,6 @@ def _sort_key(shape: Shape) -> tuple[object, ...]:
 
 
 def _pod_affinity(spec: Fields, terms: Iterable[AntiAffinity]) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:
-    """Selectors that this pod keeps off its node, those it keeps off elsewhere, and what cannot be proven from here."""
     if not (spec.has("affinity") or spec.has("topologySpreadConstraints")):
         return (), (), ()
     repels, shuns, unproven = [], [], []

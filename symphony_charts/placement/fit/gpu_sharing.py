@@ -31,7 +31,7 @@ def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[s
 
 
 def keep_shares_single(cluster: Cluster) -> Cluster:
-    """The cluster without the fits that a device plugin would refuse."""
+    """Return the cluster without the fits that a device plugin would refuse."""
     if not any(demand.shape.gpus_at_once for demand in cluster.demands):
         return cluster
     shared = {

@@ -47,7 +47,7 @@ class _State:
 
 
 def orders(cluster: Cluster) -> list[list[int]]:
-    """The orders of demands that are worth trying, best first."""
+    """Return the orders of demands that are worth trying, best first."""
     totals = _totals(cluster)
 
     def share(demand: int) -> float:
@@ -151,7 +151,6 @@ def _fill_open(state: _State, demand: int, left: int) -> int:
 
 
 def _slack(free: Vector, need: Vector, room: int) -> float:
-    """How much of the node stays unused in the dimension that is used best."""
     return min(1 - wanted * room / have for have, wanted in zip(free, need, strict=True) if wanted)
 
 

@@ -19,7 +19,7 @@ _MOST_DEMANDS, _MOST_CLASSES = 64, 64
 
 
 def is_worth_trying(cluster: Cluster) -> bool:
-    """Whether the cluster is small enough in shapes and kinds of nodes; the number of pods does not matter."""
+    """Return True if the cluster is small enough in shapes and kinds of nodes; the number of pods does not matter."""
     return 1 < len(cluster.demands) <= _MOST_DEMANDS and len(cluster.classes) <= _MOST_CLASSES
 
 
@@ -60,7 +60,6 @@ def _name(cluster: Cluster, node: int) -> str:
 
 
 def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tuple[dict[int, int], Vector]:
-    """What one node of the class holds, and what stays free."""
     whole = cluster.classes[node].free
     weights = _weights(cluster, whole, left)
     mixture = {lead: 1}

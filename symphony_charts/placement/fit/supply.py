@@ -104,7 +104,7 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
 
 
 def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
-    """The labels that some demand looks at; an empty key stands for the node's name."""
+    """Return the labels that some demand looks at; an empty key stands for the node's name."""
     keys: set[str] = set()
     for demand in demands:
         keys |= {key for key, _ in demand.shape.selector}
@@ -147,7 +147,6 @@ def _classes(
 
 
 def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
-    """The nodes that the pool may still get; one class per zone where somebody asks for a zone."""
     more = pool.max_nodes - len(pool.nodes)
     if more < 1:
         return
@@ -169,14 +168,13 @@ def with_admission(shape: Shape) -> Shape:
 
 
 def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) -> Iterator[str]:
-    """The taint that only such an admission lets the pod tolerate."""
     if any("/" in name for name, _ in shape.requests):
         taints = filter(None, (untolerated_taint(shape.tolerations, classes[node].taints) for node in rooms))
         yield from (f"a toleration of {taint.key}, which not every cluster adds," for taint in islice(taints, 1))
 
 
 def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
-    """The demands among `shy` that may keep a pod of `demand` off nodes that it does not hold itself."""
+    """Yield the demands among `shy` that may keep a pod of `demand` off nodes that it does not hold itself."""
     for other in shy:
         if other is not demand and _selects(other.shape.shuns, demand):
             yield f"anti-affinity of {other.name}"
@@ -185,7 +183,7 @@ def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
 def _allowed(
     shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]]
 ) -> tuple[frozenset[int], dict[int, str]]:
-    """The node classes that labels, taints and host ports may leave to a demand; alike classes are asked once.
+    """Return the node classes that labels, taints and host ports may leave to a demand; alike classes are asked once.
 
     The second value gives, for those that depend on a label that their nodes may or may not have, this label.
     """
@@ -205,13 +203,11 @@ def _allowed(
 
 
 def _first_asked(shape: Shape, keys: Collection[str]) -> str:
-    """The first of the labels `keys` that the node selector or affinity of `shape` asks for."""
     required = (requirement.key for term in shape.affinity or () for requirement in term)
     return next(key for key in (*dict(shape.selector), *required) if key in keys)
 
 
 def _doubts(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
-    """Why a demand may or may not use nodes of the class, and a way to find out; `label` decides about it, if any."""
     for why in _closed(node, domains):
         yield why, ""
     if label:
@@ -250,6 +246,5 @@ def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
 
 
 def _selects(selectors: Iterable[Sequence[Requirement]], demand: Demand) -> bool:
-    """Whether one of the label selectors selects pods of `demand`."""
     labels = dict(demand.shape.labels)
     return any(all(requirement.holds(labels, "") for requirement in selector) for selector in selectors)

@@ -50,7 +50,7 @@ def _is_gke(accuracy: str) -> bool:
 
 
 def empty_of(demands: Sequence[Demand]) -> tuple[Demand, ...]:
-    """The same shapes with no pod."""
+    """Return the same shapes with no pod."""
     return tuple(Demand(demand.shape, []) for demand in demands)
 
 

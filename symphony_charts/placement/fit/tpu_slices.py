@@ -38,7 +38,7 @@ def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
 
 
 def keep_slices_whole(cluster: Cluster) -> Cluster:
-    """The cluster without the fits that would leave a slice half used."""
+    """Return the cluster without the fits that would leave a slice half used."""
     if not any(pool.is_multi_host for pool in cluster.pools):
         return cluster
     fits = []

@@ -31,7 +31,7 @@ Judge = Callable[[Callable[[Cluster], Cluster]], list[Group]]
 
 
 def with_doubts(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: Judge) -> Iterator[Group]:
-    """The verdicts that hold whatever is behind the doubts about pools.
+    """Yield the verdicts that hold whatever is behind the doubts about pools.
 
     PROVEN and PACKABLE stay where pools without doubt, or without one that may close a node, are enough; `judge` says
     so of a part of the cluster. A NO stays unless there may be more nodes than are counted.
@@ -60,7 +60,6 @@ def _verdicts(groups: Iterable[Group]) -> dict[tuple[int, str], Verdict]:
 
 
 def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
-    """`group` with the first doubt of that weight about the pools it may use."""
     weight = "UNKNOWN" if verdict == "UNKNOWN" else "PACKABLE"
     doubts = [(pool, doubt) for pool, doubt in _doubts(cluster, group.demand)]
     pool, doubt = next((pair for pair in doubts if pair[1].weight == weight), doubts[0])
@@ -73,7 +72,6 @@ def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
 
 
 def _doubts(cluster: Cluster, demand: int) -> Iterator[tuple[str, Doubt]]:
-    """The doubts about the pools that a demand may use, or about all where there are none."""
     numbers = sorted({cluster.classes[node].pool for node in cluster.fits[demand]})
     for number in numbers or range(len(cluster.pools)):
         pool = cluster.pools[number]
@@ -81,7 +79,6 @@ def _doubts(cluster: Cluster, demand: int) -> Iterator[tuple[str, Doubt]]:
 
 
 def _concerns(cluster: Cluster, pool: Pool, doubt: Doubt) -> bool:
-    """Whether the doubt matters to these pods: one of a label does where one of them asks for it."""
     if not doubt.label:
         return True
     shapes = [demand.shape for demand in cluster.demands]
@@ -96,7 +93,7 @@ def _growing(cluster: Cluster, pools: Pools, demand: int) -> str:
 
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
-    """The cluster without the pools that have doubts of these weights."""
+    """Return the cluster without the pools that have doubts of these weights."""
     doubtful = {
         number
         for number, pool in enumerate(cluster.pools)

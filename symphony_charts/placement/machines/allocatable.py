@@ -136,7 +136,7 @@ def _disk_capacity(node: NodeSpec) -> int:
 
 
 def _tiers(amount: int, tiers: tuple[tuple[int, float], ...], factor: float = 1.0) -> int:
-    """The sum over tiers of (part of `amount` in the tier) x (rate of the tier), truncated once at the end."""
+    """Return the sum over tiers of (part of `amount` in the tier) x (rate of the tier), truncated once at the end."""
     reserved = 0.0
     for index, (start, rate) in enumerate(tiers):
         if amount > start:
@@ -214,7 +214,6 @@ def _memory_reserved(
 
 
 def _disk_reserved(physical: int, distribution: str, arch: str) -> int:
-    """Bytes of a boot disk that the operating system takes before kubelet sees it."""
     points = _DISK.get((distribution, arch)) or _DISK.get(("cos", arch)) or _DISK["cos", "amd64"]
     return _interpolate(points, physical)
 

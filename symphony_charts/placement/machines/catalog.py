@@ -56,13 +56,13 @@ class Catalog:
         return self.machines.get(name) or _custom(name)
 
     def search(self, text: str) -> list[Machine]:
-        """All machines whose name, family, GPU or TPU contains `text`, by name."""
+        """Return all machines whose name, family, GPU or TPU contains `text`, by name."""
         wanted = text.lower()
         hits = (m for m in self.machines.values() if any(wanted in part for part in (m.name, m.family, m.gpu, m.tpu)))
         return sorted(hits, key=lambda m: (m.family, m.vcpu, m.memory_mib, m.name))
 
     def nearest(self, name: str) -> str:
-        """The known name most like `name`, or an empty string."""
+        """Return the known name most like `name`, or an empty string."""
         return next(iter(get_close_matches(name, self.machines, n=1, cutoff=0.6)), "")
 
     def extended(self, machines: Iterable[Machine], origin: str) -> Catalog:
@@ -72,7 +72,7 @@ class Catalog:
 
 @lru_cache(maxsize=1)
 def default_catalog() -> Catalog:
-    """The catalogue that ships with the package."""
+    """Return the catalogue that ships with the package."""
     file = msgspec.json.decode(table("placement/data/machines.json"), type=_File)
     return Catalog({machine.name: machine for machine in file.machines}, file.date)
 
@@ -115,7 +115,7 @@ GPU_ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 def gpu_matches(wanted: str, offered: str) -> bool:
-    """Whether a pool's GPU type is the one asked for: the exact label value, or a short name such as ``V100``.
+    """Return True if a pool's GPU type is the one asked for: the exact label value, or a short name such as ``V100``.
 
     A short name never matches a part of another one: ``p4`` is not ``p40``, ``gb200`` is no ``b200``.
     """

@@ -55,7 +55,7 @@ class PriceTable(msgspec.Struct, frozen=True):
     source: str = ""
 
     def origin(self, region: str) -> tuple[str, str]:
-        """The date and the source of a region's prices; empty texts where there are none."""
+        """Return the date and the source of a region's prices; empty texts where there are none."""
         prices = self.regions.get(region)
         return ("", "") if prices is None else (prices.date or self.date, prices.source or self.source)
 
@@ -167,11 +167,11 @@ def _ssds(prices: RegionPrices, machine: Machine | None, count: int, *, spot: bo
 
 
 def is_plain(machine: Machine) -> bool:
-    """Whether vCPUs and memory, beside local SSDs, are all that is paid for."""
+    """Return True if vCPUs and memory, beside local SSDs, are all that is paid for."""
     return not (machine.gpus or machine.chips or machine.shared or "metal" in machine.name)
 
 
 @lru_cache(maxsize=1)
 def default_prices() -> PriceTable:
-    """The table that ships with the package."""
+    """Return the table that ships with the package."""
     return msgspec.json.decode(table("placement/data/prices.json"), type=PriceTable)

@@ -47,7 +47,6 @@ def read_compute_class(item: Fields, catalog: Catalog) -> Pools:
 
 
 def _facts(name: str, index: int, priority: Fields, config: Fields, defaults: Fields, machine: Machine) -> PoolFacts:
-    """What one priority says, over the defaults of its class."""
     storage, system = priority.block("storage"), priority.block("nodeSystemConfig")
     if not system.data:
         system = defaults.block("nodeSystemConfig")
@@ -93,7 +92,6 @@ _PAGES = {True: ("hugepage_size2m", "hugepage_size1g"), False: ("hugepageSize2m"
 
 
 def _machine(priority: Fields, catalog: Catalog) -> Machine | None:
-    """The machine a priority names, or the smallest of its family that is large enough."""
     named = priority.text("machineType")
     if named:
         machine = catalog.get(named)

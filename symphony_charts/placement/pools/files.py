@@ -41,13 +41,13 @@ def _read_catalog(path: Path, _changed: int) -> Catalog:
 
 
 def user_catalog() -> Catalog:
-    """The shipped catalogue with the user's own machine types over it, if there are any."""
+    """Return the shipped catalogue with the user's own machine types over it, if there are any."""
     path = user_catalog_path()
     return _read_catalog(path, path.stat().st_mtime_ns) if path.is_file() else default_catalog()
 
 
 def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None = None) -> Pools:
-    """The pools of one file, in any of the formats of `symphony_charts.placement.pools`; ``~`` expands.
+    """Return the pools of one file, in any of the formats of `symphony_charts.placement.pools`; ``~`` expands.
 
     `variables` are Terraform's. Raises SpecError for a file that is not there, and for faults, each with its line.
     """
@@ -66,7 +66,7 @@ def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
 
 
 def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, object] | None = None) -> Pools:
-    """The pools of several files as one cluster: machine lists first, live nodes join the pool of their name."""
+    """Return the pools of several files as one cluster: machine lists first, live nodes join the pool of their name."""
     read = [_read(path, variables) for path in paths]
     return settled(read[0] if len(read) == 1 else merge(read))
 

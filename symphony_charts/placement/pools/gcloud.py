@@ -34,7 +34,7 @@ __all__ = ["read_cluster", "read_node_pool"]
 
 
 def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
-    """The pools of one `gcloud container clusters describe`."""
+    """Return the pools of one `gcloud container clusters describe`."""
     policy = cluster.block("networkPolicy").flag("enabled")
     dataplane_v2 = cluster.block("networkConfig").text("datapathProvider") == "ADVANCED_DATAPATH"
     confidential = cluster.block("confidentialNodes").flag("enabled")
@@ -120,7 +120,6 @@ def read_node_pool(
 
 
 def _doubts(pool: Fields, config: Fields) -> Iterator[Doubt]:
-    """What is understood of a pool, and has no number here."""
     status = pool.text("status")
     if status not in _STATES:
         yield doubt(pool, f"its status is {status}", "UNKNOWN")
@@ -134,7 +133,6 @@ _STATES = frozenset({"", "RUNNING", "PROVISIONING", "RECONCILING"})
 
 
 def _counts(pool: Fields, zones: int) -> tuple[int, int]:
-    """The least and the largest number of nodes of the whole pool."""
     scaling = pool.block("autoscaling")
     if not scaling.flag("enabled"):
         count = (pool.number("initialNodeCount") or 0) * zones

@@ -96,7 +96,7 @@ class PoolFacts:
 
 
 def doubt(item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: bool = False, label: str = "") -> Doubt:
-    """A doubt about the pool, with the place in the file that raises it."""
+    """Return a doubt about the pool, with the place in the file that raises it."""
     where = item.faults.position(item.path)
     return Doubt(text=f"{text} ({where})", weight=weight, may_grow=may_grow, label=label)
 
@@ -199,7 +199,6 @@ def _is_windows(facts: PoolFacts) -> bool:
 
 
 def _priced_ssds(facts: PoolFacts, machine: Machine) -> int:
-    """The local SSDs of a node, whatever they serve."""
     return machine.local_ssds or (facts.ephemeral_ssds or 0) + facts.raw_ssds + facts.cache_ssds + facts.extra_ssds
 
 
@@ -264,7 +263,6 @@ def _tpu(facts: PoolFacts, machine: Machine, machine_field: Fields) -> Tpu | Non
 
 
 def _labels(facts: PoolFacts, machine: Machine, gpu_type: str, gpus: int, tpu: Tpu | None) -> dict[str, str]:
-    """The labels that GKE puts on the pool's nodes, under those the user gave."""
     prefix = "cloud.google.com/"
     labels = {
         GKE_POOL_LABEL: facts.name,
@@ -304,7 +302,6 @@ def _labels(facts: PoolFacts, machine: Machine, gpu_type: str, gpus: int, tpu: T
 
 
 def _taints(facts: PoolFacts, machine: Machine, gpus: int) -> tuple[Taint, ...]:
-    """The user's taints and those that GKE adds to GPU, TPU, Arm, Windows, sandboxed and queued pools."""
     own = [
         (bool(facts.sandbox), Taint(key="sandbox.gke.io/runtime", value=facts.sandbox)),
         (_is_windows(facts), Taint(key="node.kubernetes.io/os", value="windows")),
@@ -327,6 +324,6 @@ def provisioning_of(config: Fields, flex_start: str) -> Provisioning:
 
 
 def reservation_of(affinity: Fields, consume_type: str) -> str:
-    """The reservation that a node config names, if any; `consume_type` is the format's name of that field."""
+    """Return the reservation that a node config names, if any; `consume_type` is the format's name of that field."""
     is_specific = affinity.text(consume_type) == "SPECIFIC_RESERVATION"
     return next(iter(affinity.texts("values")), "") if is_specific else ""

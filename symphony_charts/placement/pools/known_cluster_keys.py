@@ -14,7 +14,6 @@ _SWITCH = keys("enabled disabled", weight="PACKABLE")
 
 
 def _addons(switches: str, **others: Keys) -> Keys:
-    """The keys of add-ons: those that are switched on or off, and `others`."""
     return Keys(blocks={**dict.fromkeys(switches.split(), _SWITCH), **others}, weight="PACKABLE")
 
 

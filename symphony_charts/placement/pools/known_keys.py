@@ -48,7 +48,7 @@ def keys(used: str = "", harmless: str = "", weight: Weight = "UNKNOWN", **block
 
 
 def unread_keys(item: Fields, known: Keys) -> Iterator[Doubt]:
-    """A doubt for each key in `item`, and in the objects in it, that is neither used nor harmless."""
+    """Yield a doubt for each key in `item`, and in the objects in it, that is neither used nor harmless."""
     for key, value in item.data.items():
         if value in _NOTHING or key.startswith("__") or key in known.used or key in known.harmless:
             continue

@@ -14,7 +14,7 @@ __all__ = ["read_machine_configs", "read_machine_types"]
 
 
 def read_machine_configs(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:
-    """The machine types of MachineConfig objects; memory is in MiB there."""
+    """Yield the machine types of MachineConfig objects; memory is in MiB there."""
     for item in items:
         spec = item.block("spec")
         family = spec.block("machineFamily") if spec.has("machineFamily") else spec

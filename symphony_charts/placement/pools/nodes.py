@@ -77,7 +77,6 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
 
 
 def _missing_devices(pool: Pool) -> Iterable[Doubt]:
-    """Nodes that show no GPU yet, though others of their pool do: their driver may be on its way."""
     without = sum(not node.allocatable.get("nvidia.com/gpu") for node in pool.nodes)
     if without and pool.gpu_type:
         text = f"{without} of {len(pool.nodes)} nodes show no GPU yet; their driver may still be coming up"
@@ -85,7 +84,7 @@ def _missing_devices(pool: Pool) -> Iterable[Doubt]:
 
 
 def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
-    """The pods among `items` that wait for a node."""
+    """Yield the pods among `items` that wait for a node."""
     for item in items:
         meta, status = item.block("metadata"), item.block("status")
         is_over = status.text("phase") in _GONE or meta.has("deletionTimestamp")
@@ -94,7 +93,6 @@ def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
 
 
 def _nominations(node: str, loads: Mapping[str, _Load]) -> Iterator[Doubt]:
-    """A doubt for the first pod that the scheduler makes room for on the node: it may still go elsewhere."""
     for name in loads[node].nominated[:1] if node in loads else ():
         text = f"node {node} keeps room for the pending pod {name}, which may go elsewhere"
         yield Doubt(text=text, weight="PROVEN", may_grow=True)
@@ -111,7 +109,6 @@ class _Load:
 
 
 def _load(pods: Iterable[Fields]) -> dict[str, _Load]:
-    """The load of each node by its name."""
     loads: dict[str, _Load] = defaultdict(_Load)
     for pod in pods:
         meta, spec = pod.block("metadata"), pod.block("spec")
@@ -209,7 +206,6 @@ def _make_pool(
 
 
 def _note_without_pods(*, is_of_gke: bool) -> str:
-    """What is taken off the nodes where nobody says which pods are on them."""
     if is_of_gke:
         return "pods were not given: only system pods are taken off the nodes"
     return (

@@ -42,7 +42,7 @@ _PROVISIONING: dict[str, Provisioning] = {
 
 
 def read_plain(top: Fields, catalog: Catalog) -> Pools:
-    """The pools of a pools.yaml; `kube_system: elsewhere` says that kube-system's Deployments run on others."""
+    """Return the pools of a pools.yaml; `kube_system: elsewhere` says that kube-system's Deployments run on others."""
     for key in sorted(set(top.data) - {"pools", "kube_system"}):
         top.fault(f'unknown key "{key}"', key, "known are pools and kube_system")
     if top.text("kube_system") not in ("", "here", "elsewhere"):

@@ -86,7 +86,7 @@ class Requirement:
     is_field: bool = False
 
     def holds(self, labels: Mapping[str, str], node: str) -> bool:
-        """Whether a node with these labels and this name satisfies it."""
+        """Return True if a node with these labels and this name satisfies it."""
         value = node if self.is_field else labels.get(self.key)
         if self.operator == "In":
             return value is not None and value in self.values
@@ -240,12 +240,12 @@ class Pool:
 
     @property
     def is_spot(self) -> bool:
-        """Whether its nodes are those that may be taken back, which cost less."""
+        """True if its nodes are those that may be taken back, which cost less."""
         return self.provisioning in ("spot", "preemptible")
 
     @property
     def is_multi_host(self) -> bool:
-        """Whether the pool is a TPU slice of several hosts, which is filled as a whole or not at all."""
+        """True if the pool is a TPU slice of several hosts, which is filled as a whole or not at all."""
         return self.tpu is not None and self.tpu.hosts > 1
 
 
@@ -268,7 +268,7 @@ class Pools:
     notes: tuple[str, ...] = ()
 
     def get(self, name: str) -> Pool | None:
-        """The pool of that name (its own, or Cloudwise's label ``name``), or None."""
+        """Return the pool of that name (its own, or Cloudwise's label ``name``), or None."""
         for pool in self.pools:
             if pool.name == name:
                 return pool

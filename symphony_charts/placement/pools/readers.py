@@ -90,7 +90,7 @@ def pools_of_data(
     catalog: Catalog | None = None,
     text: str = "",
 ) -> Pools:
-    """The pools of data that has been parsed; `text` is used for line numbers in errors alone."""
+    """Return the pools of data that has been parsed; `text` is used for line numbers in errors alone."""
     faults = Faults(file=name, line_of=(lambda path: line_of(text, path)) if text else (lambda _path: None))
     return _pools(data, name, faults, variables or {}, catalog or default_catalog())
 
@@ -198,7 +198,6 @@ def _join(one: Pool, other: Pool) -> Pool:
 
 
 def _parse(text: str, name: str) -> object:
-    """JSON or YAML; JSON goes through the fast parser, and both end in a SpecError with the place."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             return msgspec.json.decode(text)
@@ -243,7 +242,6 @@ def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: 
 
 
 def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
-    """Nodes (with pods and DaemonSets), compute classes and machine configurations, in any mixture."""
     items = _items(data, "", faults)
     kinds = {item.text("kind") for item in items}
     configs = [item for item in items if item.text("kind") == "MachineConfig"]

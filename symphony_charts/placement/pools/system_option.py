@@ -56,7 +56,6 @@ def with_system_objects(pools: Pools, data: object, name: str) -> Pools:
 
 
 def _with(pool: Pool, system: Mapping[str, int]) -> Pool:
-    """The pool with another share for the system; live nodes whose load is known show theirs already."""
     if pool.is_load_known:
         return pool
     doubts = tuple(doubt for doubt in pool.doubts if not doubt.of_system)

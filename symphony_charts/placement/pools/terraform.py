@@ -82,7 +82,7 @@ def grows(cluster: Fields) -> Iterator[str]:
 
 
 def pools_of_cluster(cluster: Fields, catalog: Catalog, facts: ClusterFacts | None = None) -> Iterator[Pool | None]:
-    """The pools written inside a cluster resource: its `node_pool` blocks and its default pool."""
+    """Yield the pools written inside a cluster resource: its `node_pool` blocks and its default pool."""
     facts = facts or read_cluster_facts(cluster)
     for block in cluster.blocks("node_pool"):
         yield read_pool(block, catalog, cluster=facts)
@@ -97,7 +97,7 @@ def read_pool(
     name: str = "",
     cluster: ClusterFacts | None = None,
 ) -> Pool | None:
-    """The pool of one attribute map; `name` stands in where it has none: then the map is a cluster's own."""
+    """Return the pool of one attribute map; `name` stands in where it has none: then the map is a cluster's own."""
     cluster = cluster or ClusterFacts()
     config = pool.block("node_config")
     doubts = list(unread_keys(config, TERRAFORM_NODE_CONFIG) if name else unread_keys(pool, TERRAFORM_POOL))
@@ -164,7 +164,6 @@ def read_pool(
 
 
 def _labels(config: Fields) -> tuple[dict[str, str], list[Doubt]]:
-    """The labels that can be evaluated, and a doubt for each that cannot."""
     if _is_expression(config.data.get("labels")):
         return {}, [doubt(config, "its labels cannot be evaluated", may_grow=True, label="*")]
     labels = config.mapping("labels")
@@ -174,7 +173,6 @@ def _labels(config: Fields) -> tuple[dict[str, str], list[Doubt]]:
 
 
 def _doubts(config: Fields) -> Iterator[Doubt]:
-    """What is understood of a node's configuration, and has no number here."""
     for key in ("sole_tenant_config", "node_group"):
         if config.has(key):
             yield doubt(config, "sole tenancy: its hosts hold no more nodes than were reserved", "UNKNOWN")
@@ -187,7 +185,6 @@ def _of_logging(config: Fields) -> Iterator[Doubt]:
 
 
 def _streams(config: Fields, *, default: bool) -> bool:
-    """Image streaming; disks that preload images come with it."""
     stream = config.block("gcfs_config")
     preloads = any(disk.text("mode") == "CONTAINER_IMAGE_CACHE" for disk in config.blocks("secondary_boot_disks"))
     return preloads or (stream.flag("enabled") if stream.data else default)
@@ -202,7 +199,6 @@ def _is_expression(value: object) -> bool:
 
 
 def _known(item: Fields, *keys: str) -> str:
-    """The text of the first of `keys` that is there and can be evaluated."""
     values = (item.data.get(key) for key in keys)
     return next((value for value in values if isinstance(value, str) and value and "${" not in value), "")
 
@@ -212,7 +208,6 @@ def _is_zone(location: str) -> bool:
 
 
 def _zones(item: Fields) -> tuple[str, ...]:
-    """The zones that `node_locations` names; none where it cannot be evaluated."""
     value = item.data.get("node_locations")
     if _is_expression(value) or (isinstance(value, list) and any(_is_expression(zone) for zone in value)):
         return ()
@@ -220,7 +215,6 @@ def _zones(item: Fields) -> tuple[str, ...]:
 
 
 def _where(pool: Fields, cluster: ClusterFacts) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
-    """The zones of a pool, or its region alone with the doubt that follows."""
     is_said = pool.has("node_locations")
     location = _known(pool, "location", "zone", "region") or cluster.location
     zones = _zones(pool) or (() if is_said else cluster.zones) or ((location,) if _is_zone(location) else ())

@@ -30,7 +30,7 @@ __all__ = ["read_config"]
 
 
 def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
-    """The pools of a configuration; `variables` override the defaults of its variables.
+    """Return the pools of a configuration; `variables` override the defaults of its variables.
 
     A configuration without any pool is a fault that says where they may be.
     """
@@ -64,7 +64,6 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
 
 
 def _refuse_modules(data: dict[str, object], faults: Faults) -> None:
-    """Add a fault for each call of a module that makes node pools."""
     for path, body in _blocks(data, "module"):
         source = str(body.get("source", ""))
         if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
@@ -72,7 +71,7 @@ def _refuse_modules(data: dict[str, object], faults: Faults) -> None:
 
 
 def _can_expand(fields: Fields) -> bool:
-    """Whether all that the resource repeats could be evaluated; a fault where not."""
+    """Return True if all that the resource repeats could be evaluated; a fault where not."""
     for key in ("for_each", "count"):
         if key in fields.data:
             fields.fault(f"cannot evaluate {key}", "", _PLAN)
@@ -107,7 +106,6 @@ def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str
 
 
 def _cluster_of(body: Mapping[str, object], clusters: Mapping[str, ClusterFacts]) -> ClusterFacts | None:
-    """The cluster that a pool refers to; the only one of the file where it says none that is known."""
     match = _CLUSTER_NAME.search(str(body.get("cluster", "")))
     if match is not None and match[1] in clusters:
         return clusters[match[1]]
@@ -118,7 +116,7 @@ _CLUSTER_NAME = re.compile(rf"{CLUSTER}\.([\w-]+)")
 
 
 def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults) -> None:
-    """The fault of a configuration without a single pool: where they are, as far as it can be seen."""
+    """Return the fault of a configuration without a single pool: where they are, as far as it can be seen."""
     others = [kind for kind in _FOREIGN if any(True for _ in _resources(data, kind))]
     if others:
         faults.add(
@@ -151,14 +149,14 @@ def _flag(value: object) -> bool:
 
 
 def _maps(value: object) -> Iterator[dict[str, object]]:
-    """The objects of a block that may be one object or a list of them."""
+    """Yield the objects of a block that may be one object or a list of them."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             yield {str(key): inner for key, inner in item.items()}
 
 
 def _blocks(data: dict[str, object], kind: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """The named blocks of one kind, such as ``module.gke``."""
+    """Yield the named blocks of one kind, such as ``module.gke``."""
     for named in _maps(data.get(kind)):
         for name, bodies in named.items():
             for body in _maps(bodies):
@@ -188,7 +186,6 @@ def _scope(data: dict[str, object], given: Mapping[str, object]) -> Scope:
 
 
 def _given(value: object) -> object:
-    """The value of a variable as Terraform's command line takes it: lists and maps as JSON."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         with suppress(msgspec.DecodeError):
             return msgspec.json.decode(value)
@@ -196,7 +193,7 @@ def _given(value: object) -> object:
 
 
 def _references(data: dict[str, object]) -> dict[str, object]:
-    """The resources of the file by type and name, as other resources refer to them."""
+    """Return the resources of the file by type and name, as other resources refer to them."""
     kinds: dict[str, object] = {}
     for resources in _maps(data.get("resource")):
         for kind in resources:
@@ -205,7 +202,6 @@ def _references(data: dict[str, object]) -> dict[str, object]:
 
 
 def _provider_zone(data: dict[str, object], scope: Scope) -> str:
-    """The zone of `provider.google`, where Cloudwise puts it."""
     for block in _maps(data.get("provider")):
         for body in _maps(block.get("google")):
             value = scope.resolve(body.get("zone") or body.get("region"))

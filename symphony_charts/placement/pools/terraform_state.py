@@ -21,7 +21,7 @@ __all__ = ["read_show", "read_state"]
 
 
 def read_show(data: dict[str, object], faults: Faults, catalog: Catalog) -> Pools:
-    """The pools of `terraform show -json` of a plan or a state."""
+    """Return the pools of `terraform show -json` of a plan or a state."""
     root = "planned_values" if "planned_values" in data else "values"
     top = Fields.of(data, "", faults).block(root).block("root_module")
     resources = [(resource.text("type"), resource.block("values"), resource) for resource in _resources(top)]
@@ -32,7 +32,7 @@ def read_show(data: dict[str, object], faults: Faults, catalog: Catalog) -> Pool
 
 
 def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
-    """The pools of all resources (type, attributes), each with what its cluster says."""
+    """Return the pools of all resources (type, attributes), each with what its cluster says."""
     sizes = {
         values.text("name"): count
         for kind, values in resources
@@ -53,7 +53,7 @@ def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
 
 
 def read_state(data: dict[str, object], faults: Faults, catalog: Catalog) -> Pools:
-    """The pools of a raw state file, version 4."""
+    """Return the pools of a raw state file, version 4."""
     top = Fields.of(data, "", faults)
     if top.number("version") != 4:
         top.fault(
@@ -88,7 +88,6 @@ def _resources(module: Fields) -> Iterator[Fields]:
 
 
 def _refuse_unknown(data: dict[str, object], resource: Fields) -> None:
-    """A fault where the plan says that the machine type is known only after apply."""
     address = resource.text("address")
     for change in Fields.of(data, "", resource.faults).blocks("resource_changes"):
         unknown = change.block("change").block("after_unknown").data.get("node_config")

@@ -27,7 +27,6 @@ def unpriced(plan: Plan) -> list[str]:
 
 
 def _no_price(pool: Pool, nodes: int) -> str:
-    """That so many nodes of a pool have no price, as a text that says what they are."""
     parts = [pool.machine_type or "a machine of no known type"]
     parts += [f"{pool.attached_gpus} {pool.gpu_type}"] if pool.attached_gpus else []
     if not pool.region:
@@ -64,7 +63,7 @@ def _weights(plan: Plan, use: PoolUse) -> dict[str, float]:
 
 
 def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[str, object]:
-    """The money of a plan as data; `perHour` is what has a price, `noPrice` names the rest."""
+    """Return the money of a plan as data; `perHour` is what has a price, `noPrice` names the rest."""
     total = priced_total(plan)
     data: dict[str, object] = {
         "currency": "USD",

@@ -42,7 +42,7 @@ def pool_rows(plan: Plan) -> list[dict[str, object]]:
 
 
 def group_rows(plan: Plan) -> list[Group]:
-    """The groups, what cannot be first."""
+    """Return the groups, what cannot be first."""
     order = {"NO": 0, "UNKNOWN": 1, "PACKABLE": 2, "PROVEN": 3}
     return sorted(plan.groups, key=lambda group: (order[group.verdict], group.name))
 
@@ -84,7 +84,7 @@ def total_line(plan: Plan) -> str:
 
 
 def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dict[str, object]:
-    """The plan as JSON; amounts are millicores and bytes."""
+    """Return the plan as JSON; amounts are millicores and bytes."""
     return {
         "sentence": plan_sentence(plan),
         "experiment": plan.experiment,
@@ -168,7 +168,7 @@ def _system_text(use: PoolUse) -> str:
 
 
 def _waste(use: PoolUse) -> float:
-    """The share of CPU and memory, whichever is used more, that stays empty."""
+    """Return the share of CPU and memory, whichever is used more, that stays empty."""
     shares = [use.used.get(name, 0) / use.offered[name] for name in ("cpu", "memory") if use.offered.get(name)]
     return 1 - max(shares, default=1.0)
 
