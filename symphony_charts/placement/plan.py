@@ -29,10 +29,10 @@ from symphony_charts.placement.fit.system_load import (
     system_note,
 )
 from symphony_charts.placement.fit.tpu_slices import is_whole, keep_slices_whole
-from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_doubts
+from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_uncertainties
 from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import Pool, Pools
-from symphony_charts.placement.way_out import with_ways_out
+from symphony_charts.placement.way_out import with_remediations
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
@@ -113,8 +113,8 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
         best, certain = _best_packing(part)
         return list(_groups(part, without(loaded), without(crowded), best, pools, is_certain=certain))
 
-    bounded = list(_with_unknown(loaded, with_doubts(cluster, pools, judged, judge)))
-    groups = tuple(sorted(with_ways_out(bounded, crowded, pools.catalog), key=lambda group: group.name))
+    bounded = list(_with_unknown(loaded, with_uncertainties(cluster, pools, judged, judge)))
+    groups = tuple(sorted(with_remediations(bounded, crowded, pools.catalog), key=lambda group: group.name))
     return Plan(
         experiment=experiment,
         source=pools.source,
@@ -151,9 +151,9 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
             yield replace(group, verdict="UNKNOWN", why=why, next="")
         elif shape.unknown and (shape.is_unruly or group.verdict != "NO"):
             yield replace(group, verdict="UNKNOWN", why=f"{', '.join(shape.unknown)}: outside of the model", next="")
-        elif group.verdict == "NO" and (doubt := _doubt_of_no(cluster, group.demand)):
-            why = f"{group.why}; but {doubt[0]}" if cluster.fits[group.demand] else doubt[0]
-            yield replace(group, verdict="UNKNOWN", why=why, next=doubt[1])
+        elif group.verdict == "NO" and (uncertainty := _why_no_is_uncertain(cluster, group.demand)):
+            why = f"{group.why}; but {uncertainty[0]}" if cluster.fits[group.demand] else uncertainty[0]
+            yield replace(group, verdict="UNKNOWN", why=why, next=uncertainty[1])
         elif unruly and (group.verdict != "NO" or cluster.fits[group.demand]):
             why = f"{unruly.name} may take any node: {', '.join(unruly.shape.unknown) or 'it asks for one by name'}"
             yield replace(group, verdict="UNKNOWN", why=why, next="")
@@ -161,7 +161,7 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
             yield group
 
 
-def _doubt_of_no(cluster: Cluster, number: int) -> tuple[str, str] | None:
+def _why_no_is_uncertain(cluster: Cluster, number: int) -> tuple[str, str] | None:
     """Why a demand may have more room than was counted on, and a way to find out; None if its NO is certain.
 
     It may use more nodes itself, or others may that now crowd it.
@@ -339,5 +339,5 @@ def _notes(cluster: Cluster, pools: Pools) -> Iterator[str]:
         if pool.accuracy == "guess":
             yield f"{pool.name}: the machine type is a guess ({pool.machine_type})"
         yield from (f"{pool.name}: {note}" for note in pool.notes)
-        yield from (f"{pool.name}: {doubt.text}" for doubt in pool.doubts)
-    yield from pools.grows
+        yield from (f"{pool.name}: {uncertainty.text}" for uncertainty in pool.uncertainties)
+    yield from pools.autoscaled

@@ -19,7 +19,7 @@ from symphony_charts.placement.machines.catalog import Catalog, Machine
 from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import Pool
 
-__all__ = ["with_ways_out"]
+__all__ = ["with_remediations"]
 
 # Beyond this many classes times demands a try costs more than the answer is worth, and so do more groups.
 _MOST_WORK, _MOST_GROUPS, _MOST_NODES = 4000, 8, 1024
@@ -31,7 +31,7 @@ class _Change:
     cost: float | None
 
 
-def with_ways_out(groups: Sequence[Group], cluster: Cluster, catalog: Catalog) -> Iterator[Group]:
+def with_remediations(groups: Sequence[Group], cluster: Cluster, catalog: Catalog) -> Iterator[Group]:
     """Yield the groups, each that is PACKABLE or NO with the cheapest change that proves it, where one was found."""
     open_groups = [group for group in groups if group.verdict in ("PACKABLE", "NO")]
     is_worth = len(open_groups) <= _MOST_GROUPS and len(cluster.classes) * len(cluster.demands) <= _MOST_WORK
@@ -55,7 +55,7 @@ def _other_ways(hint: str) -> str:
 def _changes(cluster: Cluster, demand: int, catalog: Catalog) -> Iterator[_Change]:
     for number in sorted({cluster.classes[node].pool for node in cluster.allowed[demand]}):
         pool = cluster.pools[number]
-        if pool.is_multi_host or pool.doubts:
+        if pool.is_multi_host or pool.uncertainties:
             continue
         if any(cluster.classes[node].pool == number for node in cluster.fits[demand]) or not pool.max_nodes:
             more = _fewest(partial(_proves_grown, cluster, demand, number))

@@ -70,7 +70,7 @@ def test_zones_of_the_cluster_multiply_its_pools() -> None:
 def test_a_location_that_refers_to_the_cluster_is_followed() -> None:
     referring = {"location": "${google_container_cluster.c.location}", "node_count": 3}
     pool = configuration(referring, {"location": "us-central1-a"}).pools[0]
-    assert (pool.zones, pool.max_nodes, pool.doubts) == (("us-central1-a",), 3, ())
+    assert (pool.zones, pool.max_nodes, pool.uncertainties) == (("us-central1-a",), 3, ())
 
 
 def test_a_zonal_cluster_has_its_own_zone_and_the_additional_ones() -> None:
@@ -170,7 +170,7 @@ def test_all_documents_of_a_yaml_file_are_read() -> None:
     second = CLASS.replace("fast", "slow").replace("[big]", "[small]")
     pools = read_pools(f"---\n{CLASS}---\n{second}---\n", "classes.yaml")
     assert pools.names == ["fast-2", "slow-2"]
-    assert "classes.yaml:15" in dict(pools.wanted)["small"]
+    assert "classes.yaml:15" in dict(pools.required_pools)["small"]
 
 
 def test_a_fault_of_a_later_document_has_its_own_line() -> None:

@@ -83,14 +83,18 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     maybe = tuple(
-        {node: doubt for node in rooms for doubt in islice(_doubts(classes[node], domains, labels.get(node)), 1)}
+        {
+            node: uncertainty
+            for node in rooms
+            for uncertainty in islice(_uncertainties(classes[node], domains, labels.get(node)), 1)
+        }
         if domains or labels
         else {}
         for rooms, domains, (_, labels) in zip(possible, closed, filtered, strict=True)
     )
     fits = tuple(
-        {node: room for node, room in rooms.items() if node not in doubts} if doubts else rooms
-        for rooms, doubts in zip(possible, maybe, strict=True)
+        {node: room for node, room in rooms.items() if node not in uncertainties} if uncertainties else rooms
+        for rooms, uncertainties in zip(possible, maybe, strict=True)
     )
     splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
     shy = [demand for demand in demands if demand.shape.shuns]
@@ -207,7 +211,7 @@ def _first_asked(shape: Shape, keys: Collection[str]) -> str:
     return next(key for key in (*dict(shape.selector), *required) if key in keys)
 
 
-def _doubts(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
+def _uncertainties(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
     for why in _closed(node, domains):
         yield why, ""
     if label:

@@ -12,7 +12,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.placement.pools.readers import merge, read_pools, settled
+from symphony_charts.placement.pools.readers import merge, read_pools, resolve_references
 from symphony_charts.placement.pools.system_option import with_system_amounts, with_system_objects
 from symphony_charts.system.user_folders import state_dir
 
@@ -51,7 +51,7 @@ def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None 
 
     `variables` are Terraform's. Raises SpecError for a file that is not there, and for faults, each with its line.
     """
-    return settled(_read(path, variables))
+    return resolve_references(_read(path, variables))
 
 
 def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
@@ -68,7 +68,7 @@ def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
 def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, object] | None = None) -> Pools:
     """Return the pools of several files as one cluster: machine lists first, live nodes join the pool of their name."""
     read = [_read(path, variables) for path in paths]
-    return settled(read[0] if len(read) == 1 else merge(read))
+    return resolve_references(read[0] if len(read) == 1 else merge(read))
 
 
 def with_system(pools: Pools, said: str | None) -> Pools:

@@ -21,7 +21,8 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
+from symphony_charts.placement.pools.gke_node_pool import make_pool
+from symphony_charts.placement.pools.node_config import NodePoolConfig, read_taints
 from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Provisioning
 
 __all__ = ["read_plain"]
@@ -100,7 +101,7 @@ def _provisioning(item: Fields) -> Provisioning:
 def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
     low, high = _count(item)
     gpu = item.block("gpu")
-    facts = PoolFacts(
+    facts = NodePoolConfig(
         name=name,
         source=item.faults.source(item.path),
         machine_type=item.text("machine_type"),

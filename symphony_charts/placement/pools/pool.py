@@ -16,7 +16,6 @@ __all__ = [
     "Accuracy",
     "Amounts",
     "AntiAffinity",
-    "Doubt",
     "HostPort",
     "Node",
     "Pool",
@@ -26,6 +25,7 @@ __all__ = [
     "Requirement",
     "Taint",
     "Tpu",
+    "Uncertainty",
     "Weight",
 ]
 
@@ -130,7 +130,7 @@ class PresentPod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class Uncertainty:
     """Something a file says of a pool that the model does not know, or does not say: the most a verdict may then be.
 
     `may_grow`: there may be more nodes than are counted, or they may be open to more pods, so that nothing can be
@@ -205,7 +205,7 @@ class Pool:
     selector: tuple[str, str] | None = None
     nodes: tuple[Node, ...] = ()
     notes: tuple[str, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
+    uncertainties: tuple[Uncertainty, ...] = ()
     local_ssds: int = 0
     is_load_known: bool = False
 
@@ -253,14 +253,14 @@ class Pool:
 class Pools:
     """All node pools that were read, in the order of the file, with what was noticed on the way.
 
-    `grows` says why there may be pools that no file shows; `wanted` are pools that a file names and does not describe,
-    with the place where it does. `workloads` are objects that run beside the experiment, where the user gave them, else
-    it is None. `pending` are the pods of a live cluster that wait for a node.
+    `autoscaled` names the reasons why there may be more pools than the files show. `required_pools` are pools that a
+    file names without describing them, each with its place in the file. `workloads` are objects that run beside the
+    experiment, None if the user gave none. `pending` are the pods of a live cluster that wait for a node.
     """
 
     pools: tuple[Pool, ...] = ()
-    grows: tuple[str, ...] = ()
-    wanted: tuple[tuple[str, str], ...] = ()
+    autoscaled: tuple[str, ...] = ()
+    required_pools: tuple[tuple[str, str], ...] = ()
     workloads: tuple[Mapping[str, object], ...] | None = None
     pending: tuple[Mapping[str, object], ...] = ()
     source: str = ""

@@ -18,15 +18,15 @@ from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
 from symphony_charts.placement.pools.computeclass import read_compute_class
 from symphony_charts.placement.pools.gcloud import read_cluster, read_node_pool
-from symphony_charts.placement.pools.known_keys import MACHINE_CONFIG, MACHINE_TYPE, unread_keys
 from symphony_charts.placement.pools.machine_list import read_machine_configs, read_machine_types
+from symphony_charts.placement.pools.node_config import MACHINE_CONFIG, MACHINE_TYPE, unknown_keys
 from symphony_charts.placement.pools.nodes import pending_pods, read_nodes
 from symphony_charts.placement.pools.plain import read_plain
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform_config import read_config
 from symphony_charts.placement.pools.terraform_state import read_show, read_state
 
-__all__ = ["merge", "pools_of_data", "read_pools", "settled"]
+__all__ = ["merge", "pools_of_data", "read_pools", "resolve_references"]
 
 # Removed formats.
 _REMOVED = {"hcl": "Terraform's language HCL", "blueprint": "a blueprint of the Cluster Toolkit"}
@@ -38,8 +38,8 @@ def read_pools(
 ) -> Pools:
     """Return the pools of one file's `text`; `name` is its path.
 
-    `variables` are Terraform's, given by the user. Pools that another file must describe stay `wanted`. Raises
-    SpecError with every fault at once, each with its line.
+    `variables` are Terraform's, given by the user. Pools that another file must describe become `required_pools`.
+    Raises SpecError with every fault at once, each with its line.
     """
     if name.endswith((".tf", ".hcl")):
         raise _removed("hcl", name)
@@ -70,9 +70,9 @@ def _documents(text: str) -> list[str]:
     return ["\n".join(lines) + "\n" for lines in filled] or [text]
 
 
-def settled(pools: Pools) -> Pools:
+def resolve_references(pools: Pools) -> Pools:
     """`pools` once all files are together; raises SpecError where one names a pool that none of them describes."""
-    missing = [(name, place) for name, place in pools.wanted if pools.get(name) is None]
+    missing = [(name, place) for name, place in pools.required_pools if pools.get(name) is None]
     if missing:
         hint = "give the file that describes it, too: --pools CLASS.yaml --pools CLUSTER"
         raise SpecError(
@@ -154,8 +154,8 @@ def merge(several: Iterable[Pools]) -> Pools:
     merged: dict[str, Pool] = {}
     notes: list[str] = []
     sources: list[str] = []
-    grows: list[str] = []
-    wanted: list[tuple[str, str]] = []
+    autoscaled: list[str] = []
+    required_pools: list[tuple[str, str]] = []
     pending: list[Mapping[str, object]] = []
     workloads: tuple[Mapping[str, object], ...] | None = None
     catalog = default_catalog()
@@ -163,16 +163,16 @@ def merge(several: Iterable[Pools]) -> Pools:
         workloads = pools.workloads if pools.workloads is not None else workloads
         sources.append(pools.source)
         notes += pools.notes
-        grows += pools.grows
-        wanted += pools.wanted
+        autoscaled += pools.autoscaled
+        required_pools += pools.required_pools
         pending += pools.pending
         catalog = pools.catalog if pools.catalog.origin != "shipped" else catalog
         for pool in pools.pools:
             merged[pool.name] = _join(merged[pool.name], pool) if pool.name in merged else pool
     return Pools(
         pools=tuple(merged.values()),
-        grows=tuple(grows),
-        wanted=tuple(wanted),
+        autoscaled=tuple(autoscaled),
+        required_pools=tuple(required_pools),
         workloads=workloads,
         pending=tuple(pending),
         source=" + ".join(sources),
@@ -191,7 +191,10 @@ def _join(one: Pool, other: Pool) -> Pool:
         max_nodes=max(planned.max_nodes, len(live.nodes)),
         zones=planned.zones or live.zones,
         # What its nodes offer is seen now; how many there may be is what the other file says.
-        doubts=(*live.doubts, *(doubt for doubt in planned.doubts if doubt.may_grow)),
+        uncertainties=(
+            *live.uncertainties,
+            *(uncertainty for uncertainty in planned.uncertainties if uncertainty.may_grow),
+        ),
         local_ssds=planned.local_ssds,
         source=f"{planned.source} + {live.source}",
     )
@@ -219,7 +222,7 @@ def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: 
     if kind == "machine-types":
         items = data if isinstance(data, list) else [data]
         fields = [Fields.of(x, f"[{i}]", faults) for i, x in enumerate(items)]
-        notes = tuple(doubt.text for item in fields for doubt in unread_keys(item, MACHINE_TYPE))
+        notes = tuple(uncertainty.text for item in fields for uncertainty in unknown_keys(item, MACHINE_TYPE))
         machines = read_machine_types(fields, catalog)
         return Pools(catalog=catalog.extended(machines, faults.file or "gcloud"), notes=notes)
     if kind == "gcloud-pools":
@@ -247,14 +250,14 @@ def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
     configs = [item for item in items if item.text("kind") == "MachineConfig"]
     if configs:
         catalog = catalog.extended(read_machine_configs(configs, catalog), faults.file or "MachineConfig")
-    notes = tuple(doubt.text for item in configs for doubt in unread_keys(item, MACHINE_CONFIG))
+    notes = tuple(uncertainty.text for item in configs for uncertainty in unknown_keys(item, MACHINE_CONFIG))
     pools: list[Pool] = []
-    wanted: list[tuple[str, str]] = []
+    required_pools: list[tuple[str, str]] = []
     for item in items:
         if item.text("kind") == "ComputeClass":
             read = read_compute_class(item, catalog)
             pools += read.pools
-            wanted += read.wanted
+            required_pools += read.required_pools
         elif item.text("apiVersion").startswith("karpenter.") and item.text("kind") == "NodePool":
             what = "Karpenter chooses the machines of a NodePool itself, so what a node offers is open"
             item.fault(what, "spec", ELSEWHERE)
@@ -265,7 +268,9 @@ def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
     if not kinds & {"Node", "NodePool", "ComputeClass", "MachineConfig"}:
         found = ", ".join(sorted(kinds)) or "nothing"
         faults.add(f"no Node, ComputeClass or MachineConfig among {found}", "", ELSEWHERE)
-    return Pools(pools=tuple(pools), wanted=tuple(wanted), pending=pending, catalog=catalog, notes=notes)
+    return Pools(
+        pools=tuple(pools), required_pools=tuple(required_pools), pending=pending, catalog=catalog, notes=notes
+    )
 
 
 def _items(data: object, path: str, faults: Faults) -> list[Fields]:

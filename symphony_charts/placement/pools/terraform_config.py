@@ -19,10 +19,10 @@ from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform import (
     CLUSTER,
     NODE_POOL,
-    ClusterFacts,
-    grows,
+    ClusterSettings,
+    autoscaled,
     pools_of_cluster,
-    read_cluster_facts,
+    read_cluster_settings,
     read_pool,
 )
 
@@ -47,7 +47,7 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
             fields = Fields.of(attributes, path + index, faults)
             if not _can_expand(fields):
                 continue
-            pools.append(read_pool(fields, catalog, cluster=_cluster_of(body, clusters)))
+            pools.append(read_pool(fields, catalog, _cluster_of(body, clusters)))
     growing: list[str] = []
     for path, body in _resources(data, CLUSTER):
         for index, attributes in instances(body, scope):
@@ -55,12 +55,12 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
                 attributes.pop("node_config", None)
             fields = Fields.of(attributes, path + index, faults)
             pools += pools_of_cluster(fields, catalog, clusters.get(path.rsplit(".", 1)[-1]))
-            growing += grows(fields)
+            growing += autoscaled(fields)
     _refuse_modules(data, faults)
     found = [pool for pool in pools if pool is not None]
     if not found and not faults.problems:
         _say_why_nothing(data, growing, faults)
-    return Pools(pools=tuple(found), grows=tuple(growing))
+    return Pools(pools=tuple(found), autoscaled=tuple(growing))
 
 
 def _refuse_modules(data: dict[str, object], faults: Faults) -> None:
@@ -88,7 +88,7 @@ def _has_dynamic(data: object) -> bool:
     return isinstance(data, list) and any(map(_has_dynamic, data))
 
 
-def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterFacts]:
+def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterSettings]:
     """What each cluster of the file says of its pools, by the resource's name."""
     sizes: dict[str, int] = {}
     for _, body in _resources(data, "google_compute_reservation"):
@@ -100,16 +100,16 @@ def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str
     clusters = {}
     for path, body in _resources(data, CLUSTER):
         for index, attributes in instances(body, scope):
-            facts = read_cluster_facts(Fields.of(attributes, path + index, faults), sizes)
+            facts = read_cluster_settings(Fields.of(attributes, path + index, faults), sizes)
             clusters[path.rsplit(".", 1)[-1]] = facts
-    return clusters or ({"": ClusterFacts(reservations=sizes)} if sizes else {})
+    return clusters or ({"": ClusterSettings(reservations=sizes)} if sizes else {})
 
 
-def _cluster_of(body: Mapping[str, object], clusters: Mapping[str, ClusterFacts]) -> ClusterFacts | None:
+def _cluster_of(body: Mapping[str, object], clusters: Mapping[str, ClusterSettings]) -> ClusterSettings:
     match = _CLUSTER_NAME.search(str(body.get("cluster", "")))
     if match is not None and match[1] in clusters:
         return clusters[match[1]]
-    return next(iter(clusters.values())) if len(clusters) == 1 else None
+    return next(iter(clusters.values())) if len(clusters) == 1 else ClusterSettings()
 
 
 _CLUSTER_NAME = re.compile(rf"{CLUSTER}\.([\w-]+)")

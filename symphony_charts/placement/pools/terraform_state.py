@@ -10,10 +10,10 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.terraform import (
     CLUSTER,
     NODE_POOL,
-    ClusterFacts,
-    grows,
+    ClusterSettings,
+    autoscaled,
     pools_of_cluster,
-    read_cluster_facts,
+    read_cluster_settings,
     read_pool,
 )
 
@@ -40,8 +40,8 @@ def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
         and (count := values.block("specific_reservation").number("count")) is not None
     }
     clusters = [values for kind, values in resources if kind == CLUSTER]
-    facts = {cluster.text("name"): read_cluster_facts(cluster, sizes) for cluster in clusters}
-    fallback = next(iter(facts.values())) if len(facts) == 1 else ClusterFacts(reservations=sizes)
+    facts = {cluster.text("name"): read_cluster_settings(cluster, sizes) for cluster in clusters}
+    fallback = next(iter(facts.values())) if len(facts) == 1 else ClusterSettings(reservations=sizes)
     pools = [
         read_pool(values, catalog, cluster=facts.get(values.text("cluster").rsplit("/", 1)[-1], fallback))
         for kind, values in resources
@@ -49,7 +49,9 @@ def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
     ]
     for cluster in clusters:
         pools += pools_of_cluster(cluster, catalog, facts[cluster.text("name")])
-    return Pools(pools=tuple(_unique(pools)), grows=tuple(reason for cluster in clusters for reason in grows(cluster)))
+    return Pools(
+        pools=tuple(_unique(pools)), autoscaled=tuple(reason for cluster in clusters for reason in autoscaled(cluster))
+    )
 
 
 def read_state(data: dict[str, object], faults: Faults, catalog: Catalog) -> Pools:
@@ -60,12 +62,12 @@ def read_state(data: dict[str, object], faults: Faults, catalog: Catalog) -> Poo
             f"state version {data.get('version')} is not supported", "version", "terraform 0.12 and later write 4"
         )
         return Pools()
-    wanted = (NODE_POOL, CLUSTER, "google_compute_reservation")
+    kinds = (NODE_POOL, CLUSTER, "google_compute_reservation")
     return _pools_of(
         [
             (resource.text("type"), instance.block("attributes"))
             for resource in top.blocks("resources")
-            if resource.text("mode") in ("", "managed") and resource.text("type") in wanted
+            if resource.text("mode") in ("", "managed") and resource.text("type") in kinds
             for instance in resource.blocks("instances")
         ],
         catalog,
