@@ -48,15 +48,15 @@ def read_compute_class(item: Fields, catalog: Catalog) -> Pools:
             for uncertainty in unread
             if _PRIORITIES not in uncertainty.text or f"{priority.path}." in uncertainty.text
         ]
-        facts = _facts(name, index, priority, config, defaults, machine)
-        pool = make_pool(replace(facts, uncertainties=(*facts.uncertainties, *uncertainties)), catalog, priority)
+        settings = _settings(name, index, priority, config, defaults, machine)
+        pool = make_pool(replace(settings, uncertainties=(*settings.uncertainties, *uncertainties)), catalog, priority)
         if pool is not None:
             labels = {key: value for key, value in pool.labels.items() if key != GKE_POOL_LABEL}
             pools.append(replace(pool, labels=labels, selector=(_CLASS_LABEL, name)))
     return Pools(pools=tuple(pools), required_pools=tuple(required_pools))
 
 
-def _facts(
+def _settings(
     name: str, index: int, priority: Fields, config: Fields, defaults: Fields, machine: Machine
 ) -> NodePoolConfig:
     storage, system = priority.block("storage"), priority.block("nodeSystemConfig")

@@ -25,6 +25,8 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 
 __all__ = ["read_cluster", "read_node_pool"]
 
+_ALONE = ClusterSettings()
+
 
 def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     """Return the pools of one `gcloud container clusters describe`."""
@@ -33,14 +35,14 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     confidential = cluster.block("confidentialNodes").flag("enabled")
     addons = cluster.block("addonsConfig")
     defaults = cluster.block("nodePoolDefaults").block("nodeConfigDefaults")
-    facts = ClusterSettings(
+    settings = ClusterSettings(
         zones=tuple(cluster.texts("locations")),
         calico=policy and not dataplane_v2,
         confidential=confidential,
         gcs_fuse=addons.block("gcsFuseCsiDriverConfig").flag("enabled"),
         uncertainties=(*unknown_keys(defaults, NODE_DEFAULTS), *addon_uncertainties(addons, in_camel_case)),
     )
-    read = [read_node_pool(pool, catalog, facts) for pool in cluster.blocks("nodePools")]
+    read = [read_node_pool(pool, catalog, settings) for pool in cluster.blocks("nodePools")]
     autoscaled = []
     if cluster.block("autopilot").flag("enabled"):
         autoscaled.append("an Autopilot cluster, which makes its nodes itself")
@@ -49,9 +51,8 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     return Pools(pools=tuple(pool for pool in read if pool is not None), autoscaled=tuple(autoscaled))
 
 
-def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | None = None) -> Pool | None:
+def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings = _ALONE) -> Pool | None:
     """Return the pool that a NodePool of GKE's API describes; None if it lacks a name or a known machine type."""
-    cluster = cluster or ClusterSettings()
     config = pool.block("config")
     name = pool.text("name", required=True)
     zones = tuple(pool.texts("locations")) or cluster.zones

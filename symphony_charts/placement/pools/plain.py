@@ -101,7 +101,7 @@ def _provisioning(item: Fields) -> Provisioning:
 def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
     low, high = _count(item)
     gpu = item.block("gpu")
-    facts = NodePoolConfig(
+    config = NodePoolConfig(
         name=name,
         source=item.faults.source(item.path),
         machine_type=item.text("machine_type"),
@@ -128,7 +128,7 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
         streaming=item.flag("streaming"),
     )
     machine_field = Fields({}, item.at("machine_type"), item.faults)
-    return _selected(make_pool(facts, catalog, machine_field), item)
+    return _selected(make_pool(config, catalog, machine_field), item)
 
 
 def _selected(pool: Pool | None, item: Fields) -> Pool | None:

@@ -7,7 +7,7 @@ pods and DaemonSets, if given), ComputeClass, MachineConfig, and our own pools.y
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -96,10 +96,7 @@ def pools_of_data(
 
 
 def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, object], catalog: Catalog) -> Pools:
-    kind = _detect(data, name)
-    result = _read(kind, data, faults, catalog, variables)
-    if kind in ("terraform-plan", "terraform-state", "tfstate") and not result.pools and not faults.problems:
-        faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", ELSEWHERE)
+    result = _reader_of(data, name)(data, faults, catalog, variables)
     faults.check()
     names = [pool.name for pool in result.pools]
     for twice in sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
@@ -108,36 +105,25 @@ def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, obje
     return replace(result, source=name)
 
 
-def _detect(data: object, name: str = "") -> str:
-    """Which of FORMATS `data` is; raises SpecError when it is none."""
+def _reader_of(data: object, name: str) -> _Reader:
+    """Return the reader that claims `data`. Raises SpecError if none does."""
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}
         if "guestCpus" in first:
-            return "machine-types"
+            return _read_machine_types
         if any(isinstance(item, dict) and "kind" in item and "metadata" in item for item in data):
-            return "kubernetes"
+            return _read_kubernetes
         if not first or "config" in first:
-            return "gcloud-pools"
+            return _read_node_pools
         raise SpecError.one("these are no node pools of GKE", at=name, next=ELSEWHERE)
     if isinstance(data, dict):
         if "deployment_groups" in data:
             raise _removed("blueprint", name)
-        for keys, kind in (
-            (("planned_values",), "terraform-plan"),
-            (("values", "format_version"), "terraform-state"),
-            (("resources", "terraform_version"), "tfstate"),
-            (("resource",), "terraform"),
-            (("nodePools",), "gcloud-cluster"),
-            (("guestCpus",), "machine-types"),
-            (("kind", "apiVersion"), "kubernetes"),
-            (("pools",), "pools"),
-            (("config", "name"), "gcloud-pools"),
-            (("module",), "terraform"),
-        ):
+        for keys, reader in _READERS:
             if all(key in data for key in keys):
-                return kind
+                return reader
         if name.endswith(".tf.json"):
-            return "terraform"
+            return _read_terraform
     raise SpecError.one(
         "this file describes no node pools",
         at=name,
@@ -216,41 +202,51 @@ def _parse(text: str, name: str) -> object:
         raise SpecError(error.problems, at=name) from error
 
 
-def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
-    if kind == "kubernetes":
-        return _kubernetes(data, faults, catalog)
-    if kind == "machine-types":
-        items = data if isinstance(data, list) else [data]
-        fields = [Fields.of(x, f"[{i}]", faults) for i, x in enumerate(items)]
-        notes = tuple(uncertainty.text for item in fields for uncertainty in unknown_keys(item, MACHINE_TYPE))
-        machines = read_machine_types(fields, catalog)
-        return Pools(catalog=catalog.extended(machines, faults.file or "gcloud"), notes=notes)
-    if kind == "gcloud-pools":
-        listed = data if isinstance(data, list) else [data]
-        fields = [Fields.of(x, f"[{i}]" if isinstance(data, list) else "", faults) for i, x in enumerate(listed)]
-        node_pools = [read_node_pool(item, catalog) for item in fields]
-        return Pools(pools=tuple(pool for pool in node_pools if pool is not None), catalog=catalog)
-    top = {str(key): value for key, value in data.items()} if isinstance(data, dict) else {}
-    if kind == "terraform":
-        read = read_config(top, faults, catalog, variables)
-    elif kind in ("terraform-plan", "terraform-state"):
-        read = read_show(top, faults, catalog)
-    elif kind == "tfstate":
-        read = read_state(top, faults, catalog)
-    elif kind == "gcloud-cluster":
-        read = read_cluster(Fields.of(top, "", faults), catalog)
-    else:
-        read = read_plain(Fields.of(top, "", faults), catalog)
+def _read_terraform(data: object, faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
+    return replace(read_config(_top(data, faults).data, faults, catalog, variables), catalog=catalog)
+
+
+def _read_show(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    return _of_gke(read_show(_top(data, faults), catalog), faults, catalog)
+
+
+def _read_state(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    return _of_gke(read_state(_top(data, faults), catalog), faults, catalog)
+
+
+def _of_gke(read: Pools, faults: Faults, catalog: Catalog) -> Pools:
+    if not read.pools and not faults.problems:
+        faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", ELSEWHERE)
     return replace(read, catalog=catalog)
 
 
-def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
+def _read_cluster(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    return replace(read_cluster(_top(data, faults), catalog), catalog=catalog)
+
+
+def _read_plain(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    return replace(read_plain(_top(data, faults), catalog), catalog=catalog)
+
+
+def _read_node_pools(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    node_pools = [read_node_pool(item, catalog) for item in _listed(data, faults)]
+    return Pools(pools=tuple(pool for pool in node_pools if pool is not None), catalog=catalog)
+
+
+def _read_machine_types(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    items = _listed(data if isinstance(data, list) else [data], faults)
+    notes = tuple(unknown.text for item in items for unknown in unknown_keys(item, MACHINE_TYPE))
+    return Pools(catalog=catalog.extended(read_machine_types(items, catalog), faults.file or "gcloud"), notes=notes)
+
+
+def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    """Read nodes (with pods and DaemonSets), compute classes and machine configurations, in any mixture."""
     items = _items(data, "", faults)
     kinds = {item.text("kind") for item in items}
     configs = [item for item in items if item.text("kind") == "MachineConfig"]
     if configs:
         catalog = catalog.extended(read_machine_configs(configs, catalog), faults.file or "MachineConfig")
-    notes = tuple(uncertainty.text for item in configs for uncertainty in unknown_keys(item, MACHINE_CONFIG))
+    notes = tuple(unknown.text for item in configs for unknown in unknown_keys(item, MACHINE_CONFIG))
     pools: list[Pool] = []
     required_pools: list[tuple[str, str]] = []
     for item in items:
@@ -264,13 +260,43 @@ def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
     if "Node" in kinds:
         live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
         pools += read_nodes(live, faults, catalog)
-    pending = tuple(pod.data for pod in pending_pods(items))
     if not kinds & {"Node", "NodePool", "ComputeClass", "MachineConfig"}:
         found = ", ".join(sorted(kinds)) or "nothing"
         faults.add(f"no Node, ComputeClass or MachineConfig among {found}", "", ELSEWHERE)
     return Pools(
-        pools=tuple(pools), required_pools=tuple(required_pools), pending=pending, catalog=catalog, notes=notes
+        pools=tuple(pools),
+        required_pools=tuple(required_pools),
+        pending=tuple(pod.data for pod in pending_pods(items)),
+        catalog=catalog,
+        notes=notes,
     )
+
+
+_Reader = Callable[[object, Faults, Catalog, Mapping[str, object]], Pools]
+# The reader of a file that has all these keys at its top; the first match counts.
+_READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
+    (("planned_values",), _read_show),
+    (("values", "format_version"), _read_show),
+    (("resources", "terraform_version"), _read_state),
+    (("resource",), _read_terraform),
+    (("nodePools",), _read_cluster),
+    (("guestCpus",), _read_machine_types),
+    (("kind", "apiVersion"), _read_kubernetes),
+    (("pools",), _read_plain),
+    (("config", "name"), _read_node_pools),
+    (("module",), _read_terraform),
+)
+
+
+def _top(data: object, faults: Faults) -> Fields:
+    return Fields.of(data, "", faults)
+
+
+def _listed(data: object, faults: Faults) -> list[Fields]:
+    """Return the objects of a list; a single object is at the empty path."""
+    if not isinstance(data, list):
+        return [Fields.of(data, "", faults)]
+    return [Fields.of(item, f"[{index}]", faults) for index, item in enumerate(data)]
 
 
 def _items(data: object, path: str, faults: Faults) -> list[Fields]:

@@ -31,7 +31,7 @@ NODE_POOL = "google_container_node_pool"
 CLUSTER = "google_container_cluster"
 
 
-def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int] | None = None) -> ClusterSettings:
+def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int]) -> ClusterSettings:
     """What the attributes of a cluster say of its pools; a zonal cluster's own zone is one of its zones."""
     location = _known(cluster, "location", "zone", "region")
     zones = _zones(cluster)
@@ -53,7 +53,7 @@ def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int] | Non
             *addon_uncertainties(addons, str),
             *logging_uncertainty(defaults),
         ),
-        reservations=reservations or {},
+        reservations=reservations,
     )
 
 
@@ -65,13 +65,12 @@ def autoscaled(cluster: Fields) -> Iterator[str]:
         yield "node auto-provisioning, which may add pools"
 
 
-def pools_of_cluster(cluster: Fields, catalog: Catalog, facts: ClusterSettings | None = None) -> Iterator[Pool | None]:
+def pools_of_cluster(cluster: Fields, catalog: Catalog, settings: ClusterSettings) -> Iterator[Pool | None]:
     """Yield the pools written inside a cluster resource: its `node_pool` blocks and its default pool."""
-    facts = facts or read_cluster_settings(cluster)
     for block in cluster.blocks("node_pool"):
-        yield read_pool(block, catalog, facts)
+        yield read_pool(block, catalog, settings)
     if cluster.has("node_config") and not cluster.flag("remove_default_node_pool") and not cluster.has("node_pool"):
-        yield read_pool(cluster, catalog, facts, name="default-pool")
+        yield read_pool(cluster, catalog, settings, name="default-pool")
 
 
 def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name: str = "") -> Pool | None:

@@ -15,11 +15,11 @@ import msgspec
 
 from symphony_charts.formats.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.pools.node_config import ClusterSettings
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform import (
     CLUSTER,
     NODE_POOL,
-    ClusterSettings,
     autoscaled,
     pools_of_cluster,
     read_cluster_settings,
@@ -54,7 +54,7 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
             if _flag(attributes.get("remove_default_node_pool")):
                 attributes.pop("node_config", None)
             fields = Fields.of(attributes, path + index, faults)
-            pools += pools_of_cluster(fields, catalog, clusters.get(path.rsplit(".", 1)[-1]))
+            pools += pools_of_cluster(fields, catalog, clusters[path.rsplit(".", 1)[-1]])
             growing += autoscaled(fields)
     _refuse_modules(data, faults)
     found = [pool for pool in pools if pool is not None]
@@ -100,8 +100,8 @@ def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str
     clusters = {}
     for path, body in _resources(data, CLUSTER):
         for index, attributes in instances(body, scope):
-            facts = read_cluster_settings(Fields.of(attributes, path + index, faults), sizes)
-            clusters[path.rsplit(".", 1)[-1]] = facts
+            fields = Fields.of(attributes, path + index, faults)
+            clusters[path.rsplit(".", 1)[-1]] = read_cluster_settings(fields, sizes)
     return clusters or ({"": ClusterSettings(reservations=sizes)} if sizes else {})
 
 
