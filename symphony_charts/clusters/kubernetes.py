@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.backend.current_experiment import set_current
 from symphony_charts.clusters.base import Addresses, Cluster, Launched
@@ -13,6 +12,7 @@ from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolM
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.kubernetes.backend import KubeWatcher
+from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
 from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
 from symphony_charts.kubernetes.releases.source import prepared_chart
@@ -23,7 +23,6 @@ from symphony_charts.spec.model import Experiment
 
 __all__ = ["KubeCluster", "addresses_in_chart"]
 
-Object = dict[str, Any]
 
 _END_TIMEOUT_S = 180.0
 

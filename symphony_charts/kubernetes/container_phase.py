@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from symphony_charts.backend.status import Phase
 from symphony_charts.formats.age import age
+from symphony_charts.kinds.base import Object
 from symphony_charts.kinds.outcome import STOPPED
 
 __all__ = [
@@ -19,8 +20,6 @@ __all__ = [
     "reason_unscheduled",
     "reason_waiting",
 ]
-
-Object = Mapping[str, Any]
 
 
 def judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:

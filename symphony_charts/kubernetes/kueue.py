@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from symphony_charts.kinds.base import Object
 
 __all__ = ["GROUP", "KINDS", "NO_QUEUE", "QUEUE", "QUEUES", "Queue", "is_suspended", "reasons_of", "wait_reason"]
 
-Object = Mapping[str, Any]
 
 GROUP = "kueue.x-k8s.io"
 KINDS = ((f"{GROUP}/v1beta2", "Workload"), (f"{GROUP}/v1beta1", "Workload"))
@@ -93,27 +93,27 @@ def _place(ahead: Sequence[str]) -> str:
 
 
 def _is_waiting(record: Object) -> bool:
-    conditions = _conditions(record)
+    conditions = _conditions_of_record(record)
     is_over = any(_is_true(conditions, kind) for kind in ("Finished", "Admitted", "QuotaReserved"))
     return not is_over and (record.get("spec") or {}).get("active") is not False
 
 
 def _turn(record: Object) -> tuple[int, str, str]:
-    evicted = _conditions(record).get("Evicted", {})
+    evicted = _conditions_of_record(record).get("Evicted", {})
     since = str(record["metadata"].get("creationTimestamp", ""))
     if evicted.get("status") == "True" and evicted.get("reason") in _REQUEUED_LATER:
         since = str(evicted.get("lastTransitionTime") or since)
     return -int(record["spec"].get("priority") or 0), since, str(record["metadata"].get("uid", ""))
 
 
-def _conditions(record: Object) -> dict[str, Object]:
+def _conditions_of_record(record: Object) -> dict[str, Object]:
     return {condition["type"]: condition for condition in (record.get("status") or {}).get("conditions") or []}
 
 
 def wait_reason(record: Object) -> str:
     """What one of Kueue's Workloads says of its wait: queue and reason; empty once it is admitted or over."""
     spec, status = record.get("spec") or {}, record.get("status") or {}
-    conditions = _conditions(record)
+    conditions = _conditions_of_record(record)
     if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
         return ""
     queue = str(spec.get("queueName") or "its queue")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from symphony_charts.errors import Conflict
+from symphony_charts.kinds.base import Object
 
 __all__ = ["held_by", "refuse_managed", "refuse_protected"]
 
-Object = Mapping[str, Any]
 
 # Where no experiment belongs, and nothing is ever deleted.
 _PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease", "argocd", "flux-system"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from symphony_charts.backend.status import (
     Event,
@@ -14,6 +13,7 @@ from symphony_charts.backend.status import (
     ServiceStatus,
     overall,
 )
+from symphony_charts.kinds.base import Object
 from symphony_charts.kinds.dijob.children import process_of
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kinds.registry import kind_for
@@ -23,7 +23,6 @@ from symphony_charts.kubernetes.ownership import held_by
 
 __all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "is_mute", "name_of", "replica_of", "status_of"]
 
-Object = Mapping[str, Any]
 
 EXPERIMENT = "symph.dev/experiment"
 INSTANCE = "app.kubernetes.io/instance"

@@ -7,14 +7,13 @@ kubernetes/apimachinery, pkg/api/validation (the words on fields that cannot be 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from symphony_charts.backend.why import Why
+from symphony_charts.kinds.base import Object
 
 __all__ = ["why_unsynced"]
 
-Object = Mapping[str, Any]
 
 _IMMUTABLE = re.compile(
     r"(?P<kind>\w+)(?:\.[\w.-]+)? \"(?P<name>[^\"]+)\" is invalid: (?P<field>[\w.\[\]]+): .*?"

@@ -21,18 +21,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from symphony_charts.errors import Conflict, Problem, SpecError, SymphError
-from symphony_charts.kubernetes.client import KubeApi
+from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.connection import Connection
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases
 from symphony_charts.kubernetes.releases.helm_command import Target
 
 __all__ = ["Refusal", "Rehearsal", "is_owned", "judge", "rehearsed"]
 
-Object = dict[str, Any]
 
 _FAILURE = 400
 _RECORD = "sh.helm.release.v1."

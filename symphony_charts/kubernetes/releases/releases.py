@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, SpecError
-from symphony_charts.kubernetes.client import KubeApi
+from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
@@ -25,7 +24,6 @@ from symphony_charts.kubernetes.releases.wait import (
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
 
-Object = dict[str, Any]
 
 _EXPERIMENT = "symph.dev/experiment"
 _INSTANCE = "app.kubernetes.io/instance"
