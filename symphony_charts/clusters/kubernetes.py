@@ -48,7 +48,7 @@ class KubeCluster(Cluster):
 
     @property
     def watcher(self) -> KubeWatcher:
-        """What runs on the cluster."""
+        """The watcher of the cluster."""
         return self._watcher
 
     def start(

@@ -1,4 +1,4 @@
-"""What Symphony's scripts ask of a cluster, under its documented names, on top of the backend's `Watcher`."""
+"""Symphony's documented methods of a cluster, on top of the backend's `Watcher`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Watched:
 
     @property
     def watcher(self) -> Watcher:
-        """What answers all that follows; a backend gives this, or overrides the methods it can answer."""
+        """The watcher behind all other methods; a backend gives one, or overrides the methods it supports."""
         what = f"{type(self).__name__} cannot say what runs there"
         raise SymphError(what, next="this backend has no such operation")
 
@@ -41,14 +41,14 @@ class Watched:
         return self.watcher.experiments(ended=ended)
 
     def describe(self, experiment_name: str) -> ExperimentStatus | None:
-        """How an experiment is, in one layout for every backend; None if there is no such experiment of ours."""
+        """Return the status of an experiment, in one layout for every backend; None if it does not exist."""
         try:
             return self.watcher.describe(experiment_name)
         except NotFound:
             return None
 
     def logs(self, experiment_name: str, query: LogQuery | None = None) -> Iterator[LogLine]:
-        """What processes wrote, merged in order of time; see `LogQuery`."""
+        """Yield the output of processes in order of time; see `LogQuery`."""
         return self.watcher.logs(experiment_name, query or LogQuery())
 
     def log_iter(
@@ -83,13 +83,13 @@ class Watched:
         return (line.text for line in self.watcher.logs(name, query))
 
     def events(self, experiment_name: str, *, follow: bool = False) -> Iterator[Event]:
-        """What happened to an experiment, the oldest first."""
+        """Yield the events of an experiment, oldest first."""
         return self.watcher.events(experiment_name, follow=follow)
 
     def wait(
         self, experiment_name: str, condition: str = "succeeded", *, timeout_s: float | None = None
     ) -> ExperimentStatus | None:
-        """How the experiment is once `condition` (see `backend.wait`) holds; None when it is gone.
+        """Wait until `condition` holds (see `backend.wait`); return the status, None if it is gone.
 
         Raises CheckFailed when that cannot happen any more, ToolFailed after `timeout_s`.
         """
@@ -175,7 +175,7 @@ class Watched:
         tail: int = -1,
         print_logs: bool = False,
     ) -> str:
-        """What a process has printed: its last `tail` lines (-1: all) of the last `since` seconds (0: all)."""
+        """Return the output of a process: its last `tail` lines (-1: all) of the last `since` seconds (0: all)."""
         name = f"{process_group}/{process_name}" if process_group else process_name
         instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
         if not instances:
@@ -237,7 +237,7 @@ class Watched:
         return match_names(self.list_experiments(), name, self.prefix_username)
 
     def fuzzy_match_process(self, name: str, experiment_name: str) -> Pairs:
-        """The (group, process) pairs that `name` or ``group/name`` may mean, and whether it names them exactly."""
+        """Return the (group, process) pairs that `name` or ``group/name`` may mean, and if it is exact."""
         state = self.describe_experiment(experiment_name)
         return match_processes(((group, each) for group, processes in state.items() for each in processes), name)
 

@@ -32,7 +32,7 @@ _SCP = re.compile(r"(?:([\w.+-]+)@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?!//)(.+)", re
 
 
 def flux_url(url: str) -> str:
-    """The address as a GitRepository takes it: ``git@host:path`` is an address of ssh. Raises SpecError for others."""
+    """Return the address as a GitRepository takes it: ``git@host:path`` becomes ssh. Raises SpecError."""
     if re.match(r"(?:https?|ssh)://", url):
         return url
     match = _SCP.fullmatch(url)
@@ -54,7 +54,7 @@ def needs_secret(url: str) -> bool:
 def git_repository(
     url: str, branch: str, namespace: str = "flux-system", secret: str | None = None, *, root: str = ""
 ) -> dict[str, object]:
-    """The GitRepository of a branch; only charts and releases are checked out. `secret` names its credentials."""
+    """Return the GitRepository of a branch with charts and releases only; `secret` names its credentials."""
     spec: dict[str, object] = {
         "interval": "1m",
         "url": flux_url(url),
@@ -126,7 +126,7 @@ def _kubeconfig(place: Destination) -> str:
 
 
 def folder_keeper(env: str) -> bytes:
-    """The file that keeps an environment's folder there: without the folder Flux stops, and prunes nothing more."""
+    """Return the file that keeps an environment's folder: without it Flux stops, and prunes nothing."""
     text = f"What Flux runs in {env}. This file stays when the last experiment is retired, so that Flux sees it go.\n"
     return text.encode()
 

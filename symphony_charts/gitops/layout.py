@@ -68,7 +68,7 @@ def flux_path(env: str, team: str, name: str) -> str:
 
 
 def flux_keeper_path(env: str) -> str:
-    """The file that keeps the folder of an environment's HelmReleases; it is no YAML, for Flux applies all of that."""
+    """Return the file that keeps an environment's folder of HelmReleases; Flux ignores it, as it is no YAML."""
     return f"flux/{env}/README.md"
 
 

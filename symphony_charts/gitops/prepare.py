@@ -127,7 +127,7 @@ def _secrets(
 def _checker(
     prepared: Prepared, chart: Chart, spec: SpecFile, namespace: str, verdicts: list[Verdict], *, is_forced: bool
 ) -> Callable[[Values], None]:
-    """What raises unless the chart under an environment's values keeps the rules and can be scheduled."""
+    """Return a check that raises unless a chart under an environment's values is valid and schedulable."""
 
     def check(env_values: Values) -> None:
         rendering = prepared.under(env_values, namespace=namespace)

@@ -74,7 +74,7 @@ class KubeApi:
             return None
 
     def listed(self, path: str, selector: str = "", *, fields: str = "", metadata_only: bool = False) -> list[Object]:
-        """All objects of a collection that bear the labels, page after page. Raises NotFound for an unknown kind."""
+        """Return all objects of a collection with the labels, page by page. Raises NotFound."""
         return self._list(path, selector, fields, metadata_only)[0]
 
     def watch(
@@ -105,7 +105,7 @@ class KubeApi:
                 time.sleep(0.2)
 
     def of_kind(self, api_version: str, kind: str, namespace: str | None, selector: str = "") -> list[Object]:
-        """The objects of a kind that bear the labels, each with its kind; none where the cluster lacks the kind."""
+        """Return the objects of a kind with the labels, each with its kind; none if the cluster lacks it."""
         try:
             listed = self.listed(self.collection(api_version, kind, namespace), selector)
         except NotFound:
@@ -119,7 +119,7 @@ class KubeApi:
                 response.connection.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]  # urllib3's own
 
     def log(self, namespace: str, pod: str, query: Mapping[str, str], *, read_s: float | None = READ_S) -> Response:
-        """The log of a container as a stream of bytes, to be closed by the caller; `read_s` None waits for ever."""
+        """Return the log of a container as a stream that the caller closes; `read_s` None waits for ever."""
         path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"
         return self.connection.checked("GET", path, query=query, read_s=read_s)
 
@@ -143,7 +143,7 @@ class KubeApi:
         return True
 
     def collection(self, api_version: str, kind: str, namespace: str | None) -> str:
-        """The path of a kind's objects (None: in all namespaces). Raises NotFound for a kind the cluster lacks."""
+        """Return the path of a kind's objects (None: in all namespaces). Raises NotFound for unknown kinds."""
         if api_version not in self._kinds:
             root = "/api/v1" if api_version == "v1" else f"/apis/{api_version}"
             listed = self.find(root) or {"resources": []}

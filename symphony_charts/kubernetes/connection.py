@@ -32,7 +32,7 @@ _CONNECTIONS = 16
 
 
 class Response(Protocol):
-    """What is used of urllib3's response; its body is unread until `data` or `stream` asks for it."""
+    """The used part of urllib3's response; its body is unread until `data` or `stream` asks for it."""
 
     status: int
     headers: Mapping[str, str]
@@ -77,14 +77,14 @@ class Connection:
         return response
 
     def checked(self, method: str, path: str, *, title: str = "", **request: Any) -> Response:
-        """The response to a request that the server took; raises the class of error that any other status means."""
+        """Return the response to an accepted request; raise the error class of any other status."""
         response = self.request(method, path, **request)
         if response.status >= _REDIRECTION:
             raise failure_of(response.status, self.body(response), title or f"{method} {path}")
         return response
 
     def body(self, response: Response) -> bytes:
-        """What the server wrote, to its end. Raises ToolFailed where the connection breaks before."""
+        """Return the whole body. Raises ToolFailed if the connection breaks before its end."""
         try:
             return response.data
         except HTTPError as error:

@@ -39,7 +39,7 @@ def judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
 
 
 def reason_waiting(state: Object) -> str:
-    """What a container in `state` waits for, as the kubelet says it; empty unless it waits."""
+    """Return the kubelet's reason why a container in `state` waits; empty unless it waits."""
     waiting = state.get("waiting") or {}
     reason = str(waiting.get("reason") or "")
     message = str(waiting.get("message") or "").strip().splitlines()
@@ -91,7 +91,7 @@ def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
 
 
 def reason_unscheduled(pod: Object) -> str:
-    """Why the scheduler finds no node for a pod; empty where it does not say."""
+    """Return why the scheduler finds no node for a pod; empty if it gives no reason."""
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             # The first sentence names what is missing; the rest is about preemption.
@@ -100,7 +100,7 @@ def reason_unscheduled(pod: Object) -> str:
 
 
 def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None, Object]:
-    """How a Job ended by its conditions, and the one that says so; None before its end."""
+    """Return how a Job ended by its conditions, and that condition; None before its end."""
     held = _conditions(workload)
     for kind in ("Failed", "FailureTarget"):
         if kind in held:

@@ -151,7 +151,7 @@ def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str
 
 
 def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
-    """What the metrics server says of each instance; empty without one."""
+    """Return the usage of each instance from the metrics server; empty without one."""
     if not api.has_group("metrics.k8s.io"):
         return {}
     path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{status.namespace}/pods"
@@ -209,7 +209,7 @@ def copy_failure(what: str, stderr: bytes) -> SymphError:
 
 @contextlib.contextmanager
 def _raw_terminal() -> Iterator[None]:
-    """This terminal without echo and line editing, which the one in the container does."""
+    """Switch off echo and line editing of this terminal; the one in the container does both."""
     before = termios.tcgetattr(0)
     tty.setraw(0)
     try:

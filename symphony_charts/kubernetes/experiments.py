@@ -103,7 +103,7 @@ class KubeExperiments:
         ]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
+        """Return the status of the experiment; with `events` also its holders, services and last events."""
         workloads, pods = self.workloads(name), self.pods(name)
         if not workloads and not pods:
             workloads = self.adopted(name)
@@ -125,7 +125,7 @@ class KubeExperiments:
         )
 
     def namespace_of(self, name: str, objects: Sequence[Object]) -> str:
-        """The one namespace of the experiment's objects; raises NotFound, or UsageError where several hold one."""
+        """Return the only namespace of the experiment's objects. Raises NotFound, or UsageError if several."""
         spaces = sorted({item["metadata"]["namespace"] for item in objects})
         if not spaces:
             where = f"namespace {self._namespace}" if self._namespace else f"the cluster of context {self.api.context}"
@@ -135,7 +135,7 @@ class KubeExperiments:
         return str(spaces[0])
 
     def workloads(self, name: str) -> list[Object]:
-        """What runs the experiment's pods."""
+        """Return the workloads of the experiment."""
         return [item for kind in self._kinds() for item in self.listed(*kind, selector_of(name))]
 
     def pods(self, name: str) -> list[Object]:
@@ -159,7 +159,7 @@ class KubeExperiments:
         return self._records(self.api.collection("v1", "Secret", namespace), f"owner=helm,name={name}")
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """How it is at once and after each change that the cluster reports; None when it is gone."""
+        """Yield the status at once and after each change in the cluster; None once it is gone."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         yield self.describe(name, events=False)
         for _ in self.object_changes(name, timeout_s):
@@ -205,7 +205,7 @@ class KubeExperiments:
         return self.api.collection(api_version, kind, scope)
 
     def listed(self, api_version: str, kind: str, selector: str) -> list[Object]:
-        """The objects of a kind with the labels; of the context's own namespace where the others may not be read."""
+        """Return the objects of a kind with the labels; only the context's namespace if others are forbidden."""
         try:
             path = self.collection(api_version, kind)
             return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
@@ -218,7 +218,7 @@ class KubeExperiments:
             return self.listed(api_version, kind, selector)
 
     def queue(self, workloads: Sequence[Object]) -> kueue.Queue:
-        """What Kueue says, where something waits; whoever may not read its records sees the wait without its reason."""
+        """Return Kueue's records if something waits; without permission to read them there are no reasons."""
         if not any(map(kueue.is_suspended, workloads)) or not self.api.has_group(kueue.GROUP):
             return kueue.NO_QUEUE
         ours = [item for kind in self._kinds() for item in self.listed(*kind, f"{EXPERIMENT},{kueue.QUEUE}")]
@@ -229,7 +229,7 @@ class KubeExperiments:
         )
 
     def _widely(self, kinds: Sequence[Kind]) -> list[Object]:
-        """The objects of the first of these kinds that is served: of all namespaces, else of one; none if forbidden."""
+        """Return the objects of the first served kind: of all namespaces, else of one; none if forbidden."""
         for version, kind in kinds:
             for place in (None, self._namespace or self.api.namespace):
                 with contextlib.suppress(NotFound, ToolFailed):
@@ -269,7 +269,7 @@ class KubeExperiments:
 
 
 def selector_of(name: str) -> str:
-    """The labels of one experiment. What is no label value can be no experiment, and must not become a selector."""
+    """Return the selector of one experiment. Raises NotFound for a name that is no label value."""
     if not _LABEL.fullmatch(name):
         raise NotFound(f'no experiment is called "{name}"', next="symph ls --on kube shows all")
     return f"{EXPERIMENT},{INSTANCE}={name}"

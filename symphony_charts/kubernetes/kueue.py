@@ -26,7 +26,7 @@ _REQUEUED_LATER = ("PodsReadyTimeout", "AdmissionCheck")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """What is known of Kueue: its records, its LocalQueues, and which experiments own records, by the owner's uid.
+    """The readable part of Kueue: its records, its LocalQueues, and which experiments own records, by the owner's uid.
 
     Each may be of those alone that may be read.
     """
@@ -36,7 +36,7 @@ class Queue:
     experiments: Mapping[str, str] = field(default_factory=dict)
 
     def ahead_of(self, record: Object) -> list[str]:
-        """Who else waits in the same queue and comes before, in their order: experiments, else the names of owners."""
+        """Return who waits ahead in the same queue, in order: experiments, else the names of owners."""
         mine, own = self._queue_of(record), self._owner(record)
         waiting = [each for each in self.records if _is_waiting(each) and self._queue_of(each) == mine]
         before = [each for each in sorted(waiting, key=_turn) if _turn(each) < _turn(record)]
@@ -65,7 +65,7 @@ def is_suspended(workload: Object) -> bool:
 
 
 def reasons_of(workloads: Iterable[Object], queue: Queue = NO_QUEUE) -> dict[str, str]:
-    """Why each suspended one of `workloads` waits, by its uid: which queue, who is before it, Kueue's own words."""
+    """Return why each suspended workload waits, by its uid: queue, experiments ahead, Kueue's message."""
     reasons, held = {}, set()
     for item in workloads:
         meta = item["metadata"]
@@ -111,7 +111,7 @@ def _conditions_of_record(record: Object) -> dict[str, Object]:
 
 
 def wait_reason(record: Object) -> str:
-    """What one of Kueue's Workloads says of its wait: queue and reason; empty once it is admitted or over."""
+    """Return queue and reason of a waiting Kueue Workload; empty once it is admitted or over."""
     spec, status = record.get("spec") or {}, record.get("status") or {}
     conditions = _conditions_of_record(record)
     if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):

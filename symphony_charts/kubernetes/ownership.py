@@ -20,7 +20,7 @@ _BY_HAND = "symph.dev/held-by"
 
 
 def held_by(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[str, ...]:
-    """Who manages the objects: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
+    """Return the managers: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
     holders: dict[str, None] = {}
     for item in objects:
         labels, notes = item["metadata"].get("labels") or {}, item["metadata"].get("annotations") or {}

@@ -39,7 +39,7 @@ _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-
 
 
 def name_of(item: Object) -> str:
-    """What runs: the release, which is the experiment's own name unless somebody chose another."""
+    """Return the release, which is the experiment's name unless another was chosen."""
     labels = item["metadata"].get("labels") or {}
     return str(labels.get(INSTANCE) or labels[EXPERIMENT])
 
@@ -107,7 +107,7 @@ def event_of(item: Object) -> Event:
 
 
 def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
-    """Whether an event is about `objects`, or about pods of theirs that are gone, by the names of their workloads."""
+    """Return a test for events about `objects` or their deleted pods, by the names of workloads."""
     names = {item["metadata"]["name"] for item in objects}
     makers = [item for item in objects if item["kind"] not in ("Pod", "Service")]
     # Kueue's record of a workload is called after its kind, too.
@@ -343,7 +343,7 @@ def _group(item: Object) -> str:
 
 
 def _attempt(pod: Object) -> int:
-    """How often its JobSet has started all its groups again."""
+    """Return how often the JobSet restarted all groups."""
     return int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)
 
 

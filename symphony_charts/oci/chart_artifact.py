@@ -43,7 +43,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """What is pushed: the blobs, the manifest that names them, and the tag."""
+    """The artifact to push: the blobs, the manifest that names them, and the tag."""
 
     blobs: tuple[Blob, ...]
     manifest: Blob
@@ -56,7 +56,7 @@ def _tag_of(version: str) -> str:
 
 
 def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: bytes | None = None) -> Artifact:
-    """The artifact of a chart's archive; `metadata` is its Chart.yaml. Raises SpecError without name or version."""
+    """Return the artifact of an archive with the Chart.yaml `metadata`. Raises SpecError."""
     name, version = metadata.get("name"), metadata.get("version")
     if not isinstance(name, str) or not isinstance(version, str):
         raise SpecError.one("Chart.yaml needs a name and a version", "Chart.yaml")
@@ -80,6 +80,6 @@ def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: byte
 
 
 def provenance_text(metadata: Mapping[str, object], file_name: str, archive: bytes) -> str:
-    """What is to be signed of the archive called `file_name`; `metadata` is what its Chart.yaml holds."""
+    """Return the text to sign for the archive `file_name` with the Chart.yaml `metadata`."""
     digest = hashlib.sha256(archive).hexdigest()
     return f"{dump(dict(sorted(metadata.items())))}\n...\n{dump({'files': {file_name: f'sha256:{digest}'}})}"

@@ -112,7 +112,7 @@ def _header(entry: Entry, within: str) -> tarfile.TarInfo:
 
 
 def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> tuple[Blob, Blob, Blob]:
-    """The config, the layer and the manifest of the image with `layer` on top. Raises SpecError for unknown formats."""
+    """Return config, layer and manifest of the image with `layer` on top. Raises SpecError."""
     if media_type not in _LAYER_TYPES:
         raise SpecError.one(f"the image is of an unknown format: {media_type}", next="build it again with a newer tool")
     image, settings = as_map(manifest), as_map(config)

@@ -31,7 +31,7 @@ __all__ = ["IndexEntry", "Pushed", "add_to_folder", "push_charts"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """Where a chart is, its manifest's digest, and whether anything had to be sent."""
+    """The address of a pushed chart, its manifest's digest, and whether anything was sent."""
 
     place: str
     digest: str
@@ -170,7 +170,7 @@ def _read(text: str) -> Values:
 
 
 def _key(version: str) -> tuple[object, ...]:
-    """What sorts versions as helm does. Source: SemVer 2.0.0, clause 11."""
+    """Return a key that sorts versions as helm does. Source: SemVer 2.0.0, clause 11."""
     core, _, pre = version.partition("+")[0].removeprefix("v").partition("-")
     numbers = tuple(int(part) if part.isdigit() else -1 for part in core.split("."))
     parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")) if pre else ()

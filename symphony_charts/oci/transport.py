@@ -26,7 +26,7 @@ _CLOSED = (http.client.RemoteDisconnected, http.client.BadStatusLine, Connection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How one registry is reached, in the words of helm's flags; `login` goes over what helm and docker keep."""
+    """Access to one registry, named as helm's flags; `login` goes over what helm and docker keep."""
 
     plain_http: bool = False
     ca_file: str = ""
@@ -71,7 +71,7 @@ def _unreadable(flag: str, path: str, error: OSError) -> SpecError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a registry answered; `headers` by names in lower case."""
+    """The answer of a registry; `headers` by names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -113,7 +113,7 @@ class Transport:
         return self.access.plain_http or _LOOPBACK.fullmatch(host) is not None
 
     def place(self, location: str) -> SplitResult:
-        """Where an address that the registry gave leads: never from TLS to plain HTTP."""
+        """Resolve an address that the registry gave; never from TLS to plain HTTP."""
         address = urlsplit(urljoin(self.base, location))
         if address.netloc == self.host:
             return address._replace(scheme=urlsplit(self.base).scheme)

@@ -28,7 +28,7 @@ __all__ = ["PatchedImage", "patch_image", "read_workspace"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchedImage:
-    """What stands in for `base`: `image`, pinned by digest, which the registry also has under `tag`.
+    """The image that replaces `base`: `image`, pinned by digest, which the registry also has under `tag`.
 
     `is_new` says that it was not there before. The layer is that of the last platform.
     """
@@ -43,7 +43,7 @@ class PatchedImage:
 
 
 def read_workspace(folder: Path) -> list[Entry]:
-    """The files of `folder` that its ``.dockerignore`` leaves, in order of path; sockets and devices are left out.
+    """Return the files of `folder` that its ``.dockerignore`` leaves, by path, without sockets and devices.
 
     Raises NotFound without the folder, SpecError for what cannot be read.
     """

@@ -44,7 +44,7 @@ _ONE_NODE_MORE = "raise max_nodes, or give a pool for them: they run on nodes wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolUse:
-    """What the plan takes of one pool: `used` and `offered` are sums over its nodes that hold something."""
+    """The nodes that a plan takes of one pool: `used` and `offered` are sums over its nodes that hold something."""
 
     pool: Pool
     nodes: int
@@ -162,7 +162,7 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
 
 
 def _why_no_is_uncertain(cluster: Cluster, number: int) -> tuple[str, str] | None:
-    """Why a demand may have more room than was counted on, and a way to find out; None if its NO is certain.
+    """Return why a demand may have more room than was counted, and how to find out; None if NO is certain.
 
     It may use more nodes itself, or others may that now crowd it.
     """
@@ -235,7 +235,7 @@ def _groups(
 
     @cache
     def is_roomy() -> bool:
-        """Whether the system's pods have room beside the packing, or in another; asked where something is packable."""
+        """Return True if the system's pods have room beside the packing, or in another one."""
         return loaded is cluster or has_room_for(loaded, packing, own) or not _left(loaded, _best_packing(loaded)[0])
 
     for number, demand in enumerate(cluster.demands):

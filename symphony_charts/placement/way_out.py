@@ -1,4 +1,4 @@
-"""The way out is the cheapest change of the node pools that makes a group PROVEN: it is tried, not guessed.
+"""Find the cheapest change of the node pools that makes a group PROVEN; each change is tried, not guessed.
 
 Tried are more nodes of a pool that the group may use, and larger machines in place of those that are too small.
 """

@@ -37,7 +37,7 @@ _FRAME = re.compile(rb"-----(?:BEGIN|END) [A-Z0-9 ]+-----|#.*|[{}\[\],]*|\[[\w .
 
 
 def pieces(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """What is secret in a file, each with a name for it: the whole, its longer lines, and the values that it gives.
+    """Return the secrets of a file with their names: the whole, its longer lines, and its values.
 
     Of ``KEY=VALUE``, netrc, INI and JSON the values count by themselves, if their name says so or they look random:
     a region or an address stands in every chart. Comments and the frames of PEM are no secrets.

@@ -45,7 +45,7 @@ _IN_CLUSTER = "/api/v1/namespaces/kube-system/services/http:sealed-secrets-contr
 
 
 def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
-    """The files' bytes by key. Raises SpecError, all at once, for those that cannot be read, unless `may_lack`."""
+    """Return the files' bytes by key. Raises SpecError for all unreadable ones, unless `may_lack`."""
     return read_secret_files(spec.experiment, spec.path.parent, at=str(spec.path), may_lack=may_lack)
 
 
@@ -103,7 +103,7 @@ def secret_object(
 
 
 def guard_of(specs: list[SpecFile], allowed: Collection[str] = ()) -> Guard:
-    """What refuses to send the secret files of `specs`, as far as they are on this machine, and tokens.
+    """Return a guard that refuses to send the secret files of `specs` on this machine, and tokens.
 
     `allowed` are fingerprints of what is no secret.
     """
@@ -153,7 +153,7 @@ def _fetch(address: str) -> bytes:
 
 
 def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name: str) -> Values:
-    """The values that carry the sealed files of `spec` into one namespace; unchanged files keep their ciphertext.
+    """Return the sealed files of `spec` for one namespace as values; unchanged files keep their ciphertext.
 
     Raises SpecError for files that cannot be read.
     """

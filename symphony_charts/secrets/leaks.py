@@ -22,7 +22,7 @@ _HIDDEN = "***"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """Where a secret was found, and which: `name` is that of the secret, never its value.
+    """A found secret and its place: `name` is that of the secret, never its value.
 
     `line` counts from 1 where the file shows the secret as it is, else it is 0.
     """
@@ -35,7 +35,7 @@ class Leak:
 
     @property
     def fingerprint(self) -> str:
-        """What names the finding wherever it stands; who is sure that it is no secret allows it by that."""
+        """The identity of the finding, independent of its place, by which a user allows it."""
         return fingerprint_of(self.found)
 
     @property
@@ -64,7 +64,7 @@ class _Form:
 
 
 class Guard:
-    """What looks for `secrets` (contents by name), and for all that looks like a key or token, in what goes out.
+    """A search for `secrets` (contents by name), keys and tokens in files that leave this machine.
 
     Findings whose fingerprint is `allowed` are none.
     """
@@ -78,7 +78,7 @@ class Guard:
                     self._forms.setdefault(form, _Form(name=name, piece=piece, how=how))
 
     def find(self, files: Mapping[str, bytes]) -> list[Leak]:
-        """Every secret in the content or in the name of a file, in order of path; a path never shows what it holds."""
+        """Return every secret in the content or name of a file, by path; paths are redacted."""
         places: dict[bytes, str] = {}
         for path, content in sorted(files.items()):
             # Charts of one template share most of their files: equal content is looked at once.
@@ -121,7 +121,7 @@ class Guard:
                 yield from ((view, meaning) for view, *pair in texts if any(form in text for text in pair))
 
     def _in_names(self, paths: set[str]) -> tuple[dict[str, str], list[Leak]]:
-        """What the names of files and folders hold: the parts of paths that may not be shown, and the leaks."""
+        """Return the leaks in the names of files and folders, and the parts of paths that must not be shown."""
         # Folders and last parts, each once and all as one text: a thousand charts have few names.
         parts = sorted({part for path in paths for part in (path.rpartition("/")[0], path.rpartition("/")[2]) if part})
         together = View(path="", data="\n".join(parts).encode("utf-8", "surrogateescape"))

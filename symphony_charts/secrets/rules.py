@@ -29,7 +29,7 @@ _FINGERPRINT_ROUNDS = 100_000
 
 
 class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarget"}):
-    """What makes a finding none: any of it, or all of it where `condition` is ``AND``."""
+    """An exception to findings: any of it, or all of it where `condition` is ``AND``."""
 
     regexes: list[str] = []
     stopwords: list[str] = []
@@ -99,7 +99,7 @@ def search(text: bytes, path: str) -> Iterator[Found]:
 
 
 def search_path(path: str) -> Iterator[Found]:
-    """What the name of a file alone says: a key store, whatever it holds."""
+    """Yield findings by the name of a file alone: a key store, for instance."""
     for rule in _rules_of_paths():
         if compile_pattern(rule.path).search(_bytes(path)):
             yield Found(rule=rule.id, secret=_bytes(path.rpartition("/")[2]), start=0)
@@ -107,7 +107,7 @@ def search_path(path: str) -> Iterator[Found]:
 
 @cache
 def fingerprint_of(found: Found) -> str:
-    """What names a finding wherever it stands, without telling the secret: the rule, and 16 hexadecimal digits."""
+    """Return the identity of a finding without its place or secret: the rule, and 16 hexadecimal digits."""
     if not found.secret:
         return found.rule
     digest = hashlib.pbkdf2_hmac("sha256", found.secret, found.rule.encode(), _FINGERPRINT_ROUNDS, 8)

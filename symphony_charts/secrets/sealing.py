@@ -55,7 +55,7 @@ def read_certificate(pem: bytes, at: str = "") -> Certificate:
 
 
 def label_of(scope: Scope, namespace: str, name: str) -> bytes:
-    """What a value is bound to: a Secret, a namespace, or nothing."""
+    """Return what a value is bound to: a Secret, a namespace, or nothing."""
     return sealed_for(scope, namespace, name).encode()
 
 
@@ -77,7 +77,7 @@ def seal(certificate: Certificate, value: bytes, label: bytes, session_key: byte
 
 @dataclass(slots=True)
 class SealStore:
-    """What was sealed before on this machine, so that an unchanged value keeps its ciphertext.
+    """Values sealed before on this machine, so that an unchanged value keeps its ciphertext.
 
     `sealed` maps what a value is (a keyed hash of certificate, label, key and content) to its ciphertext; without
     `secret` nobody can test guesses of a value against it.

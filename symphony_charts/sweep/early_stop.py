@@ -42,7 +42,7 @@ class Judge:
         self.points[name] = list(series.get(self.metric, ()))
 
     def verdict(self, name: str) -> str:
-        """Why a trial is hopeless; empty while it is not."""
+        """Return why a trial is hopeless; empty if it is not."""
         own = self.points.get(name, ())
         others = {other: points for other, points in list(self.points.items()) if other != name}
         if not own or own[-1][0] < self.grace:
@@ -91,6 +91,6 @@ class Stopper:
     read: Callable[[str], Series]
 
     def look_at(self, name: str) -> str:
-        """Why a trial is hopeless; empty while it is not."""
+        """Return why a trial is hopeless; empty if it is not."""
         self.judge.see(name, self.read(name))
         return self.judge.verdict(name)

@@ -50,7 +50,7 @@ def metrics_of(name: str) -> list[str] | None:
 
 
 def series_here(name: str, pattern: re.Pattern[str] | None = None) -> Series:
-    """What the last run of a trial measured: by its file where it has written one, else by what it printed."""
+    """Return the metrics of a trial's last run: from its file if it wrote one, else from its output."""
     written = metrics_of(name)
     if written is not None:
         return series_of(written)
@@ -156,13 +156,13 @@ def done_here(run: TrialRun, folder: Path) -> Outcome | None:
 
 
 def look_here(trial: Trial) -> Outcome:
-    """How a trial is on this machine."""
+    """Return the outcome of a trial on this machine."""
     runs = runs_of(trial.name)
     return outcome_here(trial, runs[-1]) if runs else Outcome(trial=trial, state="pending")
 
 
 def outcome_here(trial: Trial, run: Run) -> Outcome:
-    """How the trial is whose run this is, as its files say."""
+    """Return the outcome of the trial of this run, by its files."""
     try:
         state = run.state()
     except NotFound:
@@ -292,7 +292,7 @@ def _stop(run: Run, verdict: Mapping[str, object]) -> None:
 
 
 def _verdict_of(run: Run) -> dict[str, Any]:
-    """Why a sweep has ended a run; empty where none has."""
+    """Return why a sweep ended a run; empty if none did."""
     try:
         return read_json(run.folder / _VERDICT)
     except (NotFound, ToolFailed):

@@ -40,7 +40,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
 
 
 def numbers_in(line: str, pattern: re.Pattern[str] | None = None) -> dict[str, float]:
-    """The numbers that a line gives by name, by those of a `pattern` alone; those that are not finite say nothing."""
+    """Return the finite numbers of a line by name, or only those of the groups of a `pattern`."""
     text = line.strip()
     if pattern is not None:
         said = (pair for match in pattern.finditer(line) for pair in match.groupdict().items())
@@ -65,7 +65,7 @@ def _finite(digits: str | None) -> float | None:
 
 
 def series_of(lines: Iterable[str], pattern: re.Pattern[str] | None = None) -> Series:
-    """The metrics of one trial out of what it printed and wrote, by the groups of a `pattern` where one is given."""
+    """Return the metrics of one trial from its output and file, by the groups of a `pattern` if given."""
     series: Series = {}
     for line in lines:
         numbers = numbers_in(line, pattern)
@@ -89,7 +89,7 @@ def best_of(last: Mapping[str, float], goal: Goal) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """What trials that differ in some settings alone make of a metric: how many, mean and standard deviation."""
+    """A metric over trials that differ in some settings only: how many, mean and standard deviation."""
 
     settings: dict[str, str]
     count: int

@@ -83,7 +83,7 @@ def _path(name: str, backend: str) -> Path:
 
 
 def _read(path: Path) -> Sweep | None:
-    """What a file says; None for one that says nothing that could be used."""
+    """Return the content of a file; None if it is unusable."""
     # By hand: what would check it takes a third of the time in which `symph ls` answers.
     with contextlib.suppress(NotFound, ToolFailed):
         data = read_json(path)

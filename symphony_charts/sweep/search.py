@@ -65,7 +65,7 @@ class Search:
         self._numbers: dict[str, list[int]] = {}
 
     def ask(self, count: int) -> Iterator[Trial]:
-        """The trials that are left of `count`, each proposed when it is taken; first those that nobody has ended."""
+        """Yield the remaining trials of `count`, proposed one by one; unfinished ones come first."""
         known = self._study.get_trials(deepcopy=False)
         for frozen in known:
             if frozen.state == TrialState.RUNNING and not self._is_whole(frozen):

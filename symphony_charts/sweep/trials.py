@@ -54,7 +54,7 @@ class Span:
 
 
 class Chance(Protocol):
-    """Where drawn settings come from; a seeded `random.Random` is one."""
+    """A source of random settings; a seeded `random.Random` is one."""
 
     def uniform(self, a: float, b: float, /) -> float:
         """A number between `a` and `b`."""
@@ -75,7 +75,7 @@ class Trial:
 
 
 def parse_axis(text: str) -> Axis:
-    """The axis of ``key=a,b,c`` or ``key=first..last[..step]`` (numbers, both ends included). Raises UsageError."""
+    """Return the axis of ``key=a,b,c`` or ``key=first..last[..step]`` (both ends). Raises UsageError."""
     key, values = _key_and_rest(text, "--grid", "lr=1e-3,1e-4 or seed=0..9")
     choices = list(dict.fromkeys(part for item in values.split(",") for part in _expand(item, text)))
     first: dict[object, str] = {}

@@ -41,7 +41,7 @@ _QUEUED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgoSetup:
-    """How a repository is shown to Argo CD. `protects` keeps what runs when a pointer vanishes by accident.
+    """The settings of a repository in Argo CD. `protects` keeps what runs when a pointer vanishes by accident.
 
     `root` is the folder of the repository in which everything stands, empty for its top.
     """
@@ -85,7 +85,7 @@ def app_name(env: str, team: str, name: str) -> str:
 
 
 def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination]) -> dict[str, object]:
-    """The AppProject of an environment: this repository, these places, our charts' kinds, nothing cluster-wide."""
+    """Return the AppProject of an environment: this repository, these places, the kinds of our charts."""
     spec: dict[str, object] = {
         "description": f"Experiments that symph publishes to {env}",
         "sourceRepos": [setup.url],

@@ -46,7 +46,7 @@ def is_one_cluster(first: Destination, second: Destination) -> bool:
 
 
 def place_key(destination: Destination) -> tuple[str, str]:
-    """What two destinations share that are one place: the cluster as far as its words tell, and the namespace."""
+    """Return a key that is equal for two destinations in the same cluster, by its text, and namespace."""
     name = destination.name or destination.server
     return "in-cluster" if name == Destination().server else name, destination.namespace
 
@@ -69,7 +69,7 @@ def with_places_in_use(content: bytes, before: bytes | None, in_use: Mapping[str
 
 
 def destination_fault(content: bytes | None, env: str, destination: Destination) -> str:
-    """Why the projects in the file of `content` let nothing of `env` run at `destination`; empty where they let it.
+    """Return why the projects in the file of `content` forbid `destination` for `env`; empty if allowed.
 
     Projects without a label of an environment are for all. A file that is absent, or holds none, says nothing.
     """

@@ -24,7 +24,7 @@ _FAILED = ("Failed", "Error")
 
 
 def why_unsynced(application: Object) -> Why | None:
-    """What keeps Argo CD from making the cluster as Git says, or what differs; None where nothing does."""
+    """Return why an Application is not synced with Git; None if it is."""
     meta, status = application["metadata"], application.get("status") or {}
     place = str(((application.get("spec") or {}).get("destination") or {}).get("namespace") or "default")
     look = f"kubectl -n {meta.get('namespace', 'argocd')} describe application {meta['name']}"

@@ -21,7 +21,7 @@ Read: TypeAlias = Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]],
 
 
 class Published:
-    """What a repository holds of one experiment; `read` loads folders and files of its tip."""
+    """One experiment in a repository; `read` loads folders and files of its tip."""
 
     def __init__(self, read: Read, team: str, name: str) -> None:
         self._read, self.team, self.name = read, team, name

@@ -142,7 +142,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
 
 
 def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
-    """What Argo CD could never render: a value that the chart does not have, or one of another type."""
+    """Yield values that the chart's schema refuses, which Argo CD could never render."""
     try:
         problems = values_problems(_chart_of(pointer, files), pointer.chart, pointer.values)
     except SpecError as error:
@@ -192,7 +192,7 @@ _MANY_APPS, _MANY_FILES, _MANY_REFS = 2_000, 120_000, 5_000
 
 
 def size_findings(files: Mapping[str, bytes], refs: int | None) -> Iterator[Finding]:
-    """How large the repository is, and what to do where that hurts. `refs` is None where it is unknown."""
+    """Yield the size of the repository, and a step for each limit it passes. `refs` is None if unknown."""
     pointers = sum(1 for path in files if path.endswith(layout.POINTER_SUFFIX))
     charts = len(_published_charts(files))
     counted = f"{pointers} applications, {charts} chart versions, {len(files)} files"

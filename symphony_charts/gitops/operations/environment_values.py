@@ -19,7 +19,7 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What a command says of an environment's values.
+    """The options of a command about an environment's values.
 
     `files` of None keeps its own, else they take the place of all of them; `sets` are assigned as helm's ``--set`` is;
     `unset` are paths at which it shall have none of its own.

@@ -33,7 +33,7 @@ _HEADER = "# Written by symph, which keeps no comments. Change values by `publis
 
 
 class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ran, and why: version, content digest and values, the operation that began it, when (ISO 8601) and by whom.
+    """One deployment: version, content digest and values, the operation that began it, when (ISO 8601) and by whom.
 
     `settings` are the part of `values` that settings said when it was written.
     """
@@ -80,7 +80,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def moved(self, after: Deployed, destination: Destination | None, source: Mapping[str, str]) -> Pointer:
-        """The pointer at `after`, or elsewhere; what ran until now goes into the history if anything else runs now."""
+        """Return the pointer at `after` or another destination; a replaced deployment joins the history."""
         place = destination or self.destination
         is_same = (self.version, self.digest, self.values) == (after.version, after.digest, after.values)
         if is_same and place == self.destination and self.settings == after.settings:
@@ -102,7 +102,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def revived(self, version: str | None, at: str, by: str) -> Pointer:
-        """This pointer, once retired, back at what it said last, or at the newest with `version`. Raises NotFound."""
+        """Return this retired pointer at its last deployment, or the newest of `version`. Raises NotFound."""
         known = msgspec.structs.replace(self, history=[self.deployed, *self.history])
         entry = known.find(version)
         return msgspec.structs.replace(
@@ -134,13 +134,13 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def place_of(destination: Destination) -> str:
-    """Where that is, in words."""
+    """Return the destination in words."""
     cluster = destination.name or ("" if destination.server == Destination().server else destination.server)
     return f"namespace {destination.namespace}" + (f" of {cluster}" if cluster else "")
 
 
 def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] | None:
-    """Where it ran (``from``), where it starts (``to``) and whether the former ends; None where it stays, or is new.
+    """Return where it ran (``from``), where it starts (``to``) and if the former ends; None if it stays.
 
     Argo CD prunes in one cluster: in another, what ran goes on until somebody deletes it.
     """

@@ -62,7 +62,7 @@ class Promote:
         return [layout.pointer_path(env, self.team, self.name) for env in (self.before, self.after)]
 
     def change(self, tip: Snapshot) -> Change:
-        """The pointer of `after` at the version of `before`. Raises NotFound, or Conflict where expectations fail."""
+        """Move the pointer of `after` to the version of `before`. Raises NotFound or Conflict."""
         source = read_pointer(tip, self.before, self.team, self.name)
         target = pointer_or_none(tip, self.after, self.team, self.name)
         _expect(self.version, source.version, self.before, self.name)
@@ -130,7 +130,7 @@ class Rollback:
         return [layout.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
-        """The pointer as it was. Raises NotFound where the history or the repository does not hold that version."""
+        """Restore the pointer. Raises NotFound if the history or the repository lacks that version."""
         if self.retired is not None and pointer_or_none(tip, self.env, self.team, self.name) is None:
             return self._revived(tip, self.retired)
         pointer = read_pointer(tip, self.env, self.team, self.name)

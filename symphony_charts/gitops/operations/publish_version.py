@@ -31,7 +31,10 @@ class Decision:
 
 
 def version_key(version: str) -> tuple[object, ...]:
-    """What sorts versions by precedence; names that are no versions come first. Source: SemVer 2.0.0, clause 11."""
+    """Return a key that sorts versions by precedence; names that are no versions come first.
+
+    Source: SemVer 2.0.0, clause 11.
+    """
     match = _NUMBERS.fullmatch(version)
     if match is None:
         return (-1,)
@@ -50,7 +53,7 @@ def newest(versions: Iterable[str]) -> str | None:
 def decide_version(
     chart: Chart, published: Mapping[str, Entry], wanted: str | None, last_values: Values | None
 ) -> Decision:
-    """What `chart` is called among the `published` versions, whose entries hold the ids of their trees.
+    """Decide the version of `chart` among the `published` ones, whose entries hold the ids of their trees.
 
     Content that was published keeps its version; other content gets the next one by what changed from `last_values`,
     those of the newest version. Raises Conflict where `wanted` exists with other content.

@@ -58,7 +58,7 @@ class Snapshot:
     more: Callable[[Snapshot, Iterable[NotLoadedError]], Snapshot] | None = None
 
     def folder(self, path: str) -> Mapping[str, Entry]:
-        """The entries of a folder, none where it is absent. Raises Conflict where something else stands there."""
+        """Return the entries of a folder, none if it is absent. Raises Conflict if a file is there instead."""
         parent, _, name = path.rpartition("/")
         if path:
             entry = self.folder(parent).get(name)

@@ -64,7 +64,7 @@ def object_of(kind: Literal["blob", "tree", "commit"], data: bytes, hash_name: s
 
 
 def hash_of(oid: str) -> str:
-    """What an object's id was made by."""
+    """Return the name of the hash that made an object's id."""
     return "sha256" if len(oid) == 64 else "sha1"
 
 

@@ -15,7 +15,7 @@ __all__ = ["Placed", "pointers"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """What stands in the place of a pointer: environment, team and experiment by its path, and what it says.
+    """A file at the path of a pointer: environment, team and experiment by its path, and its content.
 
     `pointer` is None where `fault` says why it cannot be read; `has_chart` says whether its chart is there.
     """

@@ -14,7 +14,7 @@ __all__ = ["PushResult", "Run", "all_edits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResult:
-    """What became of operations: the commit that holds their changes, and the answer to each, in order.
+    """The result of operations: the commit that holds their changes, and the answer to each, in order.
 
     `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
     that changed. `was_lost` says that the server had taken the commit although its answer never came. `heard` is what

@@ -50,7 +50,7 @@ class Waiting:
 
 
 def find_waiting(url: str, base: str, root: Path) -> list[Waiting]:
-    """What waits on the branches of the repository `url` besides `base`; `root` holds the caches.
+    """Return what waits on the branches of the repository `url` besides `base`; `root` holds the caches.
 
     Only the newest commit of each branch is looked at. Raises what fetching raises.
     """
@@ -78,7 +78,7 @@ def _waiting(branch: str, message: str) -> Waiting | None:
 
 
 def find_stale(store: Store) -> Stale | None:
-    """What the branch of `store` lacks; None where it has all, or is not there yet. Raises what fetching raises."""
+    """Return what the branch of `store` lacks; None if nothing, or if it does not exist yet."""
     with store.cache.locked(60.0):
         store.cache.prepare()
         found = fetch_branch_and_base(store.cache)

@@ -83,7 +83,7 @@ class Store:
         return replace(result, seconds=time.monotonic() - started)
 
     def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
-        """What the operations would change at the newest tip; nothing is written."""
+        """Return what the operations would change at the newest tip; write nothing."""
         with self.cache.locked(self._timeout_s):
             return self._ask(operations, self._newest())
 
@@ -92,7 +92,7 @@ class Store:
         return self.at_tip()(folders, files)
 
     def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
-        """What reads folders and files of the tip as it is now, however often, without asking for a newer one."""
+        """Return a function that reads folders and files of the current tip without fetching a newer one."""
         with self.cache.locked(self._timeout_s):
             tip = self._newest()
 

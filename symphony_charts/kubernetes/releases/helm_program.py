@@ -51,7 +51,7 @@ def template_chart(
 
 
 def lint_chart(name: str, files: Mapping[str, bytes]) -> Completed:
-    """What `helm lint --strict` says; its exit status is for the caller to judge."""
+    """Run `helm lint --strict`; the caller checks the exit status."""
     program = find_helm()
     with _on_disk(name, files, None) as (folder, _):
         return run([program, "lint", "--strict", str(folder)], env=_env(folder), check=False)

@@ -75,7 +75,7 @@ class Rehearsal:
     _made: set[str] = field(default_factory=set)
 
     def answer(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> _Answer:
-        """What helm is told of a request."""
+        """Answer a request of helm."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if method in ("GET", "HEAD"):
@@ -178,11 +178,11 @@ class _Answer:
         return _decoded(self.body)
 
     def warnings(self) -> list[str]:
-        """What the server warns of, in one header for all."""
+        """The server's warnings, which share one header."""
         return [text.replace('\\"', '"') for text in _WARNING.findall(self.headers.get("Warning", ""))]
 
     def message(self) -> str:
-        """What the server says of a refusal."""
+        """The server's reason for a refusal."""
         return str(self.object().get("message") or self.body.decode("utf-8", "replace"))
 
 

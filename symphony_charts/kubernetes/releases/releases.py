@@ -43,7 +43,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """What an uninstall took away: the release's own objects, and leftovers of failed upgrades that were swept."""
+    """Objects that an uninstall removed: those of the release, and leftovers of failed upgrades."""
 
     objects: tuple[str, ...]
     swept: tuple[str, ...]
@@ -81,7 +81,7 @@ class Releases:
     # --- looking ---
 
     def current(self, name: str, namespace: str) -> Revision:
-        """The newest revision of an experiment's release; raises NotFound, also for a release that is not ours."""
+        """Return the newest revision of an experiment's release. Raises NotFound, also for others' releases."""
         newest = self._helm.current(name, namespace)
         if newest is None or newest.status == "uninstalled":
             next_step = "symph status lists the releases; -n chooses the namespace"
@@ -97,7 +97,7 @@ class Releases:
         return self._helm.history(name, namespace)
 
     def notes(self, name: str, namespace: str) -> str:
-        """What the chart says about the running release."""
+        """Return the chart's notes about the running release."""
         return self._helm.notes(name, namespace)
 
     def reruns(self, name: str, namespace: str, revision: int) -> list[str]:
@@ -107,7 +107,7 @@ class Releases:
         return [item["metadata"]["name"] for item in then if is_finite(item) and _title(item) not in now]
 
     def find(self, name: str, namespace: str) -> Revision | None:
-        """The newest revision of a release; None where there is none. Raises NotFound for one that is not ours."""
+        """Return the newest revision of a release, None without one. Raises NotFound for others' releases."""
         newest = self._helm.current(name, namespace)
         if newest is None or newest.status == "uninstalled":
             return None
@@ -118,7 +118,7 @@ class Releases:
         return run_in(self._helm.manifest(name, namespace)) if self.find(name, namespace) else ""
 
     def progress(self, name: str, namespace: str) -> list[Progress]:
-        """How far each workload of the release is."""
+        """Return the progress of each workload of the release."""
         return look(self._experiments(namespace), self._helm.manifest(name, namespace), name)
 
     # --- changing ---

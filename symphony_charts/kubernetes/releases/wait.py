@@ -30,7 +30,7 @@ _TIME_IS_UP = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far one workload is; `why` says what holds it up or made it fail, `is_endless` that it ends only by hand.
+    """The progress of one workload; `why` explains a delay or failure, `is_endless` means it never ends by itself.
 
     `is_absent`: the cluster does not have it. `status` is the exit status of the first container that ended badly.
     """
@@ -121,7 +121,7 @@ def wait_gone(
 
 
 def look(experiments: KubeExperiments, manifest: Sequence[Object], name: str) -> list[Progress]:
-    """How far each workload of the manifest of release `name` is."""
+    """Return the progress of each workload of the manifest of release `name`."""
     kinds = dict.fromkeys([*_workload_kinds(manifest), *KINDS["jobs"].gvks])
     workloads = experiments.of_kinds(kinds, name)
     live = {(item["kind"], item["metadata"]["name"]): item for item in workloads}
@@ -146,7 +146,7 @@ def progress_of(
     waits: Mapping[str, str] | None = None,
     workloads: Sequence[Object] = (),
 ) -> Progress:
-    """How far the workload `wanted` (from the manifest) is, given the cluster's copy of it and its pods.
+    """Return the progress of the workload `wanted` (of the manifest), by the cluster's copy and its pods.
 
     `waits` says by uid why a suspended one waits; `workloads` are those of the release, as a Job that `wanted` made.
     """
@@ -179,7 +179,7 @@ def progress_of(
 
 
 def _standing(pods: Sequence[Object], newest: Sequence[Object], wanted: int) -> str:
-    """How far a workload is that is not ready: of several pods how many are, and what keeps the others.
+    """Describe a workload that is not ready: how many pods are ready, and what keeps the others.
 
     `newest` are those of `pods` that count, one for each replica; there will be `wanted` at least.
     """

@@ -27,7 +27,7 @@ SHARED: tuple[Literal["cpu", "memory"], ...] = ("cpu", "memory")
 
 
 def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list[Decision]]:
-    """The experiment with nothing left to dispatch, and what was decided for each process, in order of declaration.
+    """Return the experiment with every `assign_to` resolved, and the decisions in order of declaration.
 
     What a process says itself (its own requests, GPUs, selectors) stays. Applying twice changes nothing. Raises
     SpecError with all wrong uses at once; whether everything fits is for `plan.check` to say.

@@ -92,7 +92,7 @@ def _provisioning(placement: Placement) -> tuple[dict[str, str], list[Toleration
 
 
 def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
-    """Topology, and the accelerator where the pools leave only one."""
+    """Return the topology, and the accelerator if the pools leave only one."""
     if not placement.tpu_topology:
         return {}
     label = {f"{_PREFIX}gke-tpu-topology": placement.tpu_topology}
@@ -102,7 +102,7 @@ def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
 
 
 def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, str]) -> dict[str, str]:
-    """The placement policy of the pools that have one; without pools, a placement group named after the experiment."""
+    """Return the placement policy of the pools; without pools, a group named after the experiment."""
     close: list[Pool] = [pool for pool in pools.pools if pool.placement] if pools else []
     policies = {pool.placement for pool in close}
     if len(policies) == 1 and policies != {"compact"}:
@@ -122,7 +122,7 @@ def _topology(wanted: str | None) -> dict[str, str]:
 
 
 def _exclusive_annotation(experiment: Experiment) -> str:
-    """By what the controller of the kind keeps others out itself; empty where it does not."""
+    """Return the annotation by which the kind's controller keeps others out; empty if it has none."""
     kind = KINDS.get(experiment.workload.kind)
     return kind.exclusive if kind else ""
 

@@ -31,7 +31,7 @@ DEVICE_TOLERATIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a process gets, and why. `cpu` and `memory` are quantities; `pool` is empty when none was chosen.
+    """The resources and node settings of a process. `cpu` and `memory` are quantities; `pool` may be empty.
 
     `is_exclusive` asks for anti-affinity against all other pods on the node.
     """
@@ -50,7 +50,7 @@ class Decision:
 
 
 def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = False) -> Decision:
-    """What `assignment` means on `pools`; None when no pools are known, which only named pools can do without.
+    """Decide what `assignment` means on `pools`; None if none are known, which only named pools allow.
 
     Raises SpecError for wrong use: an unknown pool or GPU type, a share that GPUs do not divide into, GPUs on a pool
     that has none. Whether all of it fits is for `plan.check` to say.
@@ -79,7 +79,7 @@ def named_pool(name: str, pools: Pools) -> Pool:
 
 
 def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
-    """The label that picks the pool's nodes: GKE's own, else Cloudwise's ``name``; none where nothing is known."""
+    """Return the label of the pool's nodes: GKE's, else Cloudwise's ``name``; empty if unknown."""
     if pool.selector is not None:
         return (pool.selector,)
     for label in (GKE_POOL_LABEL, "name"):
@@ -89,7 +89,7 @@ def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
 
 
 def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
-    """What a pod must tolerate to run on the pool."""
+    """Return the tolerations that a pod needs on the pool."""
     tolerations = []
     for taint in pool.taints:
         if taint.key in DEVICE_TOLERATIONS:

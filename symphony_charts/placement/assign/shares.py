@@ -27,7 +27,7 @@ def has_shares(experiment: Experiment) -> bool:
 
 
 def without_shares(experiment: Experiment) -> Experiment:
-    """The experiment with nothing asked for where a process holds its pod's share: what is left runs beside it."""
+    """Return the experiment without the requests of processes that hold the share of their pod."""
 
     def emptied(pod: Pod) -> dict[str, Process]:
         return {
@@ -38,7 +38,7 @@ def without_shares(experiment: Experiment) -> Experiment:
 
 
 def share_out(experiment: Experiment, beside: Mapping[str, Amounts]) -> Experiment:
-    """The experiment with every share less what runs `beside` it in its pod, by group, as `without_shares` renders.
+    """Return the experiment with every share reduced by what runs `beside` it in its pod, by group.
 
     Several that hold shares of one pod divide what is left as they divided the whole. Raises SpecError where nothing is
     left.

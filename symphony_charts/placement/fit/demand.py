@@ -66,7 +66,7 @@ class Shape:
     gpus_at_once: int = 0
 
     def amount(self, resource: str) -> int:
-        """How much of `resource` one pod requests."""
+        """Return the amount of `resource` that one pod requests."""
         return next((amount for name, amount in self.requests if name == resource), 0)
 
 
@@ -140,7 +140,7 @@ def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
 
 
 def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amounts]:
-    """What one pod of each group requests while it runs: its containers and sidecars, not the steps before them."""
+    """Return the requests of one running pod of each group: its containers and sidecars without steps."""
     faults = Faults()
     pods = {pod.name: pod.template for item in objects for pod in _pods(Fields.of(dict(item), "", faults))}
     requests = {name: pod_requests(template.block("spec"), with_steps=False) for name, template in pods.items()}
@@ -217,7 +217,7 @@ def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool) -> Sha
 
 
 def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
-    """What decides where the pod goes, and is outside of the model."""
+    """Yield the settings of a pod that the model does not know."""
     if spec.has("nodeName"):
         yield f"nodeName {spec.text('nodeName')}, which passes the scheduler by"
     if spec.text("schedulerName") not in schedulers:

@@ -43,7 +43,7 @@ def labels_match(
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether one of `tolerations` tolerates `taint`; no key with Exists tolerates all, no effect every effect."""
+    """Return True if one of `tolerations` tolerates `taint`. Exists without a key tolerates all."""
     for toleration in tolerations:
         if toleration.effect is not None and toleration.effect != taint.effect:
             continue

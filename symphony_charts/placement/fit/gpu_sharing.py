@@ -19,7 +19,7 @@ _CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
 
 
 def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[str, str]:
-    """Why a container of `shape` gets no share of such a node's GPUs, and what to do; empty texts where it may."""
+    """Return why a container of `shape` cannot share a node's GPUs, and what to do; empty if it can."""
     strategy = labels.get(_STRATEGY)
     if not shape.gpus_at_once or strategy is None:
         return "", ""

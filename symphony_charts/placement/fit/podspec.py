@@ -32,7 +32,7 @@ _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKe
 def _effective_requests(
     containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]], overhead: Amounts | None = None
 ) -> Amounts:
-    """What a pod requests in all, pod slot included; `inits` are in order, True marks a sidecar."""
+    """Return the requests of a whole pod with its pod slot; `inits` are in order, True marks a sidecar."""
     running: Amounts = {}
     peak: Amounts = {}
     sidecars: Amounts = {}
@@ -76,7 +76,7 @@ def gpus_at_once(spec: Fields) -> int:
 
 
 def pod_ports(spec: Fields) -> frozenset[HostPort]:
-    """The host ports that a pod takes: those declared, and all container ports under hostNetwork; not those of steps.
+    """Return the host ports of a pod: declared ones, and all container ports under hostNetwork; no steps.
 
     Source: kube-scheduler, GetHostPorts; all addresses are 0.0.0.0 there.
     """

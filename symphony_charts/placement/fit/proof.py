@@ -47,7 +47,7 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
 
 
 def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int, pods: dict[int, int]) -> int:
-    """How many of the nodes `pods` could close at most in one dimension, cheapest nodes first."""
+    """Return the number of nodes that `pods` can close at most in one dimension, cheapest first."""
     sizes = {other: cluster.needs[other][dimension] for other in pods}
     common = gcd(*sizes.values())
     if not common:

@@ -69,7 +69,7 @@ def _open_labels(shape: Shape, pool: Pool) -> list[str]:
 
 
 def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
-    """The smallest reason why no node can ever hold a pod of `demand`, with how many pools have which, and a fix."""
+    """Return the smallest reason why no node can hold a pod of `demand`, with counts of pools, and a fix."""
     why, fix = _smallest_reason(cluster, demand, catalog)
     return why + _counts(cluster.demands[demand].shape, cluster.pools), fix
 
@@ -147,7 +147,7 @@ def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
 
 
 def _offer(machine: Machine, like: Pool) -> Amounts:
-    """What a node of `machine` would leave, with the disk, pods and attached GPUs of the pool's."""
+    """Return what a node of `machine` offers, with the disk, pods and attached GPUs of the pool."""
     node = NodeSpec(vcpu=machine.vcpu, memory_mib=machine.memory_mib, machine_type=machine.name, arch=machine.arch)
     offer = allocatable(node)
     system = system_profile(gpu=bool(machine.gpus or like.gpus), tpu=machine.chips > 0)
@@ -182,7 +182,7 @@ def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
 
 
 def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str]:
-    """Why some pods stay behind though each could run: the pools that are full, and how many nodes more would do."""
+    """Return why some pods are left over though each could run, and how many more nodes are needed."""
     count = cluster.demands[demand].count
     rooms = cluster.fits[demand]
     if demand in cluster.anti_affine[demand]:

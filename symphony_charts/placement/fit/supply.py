@@ -118,7 +118,7 @@ def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
 
 
 def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
-    """Why a present pod may keep a demand with these `domains` off nodes of the class; nothing if none does.
+    """Yield why a present pod may keep a demand with these `domains` off nodes of the class.
 
     A node to come has a name of its own, and may have any value of a label that its pool does not fix.
     """
@@ -165,7 +165,7 @@ def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[
 
 
 def with_admission(shape: Shape) -> Shape:
-    """The shape with what ExtendedResourceToleration, which GKE runs, lets pods tolerate: taints of their devices."""
+    """Return the shape with the tolerations that ExtendedResourceToleration, which GKE runs, adds."""
     devices = [name for name, _ in shape.requests if "/" in name]
     more = (Toleration(key=name, operator="Exists", effect="NoSchedule") for name in devices)
     return replace(shape, tolerations=(*shape.tolerations, *more)) if devices else shape
@@ -233,7 +233,7 @@ def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], 
 
 
 def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
-    """The demands that may not share a node with each one: equal host ports, or anti-affinity in either direction."""
+    """Return for each demand those that may not share a node with it: host ports or anti-affinity."""
     with_terms = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
     anti_affine: list[set[int]] = [set() for _ in demands]
     for index in with_terms:

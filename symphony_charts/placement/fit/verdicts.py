@@ -17,7 +17,7 @@ WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What is certain for the pods of one group (or lone process); `why` and `next` as in error messages."""
+    """The verdict on the pods of one group (or lone process); `why` and `next` as in error messages."""
 
     name: str
     count: int
@@ -90,7 +90,7 @@ def _concerns(cluster: Cluster, pool: Pool, uncertainty: Uncertainty) -> bool:
 
 
 def _growing(cluster: Cluster, pools: Pools, demand: int) -> str:
-    """Why there may be nodes that are not counted; empty where there are none."""
+    """Return why there may be nodes that are not counted; empty if there are none."""
     return next(
         (uncertainty.text for _, uncertainty in _uncertainties(cluster, demand) if uncertainty.may_grow),
         next(iter(pools.autoscaled), ""),

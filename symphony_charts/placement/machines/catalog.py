@@ -52,7 +52,7 @@ class Catalog:
     origin: str = field(default="shipped", compare=False)
 
     def get(self, name: str) -> Machine | None:
-        """The machine of that name; custom names such as ``n2-custom-6-20480-ext`` are computed. None if unknown."""
+        """Return the machine of that name, None if unknown; ``n2-custom-6-20480-ext`` and such are computed."""
         return self.machines.get(name) or _custom(name)
 
     def search(self, text: str) -> list[Machine]:
@@ -66,7 +66,7 @@ class Catalog:
         return next(iter(get_close_matches(name, self.machines, n=1, cutoff=0.6)), "")
 
     def extended(self, machines: Iterable[Machine], origin: str) -> Catalog:
-        """This catalogue with `machines` added or replaced."""
+        """Return this catalogue with `machines` added or replaced."""
         return Catalog({**self.machines, **{machine.name: machine for machine in machines}}, self.date, origin)
 
 
@@ -129,7 +129,9 @@ def gpu_matches(wanted: str, offered: str) -> bool:
 
 
 def slice_hosts(topology: str, chips_per_host: int) -> int:
-    """How many VMs a TPU slice of `topology` (such as ``4x4`` or ``2x2x4``) has; ValueError if that is no topology."""
+    """Return the number of VMs of a TPU slice of `topology`, such as ``4x4`` or ``2x2x4``.
+
+    Raises ValueError if that is no topology."""
     sides = topology.lower().split("x")
     if not all(side.isdecimal() and int(side) > 0 for side in sides) or len(sides) not in (2, 3):
         raise ValueError(f'"{topology}" is no TPU topology such as 4x4 or 2x2x4')

@@ -60,7 +60,7 @@ class PriceTable(msgspec.Struct, frozen=True):
         return ("", "") if prices is None else (prices.date or self.date, prices.source or self.source)
 
     def origins_of(self, pool: Pool) -> list[tuple[str, str, str]]:
-        """What the price of a pool's node is made of, each with date and source."""
+        """Return the parts of the price of a pool's node, each with date and source."""
         prices, region = self.regions.get(pool.region), pool.region
         if prices is None:
             return []

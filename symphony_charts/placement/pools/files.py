@@ -26,7 +26,7 @@ __all__ = [
 
 
 def user_catalog_path() -> Path:
-    """Where `symph catalog refresh` keeps the user's machine types."""
+    """Return the file in which `symph catalog refresh` keeps the user's machine types."""
     return state_dir() / "machines.json"
 
 

@@ -21,7 +21,7 @@ __all__ = ["make_pool"]
 
 
 def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -> Pool | None:
-    """The pool that `config` describe, or None with a fault at `machine_field` when its machine type is unknown."""
+    """Return the pool of `config`; None, with a fault at `machine_field`, if its machine type is unknown."""
     machine = catalog.get(config.machine_type)
     if machine is None:
         near = catalog.nearest(config.machine_type)
@@ -73,7 +73,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
 
 
 def _model_uncertainties(config: NodePoolConfig) -> Iterator[Uncertainty]:
-    """What the model knows that it does not know."""
+    """Yield what the model cannot know about such a pool."""
     if _is_windows(config):
         yield Uncertainty(text="nodes of Windows keep back more memory and disk than is known here")
     if config.gpu_driver == "INSTALLATION_DISABLED" and config.gpu_count:
@@ -93,7 +93,7 @@ def _priced_ssds(config: NodePoolConfig, machine: Machine) -> int:
 
 
 def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
-    """What nodes of 1.37 and later may have more, once Google switches their new reservation on."""
+    """Return a note on what nodes of 1.37 and later may offer once Google enables the new reservation."""
     match = re.match(r"v?1\.(\d+)", node.version)
     if match is None or int(match[1]) < 37 or node.reserved_memory_mib is not None:
         return ()
@@ -219,14 +219,14 @@ _PARTITIONED = ("a100", "h100", "h200", "b200", "b300", "rtx-pro")
 
 
 def _parts_of(partition: str) -> int:
-    """How many devices a GPU shows with this partition size; 1 without any, 0 for a size that is unknown."""
+    """Return the number of devices of a GPU with this partition size; 1 if empty, 0 if unknown."""
     if not partition:
         return 1
     return 4 if partition in _QUARTERS else _PARTITIONS.get(partition.split(".")[0], 0)
 
 
 def _device_faults(machine: Machine, gpu: str, count: int, partition: str) -> Iterator[tuple[str, str]]:
-    """What cannot be about `count` GPUs of type `gpu` on `machine`, and what to do; nothing where all is well.
+    """Yield what is impossible about `count` GPUs of type `gpu` on `machine`, and what to do.
 
     A GPU that no table knows is believed: it may be newer than this package.
     """

@@ -48,7 +48,7 @@ def read_machine_configs(items: Iterable[Fields], catalog: Catalog) -> Iterator[
 
 
 def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:
-    """The machine types of `gcloud compute machine-types list --format=json`; a name of several zones counts once."""
+    """Yield the machine types of `gcloud compute machine-types list --format=json`, each name once."""
     seen = set()
     for item in items:
         name = item.text("name", required=True)

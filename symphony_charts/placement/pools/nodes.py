@@ -224,7 +224,7 @@ def _without(node: Node, system: Amounts) -> Node:
 
 
 def daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:
-    """What the DaemonSets whose pods run on such a node request in all."""
+    """Return the total requests of the DaemonSets whose pods run on such a node."""
     total: Amounts = {}
     for daemon in daemons:
         spec = daemon.block("spec").block("template").block("spec")

@@ -131,7 +131,7 @@ class PresentPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncertainty:
-    """Something a file says of a pool that the model does not know, or does not say: the most a verdict may then be.
+    """A fact about a pool that a file leaves open or the model does not know; `weight` is the best verdict then.
 
     `may_grow`: there may be more nodes than are counted, or they may be open to more pods, so that nothing can be
     excluded. `label`: only pods that ask for this label are concerned; ``*`` for any that the pool does not show.
@@ -211,7 +211,7 @@ class Pool:
 
     @property
     def usable(self) -> Amounts:
-        """What one node of the pool leaves for experiments: allocatable, minus system pods, minus the margin."""
+        """Resources that one node leaves for experiments: allocatable, minus system pods, minus the margin."""
         left = {name: amount - self.system.get(name, 0) for name, amount in self.allocatable.items()}
         left["memory"] = left.get("memory", 0) - memory_margin(self.allocatable.get("memory", 0), self.accuracy)
         return {name: max(0, amount) for name, amount in left.items()}

@@ -57,7 +57,7 @@ def read_pools(
 
 
 def _documents(text: str) -> list[str]:
-    """The YAML documents that hold something; each keeps its lines, so that a line number is that of the file."""
+    """Return the YAML documents that are not empty, padded so that line numbers are those of the file."""
     if text.lstrip()[:1] in ("{", "["):
         return [text]
     documents: list[list[str]] = [[]]

@@ -32,7 +32,7 @@ CLUSTER = "google_container_cluster"
 
 
 def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int]) -> ClusterSettings:
-    """What the attributes of a cluster say of its pools; a zonal cluster's own zone is one of its zones."""
+    """Return the settings that hold for a cluster's pools; a zonal cluster's zone is one of its zones."""
     location = _known(cluster, "location", "zone", "region")
     zones = _zones(cluster)
     if _is_zone(location) and location not in zones:
@@ -58,7 +58,7 @@ def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int]) -> C
 
 
 def autoscaled(cluster: Fields) -> Iterator[str]:
-    """Why the cluster may have more pools than the file shows."""
+    """Yield why the cluster may have more pools than the file shows."""
     if cluster.flag("enable_autopilot"):
         yield "an Autopilot cluster, which makes its nodes itself"
     if cluster.block("cluster_autoscaling").flag("enabled"):

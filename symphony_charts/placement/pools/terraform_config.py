@@ -89,7 +89,7 @@ def _has_dynamic(data: object) -> bool:
 
 
 def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterSettings]:
-    """What each cluster of the file says of its pools, by the resource's name."""
+    """Return the settings of each cluster by the resource's name."""
     sizes: dict[str, int] = {}
     for _, body in _resources(data, "google_compute_reservation"):
         for _, attributes in instances(body, scope):
@@ -218,7 +218,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean: ``var``, ``local``, ``each`` and ``count``."""
+    """The values of names: ``var``, ``local``, ``each`` and ``count``."""
 
     names: Mapping[str, object] = field(default_factory=dict)
 
@@ -275,7 +275,7 @@ def _follow(here: object, step: str) -> object:
 
 
 def instances(body: dict[str, object], scope: Scope) -> Iterator[tuple[str, dict[str, object]]]:
-    """The resources that one block makes by `count` or `for_each`: (index such as ``[0]`` or ``["a"]``, attributes)."""
+    """Yield (index such as ``[0]`` or ``["a"]``, attributes) of each resource that a block makes."""
     count, each = scope.resolve(body.get("count")), scope.resolve(body.get("for_each"))
     plain = {key: value for key, value in body.items() if key not in ("count", "for_each")}
     if isinstance(count, int) and not isinstance(count, bool):

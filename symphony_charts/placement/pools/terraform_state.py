@@ -73,7 +73,7 @@ def read_state(file: Fields, catalog: Catalog) -> Pools:
 
 
 def _unique(pools: list[Pool | None]) -> list[Pool]:
-    """Without the pools that a cluster's state repeats: Terraform lists pools of their own there as well."""
+    """Drop pools that a cluster's state repeats: Terraform lists separate pools there as well."""
     result: dict[str, Pool] = {}
     for pool in pools:
         if pool is not None:

@@ -117,7 +117,7 @@ def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dic
 
 
 def explain(plan: Plan, pod: str) -> dict[str, object] | None:
-    """Why the pods of a group or lone process go where they go, and what keeps them off each other pool.
+    """Explain where the pods of a group or lone process go, and what keeps them off each other pool.
 
     None if there is no such pod in the plan.
     """
