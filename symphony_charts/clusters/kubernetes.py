@@ -48,7 +48,6 @@ class KubeCluster(Cluster):
 
     @property
     def watcher(self) -> KubeWatcher:
-        """The watcher of the cluster."""
         return self._watcher
 
     def start(
@@ -101,7 +100,7 @@ class KubeCluster(Cluster):
         objects = rendering.objects
         with prepared_chart(prepared, folder) as source:
             secret = source.secret(experiment.name, namespace, values)
-            self._judge(objects, namespace)
+            self._dry_run(objects, namespace)
             save_experiment(experiment, force=force)
             if is_there:
                 self._end(there, experiment.name)
@@ -132,7 +131,7 @@ class KubeCluster(Cluster):
             raise Conflict(what, next=f"symph rm {name} --on kube, or launch(exp, force=True)")
         return True
 
-    def _judge(self, objects: Iterable[Object], namespace: str) -> None:
+    def _dry_run(self, objects: Iterable[Object], namespace: str) -> None:
         """Let the cluster judge every object, changing nothing; raises SpecError with all that it does not take."""
         api = self._watcher.api
         # A namespace that is yet to be made cannot judge; any other can.

@@ -76,7 +76,6 @@ class TmuxCluster(Cluster):
 
     @property
     def watcher(self) -> Watcher:
-        """The watcher of this machine."""
         return LocalWatcher()
 
     def delete(self, experiment_name: str) -> None:

@@ -77,11 +77,9 @@ class Initialise:
     replaces: bool = False
 
     def folders(self) -> Iterable[str]:
-        """Return the folders of the files."""
         return {path.rpartition("/")[0] for path in self.contents} - {""}
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """Return all of them."""
         return list(self.contents)
 
     def change(self, tip: Snapshot) -> Change:

@@ -35,22 +35,18 @@ POINTER_SUFFIX = ".symph-app.yaml"
 
 
 def versions_path(team: str, name: str) -> str:
-    """Return the folder of all versions of an experiment."""
     return f"charts/{team}/{name}"
 
 
 def chart_path(team: str, name: str, version: str) -> str:
-    """Return the folder of one version."""
     return f"charts/{team}/{name}/{version}"
 
 
 def pointer_folder(env: str, team: str) -> str:
-    """Return the folder of a team's pointers in an environment."""
     return f"envs/{env}/{team}"
 
 
 def pointer_path(env: str, team: str, name: str) -> str:
-    """Return the pointer of an experiment in an environment."""
     return f"envs/{env}/{team}/{name}{POINTER_SUFFIX}"
 
 
@@ -63,7 +59,6 @@ def pointer_name(path: str) -> tuple[str, str, str] | None:
 
 
 def flux_path(env: str, team: str, name: str) -> str:
-    """Return the HelmRelease of an experiment in an environment, where Flux reads the repository."""
     return f"flux/{env}/{team}/{name}.yaml"
 
 

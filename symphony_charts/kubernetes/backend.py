@@ -61,19 +61,15 @@ class KubeWatcher(KubeExperiments):
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:
-        """Run a command in the container, on this terminal."""
         return run_here(self.api, self._namespace_now(name), instance, command, tty=tty, stdin=stdin)
 
     def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
-        """Run a command in the container and keep what it writes."""
         return run_captured(self.api, self._namespace_now(name), instance, command)
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy out of the container, by the `tar` of its image."""
         copy_out(self.api, self._namespace_now(name), instance, path, to)
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
-        """Copy into the container, by the `tar` of its image."""
         copy_in(self.api, self._namespace_now(name), instance, source, to)
 
     def visit(self, name: str, service: str) -> AbstractContextManager[str]:

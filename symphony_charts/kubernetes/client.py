@@ -57,7 +57,6 @@ class KubeApi:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
         self.connection.close()
 
     # --- reading ---

@@ -54,7 +54,6 @@ class Connection:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Give the connections back."""
         self._pool.clear()
 
     def request(

@@ -1,4 +1,4 @@
-"""`judge` says in which phase a container, pod or Job on Kubernetes is, and why, in words. Pure."""
+"""`phase_of_container` says in which phase a container, pod or Job on Kubernetes is, and why, in words. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from symphony_charts.kinds.outcome import STOPPED
 
 __all__ = [
     "end_of_job",
-    "judge",
-    "judge_failure",
     "moment_of",
+    "phase_of_container",
+    "phase_of_failure",
     "phase_of_workload",
     "reason_unscheduled",
     "reason_waiting",
 ]
 
 
-def judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
+def phase_of_container(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
     """Phase, state in words and reason of a container."""
     state = seen.get("state") or {}
     if pod["metadata"].get("deletionTimestamp") and "terminated" not in state:
@@ -30,10 +30,10 @@ def judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
     if "running" in state:
         return "running", f"running: {age(now - moment_of(state['running']['startedAt']))}", ""
     if "terminated" in state:
-        return _judge_end(state["terminated"])
+        return _phase_of_end(state["terminated"])
     reason = str((state.get("waiting") or {}).get("reason") or "")
     if reason in ("", "PodInitializing", "ContainerCreating"):
-        return _judge_pod(pod, reason)
+        return _phase_of_pod(pod, reason)
     text = reason_waiting(state)
     return "pending", f"waiting: {text}", text
 
@@ -46,7 +46,7 @@ def reason_waiting(state: Object) -> str:
     return f"{reason} {message[0]}" if reason and message and message[0] != reason else reason
 
 
-def _judge_end(ended: Object) -> tuple[Phase, str, str]:
+def _phase_of_end(ended: Object) -> tuple[Phase, str, str]:
     code = int(ended.get("exitCode") or 0)
     took = ""
     if ended.get("startedAt") and ended.get("finishedAt"):
@@ -58,7 +58,7 @@ def _judge_end(ended: Object) -> tuple[Phase, str, str]:
     return "failed", f"failed {code}{took}: {reason}", f"exit status {code}: {lines[-1] if lines else reason}"
 
 
-def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
+def phase_of_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
     """Phase and state of a container that failed: the last word is the workload's, which may start it again."""
     settled, _ = phase_of_workload(workload) if workload else ("failed", "")
     has_ended = settled == "succeeded" or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
@@ -76,7 +76,7 @@ def _has_one_try(pod: Object, workload: Object) -> bool:
     return is_left and spec.get("backoffLimit") == 0 and not spec.get("podFailurePolicy")
 
 
-def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
+def _phase_of_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
     status = pod.get("status") or {}
     if status.get("phase") in ("Failed", "Succeeded"):
         text = str(status.get("message") or status.get("reason") or status["phase"])

@@ -16,7 +16,7 @@ from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes import kueue
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.connection import ForbiddenError
-from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, is_mute, name_of, status_of
+from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, lacks_reason, name_of, status_of
 from symphony_charts.kubernetes.watches import Kind, changes
 
 __all__ = ["PLAIN", "POD", "KubeExperiments", "selector_of"]
@@ -52,13 +52,11 @@ class KubeExperiments:
 
     @property
     def api(self) -> KubeApi:
-        """The cluster's API."""
         if self._api is None:
             self._api = KubeApi(*self.target)
         return self._api
 
     def names(self) -> list[str]:
-        """Return the experiments by name."""
         ours = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
         return sorted({name_of(item) for item in (*ours, *self._adopted())})
 
@@ -94,11 +92,11 @@ class KubeExperiments:
             )
 
         seen = [status(name, namespace) for name, namespace in names]
-        mute = {each.namespace for each in seen if is_mute(each)}
-        warnings = {namespace: self._warnings(namespace) for namespace in sorted(mute)}
-        sealed = self.listed(*_SEALED, EXPERIMENT) if mute else []
+        unexplained = {each.namespace for each in seen if lacks_reason(each)}
+        warnings = {namespace: self._warnings(namespace) for namespace in sorted(unexplained)}
+        sealed = self.listed(*_SEALED, EXPERIMENT) if unexplained else []
         return [
-            status(each.name, each.namespace, warnings[each.namespace], sealed) if is_mute(each) else each
+            status(each.name, each.namespace, warnings[each.namespace], sealed) if lacks_reason(each) else each
             for each in seen
         ]
 
@@ -113,7 +111,7 @@ class KubeExperiments:
         releases = self.releases(name, namespace) if events else []
         queue, now = self.queue(workloads), time.time()
         status = status_of(name, workloads, pods, services, releases, queue=queue, now=now)
-        if is_mute(status):
+        if lacks_reason(status):
             warnings, sealed = self._warnings(namespace), self.listed(*_SEALED, selector_of(name))
             status = status_of(
                 name, workloads, pods, services, releases, queue=queue, warnings=warnings, sealed=sealed, now=now
@@ -135,11 +133,9 @@ class KubeExperiments:
         return str(spaces[0])
 
     def workloads(self, name: str) -> list[Object]:
-        """Return the workloads of the experiment."""
         return [item for kind in self._kinds() for item in self.listed(*kind, selector_of(name))]
 
     def pods(self, name: str) -> list[Object]:
-        """Return the experiment's pods, those of `helm test` left out."""
         return self._pods(selector_of(name))
 
     def adopted(self, name: str) -> list[Object]:
@@ -147,7 +143,6 @@ class KubeExperiments:
         return [item for item in self._adopted() if name_of(item) == name]
 
     def services(self, name: str) -> list[Object]:
-        """Return the Services that the experiment's services became."""
         return self.listed("v1", "Service", f"{selector_of(name)},symph.dev/service")
 
     def of_kinds(self, kinds: Iterable[Kind], name: str) -> list[Object]:

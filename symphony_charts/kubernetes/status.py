@@ -17,11 +17,16 @@ from symphony_charts.kinds.base import Object
 from symphony_charts.kinds.dijob.children import process_of
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kinds.registry import kind_for
-from symphony_charts.kubernetes.container_phase import judge, judge_failure, moment_of, phase_of_workload
+from symphony_charts.kubernetes.container_phase import (
+    moment_of,
+    phase_of_container,
+    phase_of_failure,
+    phase_of_workload,
+)
 from symphony_charts.kubernetes.kueue import NO_QUEUE, Queue, reasons_of
 from symphony_charts.kubernetes.ownership import held_by
 
-__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "is_mute", "name_of", "replica_of", "status_of"]
+__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "lacks_reason", "name_of", "replica_of", "status_of"]
 
 
 EXPERIMENT = "symph.dev/experiment"
@@ -32,7 +37,7 @@ _CHART = "helm.sh/chart"
 # What the kubelet says of a probe (kubernetes/kubernetes, pkg/kubelet/prober/prober.go).
 _PROBED = re.compile(r"(?:Readiness|Startup) probe (?:failed|errored and resulted in \w+ state):\s*(.*)")
 # What says no more than that something has not begun; an event may know why.
-_MUTE = ("", "ContainerCreating", "PodInitializing", "no pod yet")
+_WITHOUT_REASON = ("", "ContainerCreating", "PodInitializing", "no pod yet")
 _REPLACED = "not ready: its controller has yet to replace it by a newer one"
 _MISSING = re.compile(r'secret "([^"]+)" not found')
 _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
@@ -122,10 +127,10 @@ def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
     return is_about_them
 
 
-def is_mute(status: ExperimentStatus) -> bool:
+def lacks_reason(status: ExperimentStatus) -> bool:
     """Return True if something has not begun or is not ready, and its objects do not say why."""
     return any(
-        (instance.phase == "pending" and instance.reason in _MUTE) or _is_unready(instance)
+        (instance.phase == "pending" and instance.reason in _WITHOUT_REASON) or _is_unready(instance)
         for instance in status.instances
     )
 
@@ -149,7 +154,7 @@ def _explained(
     def explained(instance: InstanceStatus) -> InstanceStatus:
         if _is_unready(instance):
             return _probed(instance, last)
-        if instance.phase != "pending" or instance.reason not in _MUTE:
+        if instance.phase != "pending" or instance.reason not in _WITHOUT_REASON:
             return instance
         maker = makers.get(instance.group or instance.process, "")
         about = [event for event in last if _is_about(event, instance.pod, maker)]
@@ -239,9 +244,9 @@ def _of_pod(
     instances = []
     for container, kind in _containers(spec):
         seen, process = states.get(container["name"], {}), process_of(container)
-        phase, state, reason = judge(pod, seen, now)
+        phase, state, reason = phase_of_container(pod, seen, now)
         if phase == "failed":
-            phase, state = judge_failure(pod, kind, workload, state)
+            phase, state = phase_of_failure(pod, kind, workload, state)
         ended = (seen.get("state") or {}).get("terminated") or {}
         running = (seen.get("state") or {}).get("running") or {}
         last = (seen.get("lastState") or {}).get("terminated") or {}

@@ -32,12 +32,10 @@ class Blob:
 
     @property
     def digest(self) -> str:
-        """``sha256:<hex>``."""
         return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
 
     @property
     def descriptor(self) -> dict[str, object]:
-        """The descriptor by which a manifest names the blob."""
         return {"mediaType": self.media_type, "digest": self.digest, "size": len(self.data)}
 
 

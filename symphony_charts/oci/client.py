@@ -53,7 +53,6 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """``sha256:<hex>``."""
         return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
 
 

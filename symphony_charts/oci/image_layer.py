@@ -75,7 +75,6 @@ class PlatformManifest:
 
     @property
     def digest(self) -> str:
-        """``sha256:<hex>``."""
         return str(self.descriptor["digest"])
 
 

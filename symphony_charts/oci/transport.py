@@ -96,7 +96,6 @@ class Transport:
     _connections: dict[str, http.client.HTTPConnection] = field(default_factory=dict)
 
     def close(self) -> None:
-        """Close what is open."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()

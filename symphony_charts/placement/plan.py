@@ -69,7 +69,6 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """True if no group is a NO."""
         return all(group.verdict != "NO" for group in self.groups)
 
     @property
@@ -108,12 +107,12 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
     crowded = replace(loaded, demands=(*loaded.demands[: len(ordered) + len(system)], *pending)) if pending else loaded
     judged = list(_groups(cluster, loaded, crowded, packing, pools, is_certain=is_certain))
 
-    def judge(without: Callable[[Cluster], Cluster]) -> list[Group]:
+    def groups_without(without: Callable[[Cluster], Cluster]) -> list[Group]:
         part = without(cluster)
         best, certain = _best_packing(part)
         return list(_groups(part, without(loaded), without(crowded), best, pools, is_certain=certain))
 
-    bounded = list(_with_unknown(loaded, with_uncertainties(cluster, pools, judged, judge)))
+    bounded = list(_with_unknown(loaded, with_uncertainties(cluster, pools, judged, groups_without)))
     groups = tuple(sorted(with_remediations(bounded, crowded, pools.catalog), key=lambda group: group.name))
     return Plan(
         experiment=experiment,

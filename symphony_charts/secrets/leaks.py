@@ -39,9 +39,9 @@ class Leak:
         return fingerprint_of(self.found)
 
     @property
-    def way_out(self) -> str:
+    def remediation(self) -> str:
         """The next step for the user."""
-        return _way_out(self.fingerprint)
+        return _remediation(self.fingerprint)
 
     def __str__(self) -> str:
         return f"{self.path}{f':{self.line}' if self.line else ''} holds {self.name} ({self.how})"
@@ -184,10 +184,10 @@ def _raise(leaks: list[Leak]) -> None:
         others.append(f"{len(leaks) - _MOST_SHOWN} more")
     what = "; ".join([str(leaks[0]), *others])
     allowed = "; ".join(dict.fromkeys(leak.fingerprint for leak in leaks[:_MOST_SHOWN]))
-    raise Conflict(f"{what}; nothing was sent", leaks[0].path, _way_out(allowed))
+    raise Conflict(f"{what}; nothing was sent", leaks[0].path, _remediation(allowed))
 
 
-def _way_out(fingerprints: str) -> str:
+def _remediation(fingerprints: str) -> str:
     return (
         "take it out; secrets reach processes as files: `secrets: [PATH]` in the spec; what is none is allowed in"
         f" .symph.yaml by `allow_leaks: [{{fingerprint: ..., reason: ...}}]` with {fingerprints}"

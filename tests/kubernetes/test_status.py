@@ -9,7 +9,7 @@ import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.kubernetes.container_phase import moment_of
-from symphony_charts.kubernetes.status import event_of, is_mute, status_of
+from symphony_charts.kubernetes.status import event_of, lacks_reason, status_of
 
 NOW = moment_of("2026-03-01T12:00:00Z")
 LABELS = {
@@ -134,7 +134,7 @@ def test_what_runs_and_is_not_ready_says_what_its_probe_found(place: str, messag
     found = warning("Pod", "rl-agent-r1-0-x", message)
     found["involvedObject"]["fieldPath"] = place
     unready = status_of("rl", [job()], [pod(**RUNNING)], now=NOW)
-    assert is_mute(unready)
+    assert lacks_reason(unready)
     seen = only(status_of("rl", [job()], [pod(**RUNNING)], warnings=[found], now=NOW))
     assert (seen.state, seen.reason) == ("running: 4s", said)
 

@@ -80,7 +80,6 @@ def parse_version(text: str) -> tuple[int, int]:
 
 
 def app_name(env: str, team: str, name: str) -> str:
-    """Return the name of an experiment's Application."""
     return f"{env}-{team}-{name}"
 
 

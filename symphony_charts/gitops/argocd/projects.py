@@ -30,7 +30,6 @@ ENVIRONMENT_LABEL = "symph.dev/env"
 
 
 def project_name(project: str, env: str) -> str:
-    """Return the name of an environment's project."""
     return f"{project}-{env}"
 
 

@@ -144,7 +144,7 @@ def _walk(before: object, after: object, path: str) -> Iterator[FieldChange]:
 
 
 def _by_name(value: object) -> dict[str, object] | None:
-    """Return a list whose items have names of their own as a map of them; None for any other value."""
+    """Return a list of items with unique names as a map by name; None for any other value."""
     if not isinstance(value, list) or not value:
         return None
     names = [item.get("name") if isinstance(item, Mapping) else None for item in value]

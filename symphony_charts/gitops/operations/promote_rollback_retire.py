@@ -54,11 +54,9 @@ class Promote:
     by: str = ""
 
     def folders(self) -> Iterable[str]:
-        """Return the pointers of both environments, and the versions that are there."""
         return _folders(self.team, self.name, self.before, self.after)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """Both pointers."""
         return [layout.pointer_path(env, self.team, self.name) for env in (self.before, self.after)]
 
     def change(self, tip: Snapshot) -> Change:
@@ -122,11 +120,9 @@ class Rollback:
     retired: Pointer | None = None
 
     def folders(self) -> Iterable[str]:
-        """Return the environment's pointers, and the versions that are there."""
         return _folders(self.team, self.name, self.env)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """Return the pointer."""
         return [layout.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
@@ -161,11 +157,9 @@ class Retire:
     expect: str | None = None
 
     def folders(self) -> Iterable[str]:
-        """Return the environment's pointers."""
         return deploy_folders(self.env, self.team, self.name)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """Return the pointer."""
         return [layout.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:

@@ -63,7 +63,6 @@ class Publish:
     check: Callable[[Values], None] = lambda _values: None
 
     def folders(self) -> Iterable[str]:
-        """Yield the experiment's versions, and the team's pointers."""
         yield layout.versions_path(self.team, self.name)
         if self.env is not None:
             yield from deploy_folders(self.env, self.team, self._release)

@@ -26,7 +26,6 @@ class Entry:
 
     @property
     def is_folder(self) -> bool:
-        """True if it is a folder."""
         return self.mode == FOLDER
 
 

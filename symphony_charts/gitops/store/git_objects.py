@@ -92,7 +92,6 @@ def top_entries(files: Mapping[str, bytes], hash_name: str) -> dict[str, Entry]:
 
 
 def file_entry(content: bytes, hash_name: str) -> Entry:
-    """Return the entry of a file that holds `content`."""
     return Entry(mode=FILE, oid=object_of("blob", content, hash_name).oid)
 
 

@@ -153,7 +153,7 @@ class Store:
             run.arrived = arrived
             return None
         if new_tip == tip:
-            self._judge(answer, run)
+            self._raise_if_final(answer, run)
         else:
             run.silent_since = None
         self._wait(run, answer.text)
@@ -169,7 +169,7 @@ class Store:
             fetch_since(self.cache, tip, run.base, self._left(run))
         return find_commit(self.cache.repo, tip, run.sent)
 
-    def _judge(self, answer: Answer, run: Run) -> None:
+    def _raise_if_final(self, answer: Answer, run: Run) -> None:
         """Raise where the server refused for good, or has been failing for longer than we wait."""
         now = time.monotonic()
         run.silent_since = run.silent_since or now
@@ -196,7 +196,7 @@ class Store:
         return load_more(self.cache, snapshot, missing)
 
     def _can_begin_again(self, error: SymphError | NotLoadedError, run: Run) -> bool:
-        """Return a cache that cannot be read is made anew, once; what an operation says is an answer."""
+        """Return True after making an unreadable cache anew, once; an error of an operation is final."""
         if isinstance(error, (Conflict, NotFound, SpecError)) or run.is_anew:
             return False
         run.is_anew = True

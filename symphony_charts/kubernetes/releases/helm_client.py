@@ -131,7 +131,6 @@ class HelmReleases:
         return _objects(self._done(name, self._command.get_resources(name, namespace=namespace, revision=revision)))
 
     def notes(self, name: str, namespace: str) -> str:
-        """Return the chart's notes."""
         status = self._done(name, self._command.status(name, namespace=namespace))
         return str(status["info"].get("notes") or "")
 

@@ -1,4 +1,4 @@
-"""`judge` rehearses a step of a release: helm itself takes it, and the cluster judges every write and keeps none.
+"""Rehearse a step of a release: helm itself takes it, and the cluster judges every write and keeps none.
 
 helm computes what it sends from the previous release, the live objects and the new ones, in ways that differ between
 its versions and with how a release was first applied. So nothing of that is imitated: helm runs against a port of this
@@ -29,7 +29,7 @@ from symphony_charts.kubernetes.connection import Connection
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases
 from symphony_charts.kubernetes.releases.helm_command import Target
 
-__all__ = ["Refusal", "Rehearsal", "is_owned", "judge", "rehearsed"]
+__all__ = ["Refusal", "Rehearsal", "is_owned", "rehearse", "rehearsed"]
 
 
 _FAILURE = 400
@@ -289,7 +289,7 @@ _OTHERS = "choose another --name or namespace; what Argo CD runs is changed by s
 _FIELDS = "undo that change, or let helm take the fields over: helm upgrade --force-conflicts"
 
 
-def judge(
+def rehearse(
     api: KubeApi,
     step: Step,
     name: str,
@@ -310,14 +310,14 @@ def judge(
     if os.environ.get("HELM_DRIVER") == "sql":
         return rehearsal
     try:
-        _rehearse(rehearsal, step, namespace, timeout_s)
+        _run_helm(rehearsal, step, namespace, timeout_s)
     except Conflict:
         # helm stops at the first object of somebody else's. Once it is shown none of them, every one is named.
         own = {_title(item) for item in manifest()}
         foreign = Rehearsal(
             connection=api.connection, stand_in=stand_in, hidden=lambda item: _is_foreign(item, own, name, namespace)
         )
-        _rehearse(foreign, step, namespace, timeout_s)
+        _run_helm(foreign, step, namespace, timeout_s)
         if not foreign.refusals:
             raise
         rehearsal = foreign
@@ -326,7 +326,7 @@ def judge(
     return rehearsal
 
 
-def _rehearse(rehearsal: Rehearsal, step: Step, namespace: str, timeout_s: float) -> None:
+def _run_helm(rehearsal: Rehearsal, step: Step, namespace: str, timeout_s: float) -> None:
     with rehearsed(rehearsal, namespace) as (kubeconfig, env):
         step(HelmReleases(Target(kubeconfig=kubeconfig), timeout_s=timeout_s, env=env))
 

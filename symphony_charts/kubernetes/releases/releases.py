@@ -11,7 +11,7 @@ from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
-from symphony_charts.kubernetes.releases.rehearsal import judge
+from symphony_charts.kubernetes.releases.rehearsal import rehearse
 from symphony_charts.kubernetes.releases.wait import (
     Progress,
     is_finite,
@@ -69,7 +69,6 @@ class Releases:
         self._timeout_s = timeout_s
 
     def close(self) -> None:
-        """Give the connections back."""
         self._api.close()
 
     def __enter__(self) -> Releases:
@@ -97,7 +96,6 @@ class Releases:
         return self._helm.history(name, namespace)
 
     def notes(self, name: str, namespace: str) -> str:
-        """Return the chart's notes about the running release."""
         return self._helm.notes(name, namespace)
 
     def reruns(self, name: str, namespace: str, revision: int) -> list[str]:
@@ -179,7 +177,7 @@ class Releases:
         if chosen is None or chosen not in [one.revision for one in history]:
             names = ", ".join(str(one.revision) for one in history)
             raise NotFound(f'"{name}" has no revision {chosen or "before this one"}', next=f"it has {names}")
-        self._judge(lambda helm: helm.rollback(name, namespace, chosen, hooks=False), name, namespace, is_there=True)
+        self._rehearse(lambda helm: helm.rollback(name, namespace, chosen, hooks=False), name, namespace, is_there=True)
         if not dry_run:
             self._helm.rollback(name, namespace, chosen)
         return chosen
@@ -240,7 +238,7 @@ class Releases:
         if not _is_ours(objects):
             what = f"{chart} is no chart of an experiment"
             raise SpecError.one(what, next=f"helm itself installs it: helm install {name} {chart}")
-        self._judge(
+        self._rehearse(
             lambda helm: helm.apply(name, chart, values, namespace=namespace, hooks=False),
             name,
             namespace,
@@ -255,16 +253,16 @@ class Releases:
             self._api.apply(secret, namespace)
         return self._helm.apply(name, chart, values, namespace=namespace)
 
-    def _judge(self, step: Callable[[HelmReleases], object], name: str, namespace: str, *, is_there: bool) -> None:
+    def _rehearse(self, step: Callable[[HelmReleases], object], name: str, namespace: str, *, is_there: bool) -> None:
         """Raise SpecError (or Conflict) with everything that the cluster would refuse of what helm would send."""
 
         def manifest() -> list[Object]:
             return self._helm.manifest(name, namespace) if self._helm.current(name, namespace) else []
 
-        judged = judge(
+        rehearsal = rehearse(
             self._api, step, name, namespace, manifest=manifest, is_there=is_there, timeout_s=self._timeout_s
         )
-        self.warnings = tuple(judged.warnings)
+        self.warnings = tuple(rehearsal.warnings)
 
     def _leftovers(self, name: str, namespace: str, manifest: Sequence[Object]) -> list[Object]:
         kinds = dict.fromkeys((*_KINDS, *((item["apiVersion"], item["kind"]) for item in manifest)))

@@ -66,7 +66,6 @@ class Shape:
     gpus_at_once: int = 0
 
     def amount(self, resource: str) -> int:
-        """Return the amount of `resource` that one pod requests."""
         return next((amount for name, amount in self.requests if name == resource), 0)
 
 
@@ -82,7 +81,6 @@ class Demand:
         self.count = sum(count for _, count in self.members)
 
     def add(self, name: str, count: int) -> None:
-        """Count `count` pods of `name` in."""
         self.members.append((name, count))
         self.count += count
 

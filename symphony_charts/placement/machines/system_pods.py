@@ -32,7 +32,6 @@ class ClusterPods:
     for_cores: int = 0
 
     def count(self, nodes: int, cores: int) -> int:
-        """Return the number of pods in a cluster of that size."""
         by_nodes = -(-nodes // self.for_nodes) if self.for_nodes else 0
         by_cores = -(-cores // self.for_cores) if self.for_cores else 0
         return max(self.least, by_nodes, by_cores)

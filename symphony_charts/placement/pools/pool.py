@@ -240,7 +240,6 @@ class Pool:
 
     @property
     def is_spot(self) -> bool:
-        """True if its nodes are those that may be taken back, which cost less."""
         return self.provisioning in ("spot", "preemptible")
 
     @property
@@ -283,5 +282,4 @@ class Pools:
 
     @property
     def names(self) -> list[str]:
-        """The names of the pools, sorted."""
         return sorted(pool.name for pool in self.pools)
