@@ -48,11 +48,6 @@ class Artifact:
     tag: str
 
 
-def _tag_of(version: str) -> str:
-    """Return a version as a tag: a ``+`` is no character of a tag."""
-    return version.replace("+", "_")
-
-
 def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: bytes | None = None) -> Artifact:
     """Return the artifact of an archive with the Chart.yaml `metadata`. Raises SpecError."""
     name, version = metadata.get("name"), metadata.get("version")
@@ -74,7 +69,9 @@ def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: byte
         "annotations": dict(sorted(annotations.items())),
     }
     data = json.dumps(manifest, separators=(",", ":")).encode()
-    return Artifact(blobs=(config, *layers), manifest=Blob(media_type=_MANIFEST_TYPE, data=data), tag=_tag_of(version))
+    return Artifact(
+        blobs=(config, *layers), manifest=Blob(media_type=_MANIFEST_TYPE, data=data), tag=version.replace("+", "_")
+    )
 
 
 def provenance_text(metadata: Mapping[str, object], file_name: str, archive: bytes) -> str:

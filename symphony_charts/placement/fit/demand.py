@@ -165,7 +165,7 @@ def _pods(item: Fields) -> Iterator[_Pods]:
     kind = kind_for(item.data)
     for pods in kind.pod_sets(item) if kind else ():
         yield _Pods(
-            name=_named(pods.template, pods.name),
+            name=pods.template.block("metadata").block("labels").text(_GROUP_LABEL) or pods.name,
             template=pods.template,
             count=pods.count,
             kind=kind.name if kind else "",
@@ -180,10 +180,6 @@ def _pods(item: Fields) -> Iterator[_Pods]:
 def _exclusive(annotation: str, *holders: Fields) -> str:
     found = (holder.block("metadata").block("annotations").text(annotation) for holder in holders)
     return next(filter(None, found), "")
-
-
-def _named(template: Fields, name: str) -> str:
-    return template.block("metadata").block("labels").text(_GROUP_LABEL) or name
 
 
 def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool) -> Shape:

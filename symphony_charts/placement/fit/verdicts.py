@@ -44,7 +44,10 @@ def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], 
     for group in groups:
         best, next_best = certain[group.demand, group.name], likely[group.demand, group.name]
         if group.verdict == "NO":
-            growing = _growing(cluster, pools, group.demand)
+            growing = next(
+                (uncertainty.text for _, uncertainty in _uncertainties(cluster, group.demand) if uncertainty.may_grow),
+                next(iter(pools.autoscaled), ""),
+            )
             yield replace(group, verdict="UNKNOWN", why=f"{group.why}; but {growing}") if growing else group
         elif group.verdict == "PROVEN" and best != "PROVEN":
             weight: Verdict = "PACKABLE" if next_best in ("PROVEN", "PACKABLE") else "UNKNOWN"
@@ -87,14 +90,6 @@ def _concerns(cluster: Cluster, pool: Pool, uncertainty: Uncertainty) -> bool:
     asked = {key for shape in shapes for key, _ in shape.selector}
     asked |= {requirement.key for shape in shapes for term in shape.affinity or () for requirement in term}
     return uncertainty.label in asked if uncertainty.label != "*" else not asked <= pool.labels.keys()
-
-
-def _growing(cluster: Cluster, pools: Pools, demand: int) -> str:
-    """Return why there may be nodes that are not counted; empty if there are none."""
-    return next(
-        (uncertainty.text for _, uncertainty in _uncertainties(cluster, demand) if uncertainty.may_grow),
-        next(iter(pools.autoscaled), ""),
-    )
 
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:

@@ -68,7 +68,8 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         selector=(GKE_POOL_LABEL, config.name),
         notes=(*config.notes, *_newer_reservation(node)),
         uncertainties=(*config.uncertainties, *_model_uncertainties(config)),
-        local_ssds=_priced_ssds(config, machine),
+        local_ssds=machine.local_ssds
+        or (config.ephemeral_ssds or 0) + config.raw_ssds + config.cache_ssds + config.extra_ssds,
     )
 
 
@@ -86,10 +87,6 @@ def _model_uncertainties(config: NodePoolConfig) -> Iterator[Uncertainty]:
 
 def _is_windows(config: NodePoolConfig) -> bool:
     return config.image.lower().startswith("windows")
-
-
-def _priced_ssds(config: NodePoolConfig, machine: Machine) -> int:
-    return machine.local_ssds or (config.ephemeral_ssds or 0) + config.raw_ssds + config.cache_ssds + config.extra_ssds
 
 
 def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:

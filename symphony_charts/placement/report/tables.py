@@ -139,7 +139,8 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
                 "pool": pool.name,
                 "perNode": per_node,
                 "pods": used.get(pool.name, 0),
-                "obstacles": blocks or _other(per_node),
+                "obstacles": blocks
+                or ([] if per_node else ["only whole TPU slices, or present pods, stand in the way"]),
             }
         )
     pools.sort(key=lambda row: (-_number(row["pods"]), -_number(row["perNode"]), str(row["pool"])))
@@ -152,10 +153,6 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
         "reasons": reasons,
         "pools": pools,
     }
-
-
-def _other(per_node: int) -> list[str]:
-    return [] if per_node else ["only whole TPU slices, or present pods, stand in the way"]
 
 
 def _number(value: object) -> int:
