@@ -1,8 +1,8 @@
 """A chart becomes an OCI artifact, and its ``.prov`` file is composed, as helm does both.
 
 Source: helm/helm, pkg/registry/constants.go and client.go, pkg/provenance/sign.go (messageBlock);
-opencontainers/image-spec, manifest.md. The annotation ``created`` is left out: with it the same chart would get another
-digest each time.
+opencontainers/image-spec, manifest.md. The annotation ``created`` is left out: with it the same chart would get
+another digest each time.
 """
 
 from __future__ import annotations

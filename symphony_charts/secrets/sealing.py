@@ -1,9 +1,9 @@
 """Sealing makes ciphertext that only the controller in a cluster can read, without kubeseal.
 
-Format, one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with SHA-256,
-MGF1 with SHA-256, the label being what the value is bound to), then AES-256-GCM of the value under the session key with
-a nonce of twelve zero bytes, all in standard base64. Source: bitnami-labs/sealed-secrets, pkg/crypto/crypto.go,
-pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go.
+Format, one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with
+SHA-256, MGF1 with SHA-256, the label being what the value is bound to), then AES-256-GCM of the value under the
+session key with a nonce of twelve zero bytes, all in standard base64. Source: bitnami-labs/sealed-secrets,
+pkg/crypto/crypto.go, pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go.
 """
 
 from __future__ import annotations

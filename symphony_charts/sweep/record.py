@@ -1,7 +1,7 @@
 """A sweep is remembered on the machine that ran it: which trials it has, and where they run.
 
-How they are is nobody's to remember, since runs, releases and workflows say that themselves. But releases are gone that
-a sweep has removed because others were better.
+How they are is nobody's to remember, since runs, releases and workflows say that themselves. But releases are gone
+that a sweep has removed because others were better.
 """
 
 from __future__ import annotations

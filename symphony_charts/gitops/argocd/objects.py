@@ -1,7 +1,8 @@
 """Argo CD is given a project, an ApplicationSet over all pointers, and settings of its own, once.
 
-The rules for finite work decide the fields: a Job that is there is never pruned late, never replaced, never healed, and
-left alone by commits to other experiments (docs/gitops.md says why). Source: argoproj/argo-cd, docs/operator-manual.
+The rules for finite work decide the fields: a Job that is there is never pruned late, never replaced, never healed,
+and left alone by commits to other experiments (docs/gitops.md says why). Source: argoproj/argo-cd,
+docs/operator-manual.
 """
 
 from __future__ import annotations

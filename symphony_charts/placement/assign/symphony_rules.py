@@ -1,8 +1,8 @@
 """Symphony's own arithmetic is kept number for number, for migration tests (`formula="symphony"`).
 
-It reads Cloudwise's labels (`cpu`, `memory_m`, `gpu_type`, `gpu_count`), compares with the machine as built, takes the
-first pool of the file, and selects by the label ``name``.
-Source: SurrealAI/symphony, symphony/kube/machine_dispatcher.py.
+It reads Cloudwise's labels (`cpu`, `memory_m`, `gpu_type`, `gpu_count`), compares with the machine as built, takes
+the first pool of the file, and selects by the label ``name``. Source: SurrealAI/symphony,
+symphony/kube/machine_dispatcher.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A GPU that pods share admits one client of it for each container, whatever the node counts.
 
-Source: GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia: with time-sharing a container may ask for one
-`nvidia.com/gpu`; with MPS for more, where the node has a single GPU.
+Source: GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia: with time-sharing a container may ask for
+one `nvidia.com/gpu`; with MPS for more, where the node has a single GPU.
 """
 
 from __future__ import annotations

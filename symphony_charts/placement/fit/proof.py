@@ -1,8 +1,9 @@
 """The proof says what is certain: that a pod never waits, whatever the scheduler does, or that no packing exists.
 
-kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand p,
-`is_proven` lets an adversary place all other pods as it likes: if even then it cannot make every node too full for one
-more p, then p always finds a place. `cannot_fit` looks for a set of demands that needs more than its nodes have.
+kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand
+p, `is_proven` lets an adversary place all other pods as it likes: if even then it cannot make every node too full
+for one more p, then p always finds a place. `cannot_fit` looks for a set of demands that needs more than its nodes
+have.
 """
 
 from __future__ import annotations
