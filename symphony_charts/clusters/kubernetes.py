@@ -110,7 +110,7 @@ class KubeCluster(Cluster):
             if not self._install(experiment.name, source.chart, values, namespace):
                 # What helm would run as a hook, it runs when it is asked to test.
                 for item in objects:
-                    if "helm.sh/hook" not in (item["metadata"].get("annotations") or {}):
+                    if not _is_hook(item):
                         api.apply(_marked(item, experiment.name, namespace), namespace)
         set_current(self._watcher.place, experiment.name)
         return there.describe(experiment.name, events=False)
@@ -178,6 +178,10 @@ def addresses_in_chart(experiment: Experiment, pins: Mapping[str, int]) -> Addre
         }
         for service in prepared.services
     }
+
+
+def _is_hook(item: Object) -> bool:
+    return "helm.sh/hook" in (item["metadata"].get("annotations") or {})
 
 
 def _marked(item: Object, name: str, namespace: str) -> Object:
