@@ -41,7 +41,6 @@ def experiment(processes: dict[str, Any], **more: Any) -> Experiment:
 
 
 def check(experiment: Experiment, pools: Pools) -> Plan:
-    """The plan of what the experiment's chart makes."""
     plan = prepare_experiment(experiment, pools=pools, force=True).plan
     assert plan is not None
     return plan

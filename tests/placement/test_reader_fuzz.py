@@ -74,7 +74,6 @@ release_channel: [{channel: REGULAR}]
 
 
 def resources(kind: str) -> list[dict[str, Any]]:
-    """The two resources as a plan or a state has them."""
     made = ((CLUSTER, "google_container_cluster"), (NODE_POOL, "google_container_node_pool"))
     return [{"address": f"{name}.r", "mode": "managed", "type": name, "name": "r", kind: body} for body, name in made]
 
@@ -241,7 +240,6 @@ VALUES: tuple[Any, ...] = (True, False, 3, 0, "text", ["a"], {"enabled": True}, 
 
 
 def objects(value: Any, around: re.Pattern[str], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects that a stray key may fall into, with their paths."""
     if isinstance(value, dict) and not around.search(path):
         yield path, value
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -250,7 +248,6 @@ def objects(value: Any, around: re.Pattern[str], path: str = "") -> Iterator[tup
 
 
 def cases(file: Format) -> Iterator[tuple[str, str, Any]]:
-    """Where a key was put, its name, and the file that came of it: each place once, then at random."""
     rng = random.Random(f"{SEED} {file.name}")
     around = re.compile(NAMES + file.around.replace("$.", "|$."))
     places = [path for path, _ in objects(file.data, around)]
@@ -268,7 +265,6 @@ ANYWHERE = Shape(requests=(("cpu", 10), ("memory", 1 << 20), ("pods", 1)), toler
 
 
 def faults_of(file: Format, key: str, data: Any) -> Iterator[str]:
-    """What is wrong with how the key was taken."""
     try:
         pools = read_pools(json.dumps(data), file.name)
     except SpecError as error:

@@ -22,7 +22,6 @@ WHOLE = Shape(requests=(("cpu", 7000), ("memory", MIB), ("pods", 1)))
 
 
 def verdict(pools: Pools, count: int, shape: Shape = WHOLE) -> Group:
-    """The verdict where nothing of kube-system takes room."""
     return plan_demands([Demand(shape, [("g", count)])], replace(pools, workloads=())).groups[0]
 
 
@@ -35,7 +34,6 @@ def refusal(text: str, name: str = "main.tf.json") -> SpecError:
 def configuration(
     pool: dict[str, Any], cluster: dict[str, Any] | None = None, variables: dict[str, Any] | None = None
 ) -> Pools:
-    """Pools of Terraform configuration with one pool and maybe its cluster."""
     return read_pools(text_of(pool, cluster), "main.tf.json", variables=variables)
 
 
