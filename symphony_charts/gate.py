@@ -77,7 +77,7 @@ def judge(
     leaks = guard.find({path: content for path, content in chart.files.items() if path.startswith(_OF_SPEC)})
     # The origin repeats what other files hold.
     for leak in {leak.fingerprint: leak for leak in leaks}.values():
-        findings.append(Finding(rule="leak", severity="error", path=leak.path, what=str(leak), next=leak.way_out))
+        findings.append(Finding(rule="leak", severity="error", path=leak.path, what=str(leak), next=leak.remediation))
     if refusal := seen.refusal():
         severity: Severity = "warning" if is_forced else "error"
         text = {"path": "placement", "what": refusal.what, "next": refusal.next}

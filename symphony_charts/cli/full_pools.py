@@ -16,7 +16,7 @@ from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.placement.plan import plan_demands
 from symphony_charts.placement.pools.files import read_pool_files, user_catalog
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.placement.pools.readers import read_pools, settled
+from symphony_charts.placement.pools.readers import read_pools, resolve_references
 from symphony_charts.settings.project import find_settings
 
 __all__ = ["with_plan"]
@@ -54,4 +54,4 @@ def _pools(watcher: KubeExperiments, status: ExperimentStatus) -> Pools:
         if (item["metadata"].get("labels") or {}).get(INSTANCE) != status.name
     ]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]})
-    return settled(read_pools(text, _LIVE, catalog=user_catalog()))
+    return resolve_references(read_pools(text, _LIVE, catalog=user_catalog()))

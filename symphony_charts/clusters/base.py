@@ -35,7 +35,7 @@ _MODULES = {"gitops": "gitops", "kube": "kubernetes", "tmux": "tmux"}
 
 
 class Launched(NamedTuple):
-    """What `Cluster.start` was given, and what it `started`: nothing yet in a dry run."""
+    """The input of `Cluster.start`, and the result `started`, None in a dry run."""
 
     started: object
     experiment: Experiment
@@ -61,7 +61,7 @@ class Cluster(Watched, ABC):
 
     @classmethod
     def new(cls, backend: str, **keywords: Any) -> Cluster:
-        """The cluster of `backend`: ``tmux``, ``kubernetes`` (``kube``), ``gitops``, or another that somebody adds."""
+        """Return the cluster of `backend`: ``tmux``, ``kubernetes`` (``kube``), ``gitops`` or a plugin's."""
         key = backend.lower()
         key = _ALIASES.get(key, key)
         if key not in cls._registry and key in _MODULES:
@@ -77,7 +77,7 @@ class Cluster(Watched, ABC):
         return cls._registry[key](**keywords)
 
     def new_experiment(self, name: str, **fields: Unpack[ExperimentKeywords]) -> ExperimentSpec:
-        """A new experiment; arguments are those of `ExperimentSpec` (`secrets`, `port_range`, `preamble_cmds`...)."""
+        """Return a new experiment; arguments are those of `ExperimentSpec` (`secrets`, `port_range`...)."""
         if self._preamble_cmds is not None:
             fields.setdefault("preamble_cmds", self._preamble_cmds)
         return ExperimentSpec(name, **fields)
@@ -117,7 +117,7 @@ class Cluster(Watched, ABC):
         """
 
     def addresses(self, _launched: Launched, /) -> Addresses:
-        """Where its services are, as its processes are told; of a backend that does not say, nowhere."""
+        """Return the addresses of its services as its processes see them; none by default."""
         return {}
 
     def prefix_username(self, name: str) -> str:
@@ -135,7 +135,7 @@ def _finished(exp: Launchable) -> Experiment:
 
 
 def _beside_script() -> tuple[Path, Mapping[str, int]]:
-    """The folder of the running script, and the ports that the lock file beside it pins.
+    """Return the folder of the running script, and the ports that the lock file beside it pins.
 
     Without a script (a notebook, a console) it is the current folder, and nothing is pinned.
     """

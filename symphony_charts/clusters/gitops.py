@@ -105,17 +105,17 @@ class GitopsCluster(Cluster):
         return store.apply([candidate.operation], now=now)
 
     def list(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """What the environment shall run, by name; with `ended` nothing more, as retired ones leave no pointer."""
+        """Return what the environment should run, by name; `ended` adds nothing: retired ones leave no pointer."""
         del ended
         statuses = [_status(pointer, self._repository.url) for pointer in self._pointers()]
         return sorted(statuses, key=lambda status: (status.name, status.held_by))
 
     def list_experiments(self) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
-        """The names of what the environment shall run."""
+        """Return the names of what the environment shall run."""
         return sorted({pointer.name for pointer in self._pointers()})
 
     def describe(self, experiment_name: str) -> ExperimentStatus | None:
-        """What shall run under the name, with the version in `run`; None where nothing shall.
+        """Return what should run under the name, with the version in `run`; None if nothing should.
 
         The phase always is ``pending``: Git does not know how it is.
         """

@@ -67,11 +67,11 @@ class GKEDispatcher:
         return f"GKEDispatcher with node pools: {', '.join(self.get_node_pools())}"
 
     def get_node_pools(self) -> list[str]:
-        """The names of all node pools, sorted."""
+        """Return the names of all node pools, sorted."""
         return self.pools.names
 
     def get_node_pool(self, node_pool_name: str) -> Pool:
-        """The pool of that name; raises SpecError with the nearest one."""
+        """Return the pool of that name; raises SpecError with the nearest one."""
         return named_pool(node_pool_name, self.pools)
 
     def assign_to_machine(
@@ -215,7 +215,6 @@ class GKEDispatcher:
 
 
 def _pod_of(process: ProcessSpec, group: ProcessGroupSpec | None) -> ProcessSpec | ProcessGroupSpec:
-    """Who carries the pod-level settings: the group of the process, or the process itself."""
     if group is not None and process.group is not group:
         where = f'is in group "{process.group.name}"' if process.group else "is in no group"
         what = f'process "{process.name}" {where}, not in "{group.name}"'

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.backend.current_experiment import set_current
 from symphony_charts.clusters.base import Addresses, Cluster, Launched
@@ -13,6 +12,7 @@ from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolM
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.kubernetes.backend import KubeWatcher
+from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
 from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
 from symphony_charts.kubernetes.releases.source import prepared_chart
@@ -23,7 +23,6 @@ from symphony_charts.spec.model import Experiment
 
 __all__ = ["KubeCluster", "addresses_in_chart"]
 
-Object = dict[str, Any]
 
 _END_TIMEOUT_S = 180.0
 
@@ -49,7 +48,6 @@ class KubeCluster(Cluster):
 
     @property
     def watcher(self) -> KubeWatcher:
-        """What runs on the cluster."""
         return self._watcher
 
     def start(
@@ -73,7 +71,7 @@ class KubeCluster(Cluster):
         return self.start_prepared(prepared, folder=folder, force=force, dry_run=dry_run)
 
     def addresses(self, launched: Launched, /) -> Addresses:
-        """Each service at its name in the cluster."""
+        """Return each service at its name in the cluster."""
         return addresses_in_chart(launched.experiment, launched.pins)
 
     def start_prepared(
@@ -102,7 +100,7 @@ class KubeCluster(Cluster):
         objects = rendering.objects
         with prepared_chart(prepared, folder) as source:
             secret = source.secret(experiment.name, namespace, values)
-            self._judge(objects, namespace)
+            self._dry_run(objects, namespace)
             save_experiment(experiment, force=force)
             if is_there:
                 self._end(there, experiment.name)
@@ -118,7 +116,7 @@ class KubeCluster(Cluster):
         return there.describe(experiment.name, events=False)
 
     def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> bool:
-        """Whether something runs under the name that may be replaced; raises Conflict where it may not."""
+        """Return True if something runs under the name that may be replaced; raises Conflict where it may not."""
         releases = there.releases(name, namespace)
         try:
             objects = objects_of_release(there, name)
@@ -133,7 +131,7 @@ class KubeCluster(Cluster):
             raise Conflict(what, next=f"symph rm {name} --on kube, or launch(exp, force=True)")
         return True
 
-    def _judge(self, objects: Iterable[Object], namespace: str) -> None:
+    def _dry_run(self, objects: Iterable[Object], namespace: str) -> None:
         """Let the cluster judge every object, changing nothing; raises SpecError with all that it does not take."""
         api = self._watcher.api
         # A namespace that is yet to be made cannot judge; any other can.
@@ -157,7 +155,6 @@ class KubeCluster(Cluster):
             api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
 
     def _install(self, name: str, chart: Path, values: Mapping[str, object], namespace: str) -> bool:
-        """Whether helm is there and has installed the chart."""
         # pyhelm3 takes 130 ms to load, which nobody spends who only watches.
         from symphony_charts.kubernetes.releases.releases import Releases, Target
 
@@ -188,7 +185,7 @@ def _is_hook(item: Object) -> bool:
 
 
 def _marked(item: Object, name: str, namespace: str) -> Object:
-    """The object as helm would leave it, so that helm can take it over, with a mark of who applied it."""
+    """Return the object as helm would leave it, so that helm can take it over, with a mark of who applied it."""
     meta = item["metadata"]
     notes = {
         **(meta.get("annotations") or {}),

@@ -16,7 +16,7 @@ _GROUP_LABEL = "symph.dev/group"
 
 
 def render_pod(experiment: Experiment, pod: str) -> dict[str, object]:
-    """The pod (``metadata`` and ``spec``) of the group or lone process `pod`, as its workload makes it."""
+    """Return the pod (``metadata`` and ``spec``) of the group or lone process `pod`, as its workload makes it."""
     for item in opened(prepare_experiment(experiment).objects):
         template = sub(item, "spec").get("template")
         if isinstance(template, dict) and sub(template, "metadata", "labels").get(_GROUP_LABEL) == pod:

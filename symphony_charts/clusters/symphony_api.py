@@ -1,4 +1,4 @@
-"""What Symphony's scripts ask of a cluster, under its documented names, on top of the backend's `Watcher`."""
+"""Symphony's documented methods of a cluster, on top of the backend's `Watcher`."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class Watched:
 
     @property
     def watcher(self) -> Watcher:
-        """What answers all that follows; a backend gives this, or overrides the methods it can answer."""
+        """The watcher behind all other methods; a backend gives one, or overrides the methods it supports."""
         what = f"{type(self).__name__} cannot say what runs there"
         raise SymphError(what, next="this backend has no such operation")
 
     def list(self, *, ended: bool = False) -> Statuses:
-        """The experiments that are ours, by name; with `ended` also those of which only records are left."""
+        """Return the experiments that are ours, by name; with `ended` also those of which only records are left."""
         return self.watcher.experiments(ended=ended)
 
     def describe(self, experiment_name: str) -> ExperimentStatus | None:
-        """How an experiment is, in one layout for every backend; None if there is no such experiment of ours."""
+        """Return the status of an experiment, in one layout for every backend; None if it does not exist."""
         try:
             return self.watcher.describe(experiment_name)
         except NotFound:
             return None
 
     def logs(self, experiment_name: str, query: LogQuery | None = None) -> Iterator[LogLine]:
-        """What processes wrote, merged in order of time; see `LogQuery`."""
+        """Yield the output of processes in order of time; see `LogQuery`."""
         return self.watcher.logs(experiment_name, query or LogQuery())
 
     def log_iter(
@@ -62,7 +62,7 @@ class Watched:
         should_tail: bool = False,
         streams: str | None = None,
     ) -> Iterator[str]:
-        """The lines of replica `k` of a process, with whitespace and line ends as they were: TorchX's contract.
+        """Return the lines of replica `k` of a process, with whitespace and line ends as they were: TorchX's contract.
 
         Every call reads from the start. With `should_tail` it goes on until the experiment has reached a final state.
         Raises ValueError for a stream other than ``combined``: terminals and containers keep but one.
@@ -83,13 +83,13 @@ class Watched:
         return (line.text for line in self.watcher.logs(name, query))
 
     def events(self, experiment_name: str, *, follow: bool = False) -> Iterator[Event]:
-        """What happened to an experiment, the oldest first."""
+        """Yield the events of an experiment, oldest first."""
         return self.watcher.events(experiment_name, follow=follow)
 
     def wait(
         self, experiment_name: str, condition: str = "succeeded", *, timeout_s: float | None = None
     ) -> ExperimentStatus | None:
-        """How the experiment is once `condition` (see `backend.wait`) holds; None when it is gone.
+        """Wait until `condition` holds (see `backend.wait`); return the status, None if it is gone.
 
         Raises CheckFailed when that cannot happen any more, ToolFailed after `timeout_s`.
         """
@@ -104,7 +104,7 @@ class Watched:
         )
 
     def login(self, experiment_name: str, process_name: str, process_group: str | None = None) -> int:
-        """A shell where a process runs; its exit status."""
+        """Return a shell where a process runs; its exit status."""
         return self.exec_command(experiment_name, process_name, LOGIN_SHELL, process_group)
 
     def transfer_file(
@@ -158,7 +158,7 @@ class Watched:
         set_current(self.watcher.place, experiment_name)
 
     def current_experiment(self) -> str:
-        """The experiment that `set_experiment` chose, or the only one there is; raises NotFound."""
+        """Return the experiment that `set_experiment` chose, or the only one there is; raises NotFound."""
         return self.choose(None)
 
     def choose(self, experiment_name: str | None) -> str:
@@ -175,7 +175,7 @@ class Watched:
         tail: int = -1,
         print_logs: bool = False,
     ) -> str:
-        """What a process has printed: its last `tail` lines (-1: all) of the last `since` seconds (0: all)."""
+        """Return the output of a process: its last `tail` lines (-1: all) of the last `since` seconds (0: all)."""
         name = f"{process_group}/{process_name}" if process_group else process_name
         instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
         if not instances:
@@ -194,11 +194,11 @@ class Watched:
         return "".join(lines)
 
     def list_experiments(self) -> Names:
-        """The names of the experiments that run here and are ours."""
+        """Return the names of the experiments that run here and are ours."""
         return self.watcher.names()
 
     def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
-        """The state of an experiment: group (None for lone processes) -> process -> Ready, Restarts, State."""
+        """Return the state of an experiment: group (None for lone processes) -> process -> Ready, Restarts, State."""
         described: dict[str | None, dict[str, dict[str, str]]] = {}
         for instance in self.watcher.describe(experiment_name, events=False).instances:
             described.setdefault(instance.group or None, {})[instance.name] = {
@@ -211,7 +211,7 @@ class Watched:
     def describe_process(
         self, experiment_name: str, process_name: str, process_group: str | None = None
     ) -> Mapping[str, str]:
-        """The state of one process; raises NotFound."""
+        """Return the state of one process; raises NotFound."""
         state = self.describe_experiment(experiment_name).get(process_group, {})
         if process_name not in state:
             raise NotFound(f'experiment "{experiment_name}" has no process "{process_name}"')
@@ -220,11 +220,11 @@ class Watched:
     def describe_process_group(
         self, experiment_name: str, process_group: str | None
     ) -> Mapping[str, Mapping[str, str]]:
-        """The state of one group, or with None of the lone processes."""
+        """Return the state of one group, or with None of the lone processes."""
         return self.describe_experiment(experiment_name).get(process_group, {})
 
     def find_process(self, experiment_name: str, process_name: str) -> Groups:
-        """The groups (None for a lone process) that hold a process of this name."""
+        """Return the groups (None for a lone process) that hold a process of this name."""
         state = self.describe_experiment(experiment_name)
         return [group for group, processes in state.items() if process_name in processes]
 
@@ -233,16 +233,15 @@ class Watched:
         return name
 
     def fuzzy_match_experiment(self, name: str) -> Matches:
-        """The experiments that `name` may mean, best first, and whether it names one exactly."""
+        """Return the experiments that `name` may mean, best first, and whether it names one exactly."""
         return match_names(self.list_experiments(), name, self.prefix_username)
 
     def fuzzy_match_process(self, name: str, experiment_name: str) -> Pairs:
-        """The (group, process) pairs that `name` or ``group/name`` may mean, and whether it names them exactly."""
+        """Return the (group, process) pairs that `name` or ``group/name`` may mean, and if it is exact."""
         state = self.describe_experiment(experiment_name)
         return match_processes(((group, each) for group, processes in state.items() for each in processes), name)
 
     def _instance(self, experiment_name: str, process_name: str, process_group: str | None) -> InstanceStatus:
-        """The one instance that is meant; of replicas, the first that runs."""
         name = f"{process_group}/{process_name}" if process_group else process_name
         instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
         if not instances:

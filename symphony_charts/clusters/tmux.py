@@ -60,7 +60,7 @@ class TmuxCluster(Cluster):
             sys.stderr.write(f"{what}; `symph attach {name}`, not `tmux -L`; `symph ls`, not `tmux ls`\n")
 
     def addresses(self, launched: Launched, /) -> Addresses:
-        """Each service at the address of the first replica that binds it: of the run, or of one that would start."""
+        """Return each service's address: that of the first replica that binds it, now or once started."""
         services = allocate(launched.experiment, launched.pins)
         if isinstance(launched.started, Run):
             plan = launched.started.plan()
@@ -76,7 +76,6 @@ class TmuxCluster(Cluster):
 
     @property
     def watcher(self) -> Watcher:
-        """What runs on this machine."""
         return LocalWatcher()
 
     def delete(self, experiment_name: str) -> None:

@@ -24,7 +24,7 @@ _ALIKE = {"kubeflow.org": ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob
 
 
 def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspended") -> dict[str, str]:
-    """The health checks by ``<group>_<Kind>``, out of the files of the folder ``gitops``.
+    """Return the health checks by ``<group>_<Kind>``, out of the files of the folder ``gitops``.
 
     `suspended_as` is what a Job that waits for its turn is called; a single Suspended one makes its whole app so.
     """
@@ -40,7 +40,7 @@ def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspend
 def argo_files(
     setup: ArgoSetup, environments: Mapping[str, Destination], checks: Mapping[str, str]
 ) -> dict[str, bytes]:
-    """The files below ``bootstrap/`` for Argo CD: a project for each of the `environments`, and what they share."""
+    """Return Argo CD's files below ``bootstrap/``: a project for each environment, and shared objects."""
     projects = [app_project(setup, env, [place]) for env, place in environments.items()]
     return {
         PROJECT_FILE: dump_all(projects).encode(),
@@ -58,7 +58,7 @@ def flux_files(
     sops_secret: str = "",
     root: str = "",
 ) -> dict[str, bytes]:
-    """The files for Flux: the repository as a source, what applies each environment's HelmReleases, and its folder."""
+    """Return Flux's files: the source, and for each environment a Kustomization and its folder."""
     releases = [release_kustomization(env, sops_secret=sops_secret, root=root) for env in environments]
     return {
         FLUX_SOURCE_FILE: dump(git_repository(url, branch, secret=git_secret, root=root)).encode(),
@@ -77,15 +77,13 @@ class Initialise:
     replaces: bool = False
 
     def folders(self) -> Iterable[str]:
-        """The folders of the files."""
         return {path.rpartition("/")[0] for path in self.contents} - {""}
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """All of them."""
         return list(self.contents)
 
     def change(self, tip: Snapshot) -> Change:
-        """The files that are missing. Raises Conflict where one of ``bootstrap/`` was changed."""
+        """Return the files that are missing. Raises Conflict where one of ``bootstrap/`` was changed."""
         contents = dict(self.contents)
         if PROJECT_FILE in contents:
             before = tip.read(PROJECT_FILE)

@@ -27,7 +27,7 @@ class FluxSetup:
 
 
 def at_top(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Those of `files` that count at the top of a repository alone, under names that leave others' alone."""
+    """Return the `files` that only work at the top of a repository, under names that spare existing files."""
     found = {path: content for path, content in files.items() if path.startswith((*_CI.values(), "CODEOWNERS"))}
     return {path.replace("workflows/check", "workflows/symph-check"): content for path, content in found.items()}
 
@@ -42,7 +42,7 @@ def setup_files(
     suspended_as: str = "Suspended",
     forge: str = "all",
 ) -> dict[str, bytes]:
-    """Every file by its path below the repository's folder; `requirement` is what the check installs, in CI of `forge`.
+    """Return every file by its path; `requirement` is what the check installs, in the CI of `forge`.
 
     An empty one is no file: somebody else's CI then brings `symph` itself.
 

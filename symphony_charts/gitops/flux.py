@@ -32,7 +32,7 @@ _SCP = re.compile(r"(?:([\w.+-]+)@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?!//)(.+)", re
 
 
 def flux_url(url: str) -> str:
-    """The address as a GitRepository takes it: ``git@host:path`` is an address of ssh. Raises SpecError for others."""
+    """Return the address as a GitRepository takes it: ``git@host:path`` becomes ssh. Raises SpecError."""
     if re.match(r"(?:https?|ssh)://", url):
         return url
     match = _SCP.fullmatch(url)
@@ -47,14 +47,14 @@ def flux_url(url: str) -> str:
 
 
 def needs_secret(url: str) -> bool:
-    """Whether Flux reads the repository only with credentials: ssh has no anonymous readers."""
+    """Return True if Flux reads the repository only with credentials: ssh has no anonymous readers."""
     return flux_url(url).startswith("ssh://")
 
 
 def git_repository(
     url: str, branch: str, namespace: str = "flux-system", secret: str | None = None, *, root: str = ""
 ) -> dict[str, object]:
-    """The GitRepository of a branch; only charts and releases are checked out. `secret` names its credentials."""
+    """Return the GitRepository of a branch with charts and releases only; `secret` names its credentials."""
     spec: dict[str, object] = {
         "interval": "1m",
         "url": flux_url(url),
@@ -68,7 +68,7 @@ def git_repository(
 
 
 def helm_release(pointer: Pointer, namespace: str = "flux-system", *, root: str = "") -> dict[str, object]:
-    """The HelmRelease of what `pointer` says; its paths count from the folder `root` of the repository.
+    """Return the HelmRelease of what `pointer` says; its paths count from the folder `root` of the repository.
 
     Raises SpecError for a cluster that Flux cannot reach.
     """
@@ -111,7 +111,7 @@ def _below(root: str, path: str) -> str:
 
 
 def _kubeconfig(place: Destination) -> str:
-    """The Secret by which Flux reaches another cluster, empty for its own; Cluster API calls them so, too."""
+    """Return the Secret by which Flux reaches another cluster, empty for its own; Cluster API calls them so, too."""
     if place.kubeconfig:
         return place.kubeconfig
     if place.name:
@@ -126,7 +126,7 @@ def _kubeconfig(place: Destination) -> str:
 
 
 def folder_keeper(env: str) -> bytes:
-    """The file that keeps an environment's folder there: without the folder Flux stops, and prunes nothing more."""
+    """Return the file that keeps an environment's folder: without it Flux stops, and prunes nothing."""
     text = f"What Flux runs in {env}. This file stays when the last experiment is retired, so that Flux sees it go.\n"
     return text.encode()
 
@@ -134,7 +134,7 @@ def folder_keeper(env: str) -> bytes:
 def release_kustomization(
     env: str, namespace: str = "flux-system", sops_secret: str = "", *, root: str = ""
 ) -> dict[str, object]:
-    """The Kustomization that applies the HelmReleases of an environment, and removes those that are retired.
+    """Return the Kustomization that applies the HelmReleases of an environment, and removes those that are retired.
 
     `sops_secret` names the Secret with the keys by which encrypted Secrets are opened.
     """

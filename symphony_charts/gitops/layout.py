@@ -35,22 +35,18 @@ POINTER_SUFFIX = ".symph-app.yaml"
 
 
 def versions_path(team: str, name: str) -> str:
-    """The folder of all versions of an experiment."""
     return f"charts/{team}/{name}"
 
 
 def chart_path(team: str, name: str, version: str) -> str:
-    """The folder of one version."""
     return f"charts/{team}/{name}/{version}"
 
 
 def pointer_folder(env: str, team: str) -> str:
-    """The folder of a team's pointers in an environment."""
     return f"envs/{env}/{team}"
 
 
 def pointer_path(env: str, team: str, name: str) -> str:
-    """The pointer of an experiment in an environment."""
     return f"envs/{env}/{team}/{name}{POINTER_SUFFIX}"
 
 
@@ -63,22 +59,21 @@ def pointer_name(path: str) -> tuple[str, str, str] | None:
 
 
 def flux_path(env: str, team: str, name: str) -> str:
-    """The HelmRelease of an experiment in an environment, where Flux reads the repository."""
     return f"flux/{env}/{team}/{name}.yaml"
 
 
 def flux_keeper_path(env: str) -> str:
-    """The file that keeps the folder of an environment's HelmReleases; it is no YAML, for Flux applies all of that."""
+    """Return the file that keeps an environment's folder of HelmReleases; Flux ignores it, as it is no YAML."""
     return f"flux/{env}/README.md"
 
 
 def flux_secret_path(env: str, team: str, name: str) -> str:
-    """The encrypted Secret of an experiment, which Flux decrypts."""
+    """Return the encrypted Secret of an experiment, which Flux decrypts."""
     return f"flux/{env}/{team}/{name}.secret.yaml"
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:
-    """The folders `paths` and all above them, the root (``""``) first, each once."""
+    """Return the folders `paths` and all above them, the root (``""``) first, each once."""
     folders = {""}
     for path in paths:
         parts = path.split("/")

@@ -40,7 +40,7 @@ class Candidate:
     verdicts: list[Verdict]
 
     def lock(self, version: str) -> bytes:
-        """The lock file that goes with the published `version`."""
+        """Return the lock file that goes with the published `version`."""
         return render(Lock(ports=self.ports, version=version, digest=self.chart.digest)).encode()
 
 
@@ -62,7 +62,7 @@ def prepare_publish(
     at: str = "",
     by: str = "",
 ) -> Candidate:
-    """The chart of `spec` as an operation, with a check of what the environment's own values make of it.
+    """Return the chart of `spec` as an operation, with a check of what the environment's own values make of it.
 
     `overrides` become defaults of the chart; `settings` are the environment's values there, `given` what the command
     says of them. `certificate` is asked for where secrets are to be sealed. Raises SpecError for what
@@ -111,7 +111,6 @@ def _secrets(
     env: str,
     team: str,
 ) -> tuple[Values, bytes | None]:
-    """The secrets of an environment as sealed values, or as an encrypted file of the repository; neither where none."""
     source = experiment.secret_source.source
     if not experiment.secrets:
         return {}, None
@@ -128,7 +127,7 @@ def _secrets(
 def _checker(
     prepared: Prepared, chart: Chart, spec: SpecFile, namespace: str, verdicts: list[Verdict], *, is_forced: bool
 ) -> Callable[[Values], None]:
-    """What raises unless the chart under an environment's values keeps the rules and can be scheduled."""
+    """Return a check that raises unless a chart under an environment's values is valid and schedulable."""
 
     def check(env_values: Values) -> None:
         rendering = prepared.under(env_values, namespace=namespace)
@@ -141,7 +140,7 @@ def _checker(
 
 
 def team_of(spec: SpecFile, given: str | None, default: str) -> str:
-    """The team that an experiment is published for. Raises SpecError where nothing says it."""
+    """Return the team that an experiment is published for. Raises SpecError where nothing says it."""
     team = given or spec.experiment.team or default
     if not team:
         raise SpecError.one(

@@ -17,7 +17,7 @@ _ADDRESS = re.compile(r"(?:(?:https?|ssh|git)://)?(?:[^@/]+@)?(?P<host>[\w.-]+)(
 
 
 def review_link(url: str, branch: str, base: str, *, heard: Sequence[str] = (), forge: str = "") -> str:
-    """Where `branch` of the repository `url` is proposed for `base`; empty where nobody can know.
+    """Return the page that proposes `branch` of the repository `url` for `base`; empty if unknown.
 
     `heard` is what the server said when it took the branch; `forge` is its kind, where its name does not tell.
     """
@@ -41,5 +41,4 @@ def review_link(url: str, branch: str, base: str, *, heard: Sequence[str] = (), 
 
 
 def _port(url: str, match: re.Match[str]) -> str:
-    """The port of a web address; that of ssh leads to no page."""
     return match["port"] or "" if url.startswith("https://") else ""

@@ -28,12 +28,12 @@ class KubeWatcher(KubeExperiments):
         return f"kube/{self.api.context}"
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """The lines of the newest containers (`previous`: of those before), merged by the times of the cluster."""
+        """Yield the lines of the newest (or `previous`) containers, merged by the cluster's times."""
         self.describe(name, events=False)
         return read_lines(self, name, query)
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
-        """What the cluster noted about the experiment's objects, the oldest first."""
+        """Yield the cluster's events about the experiment's objects, oldest first."""
         seen: set[Event] = set()
         namespace = self.describe(name, events=False).namespace
         for _ in self.object_changes(name, events_in=namespace) if follow else (None,):
@@ -46,11 +46,11 @@ class KubeWatcher(KubeExperiments):
                 return
 
     def usage(self, name: str) -> Mapping[str, Usage]:
-        """What the metrics server last measured, by instance; empty on a cluster without one."""
+        """Return the last usage from the metrics server by instance; empty on a cluster without one."""
         return usage_of(self.api, self.describe(name, events=False))
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """The last line that each container wrote."""
+        """Return the last line that each container wrote."""
         return {
             instance.path: line.text.rstrip()
             for instance in self.describe(name, events=False).instances
@@ -61,23 +61,19 @@ class KubeWatcher(KubeExperiments):
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:
-        """Run a command in the container, on this terminal."""
         return run_here(self.api, self._namespace_now(name), instance, command, tty=tty, stdin=stdin)
 
     def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
-        """Run a command in the container and keep what it writes."""
         return run_captured(self.api, self._namespace_now(name), instance, command)
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy out of the container, by the `tar` of its image."""
         copy_out(self.api, self._namespace_now(name), instance, path, to)
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
-        """Copy into the container, by the `tar` of its image."""
         copy_in(self.api, self._namespace_now(name), instance, source, to)
 
     def visit(self, name: str, service: str) -> AbstractContextManager[str]:
-        """The address of the load balancer, else a port of this machine that is forwarded to a pod of the service."""
+        """Return the load balancer's address, else a local port that is forwarded to a pod of the service."""
         self._namespace_now(name)
         return visit(self, name, service)
 

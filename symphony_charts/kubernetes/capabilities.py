@@ -48,7 +48,7 @@ _DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dijobs.di
 
 
 def capabilities_of(api: KubeApi, namespace: str) -> list[Capability]:
-    """The server, then each kind of workload, gang and queue that it serves or lacks, with the setting to use.
+    """Return the server, then each kind of workload, gang and queue that it serves or lacks, with the setting to use.
 
     Raises ToolFailed where the cluster does not answer.
     """
@@ -100,12 +100,12 @@ def _dijob(api: KubeApi) -> Capability:
 
 
 def dijob_shape(definition: Object) -> str:
-    """The `dijob.operator` that reads what a definition of DIJobs takes, the newest where several do."""
+    """Return the `dijob.operator` that reads what a definition of DIJobs takes, the newest where several do."""
     return next(_shapes(definition), "v1.1" if _is_minimal(definition) else "v0")
 
 
 def _is_minimal(definition: Object) -> bool:
-    """Whether it is the definition without fields that operators since v1.0 bring as well."""
+    """Return True if it is the definition without fields that operators since v1.0 bring as well."""
     served = [version for version in definition["spec"]["versions"] if version["served"]]
     schemas = (version.get("schema", {}).get("openAPIV3Schema", {}) for version in served)
     field_sets = [schema.get("properties", {}).get("spec", {}).get("properties") for schema in schemas]
@@ -113,7 +113,6 @@ def _is_minimal(definition: Object) -> bool:
 
 
 def _shapes(definition: Object) -> Iterator[str]:
-    """The shapes that the definition's fields fit, the newest first."""
     for version in definition["spec"]["versions"]:
         schema = version.get("schema", {}).get("openAPIV3Schema", {})
         fields = schema.get("properties", {}).get("spec", {}).get("properties", {})
@@ -123,7 +122,6 @@ def _shapes(definition: Object) -> Iterator[str]:
 
 
 def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> Iterator[Capability]:
-    """The queues that an experiment in `namespace` can name."""
     for name, group, kind, space in (
         ("queues of Kueue", "kueue.x-k8s.io", "LocalQueue", namespace),
         ("queues of Volcano", "scheduling.volcano.sh", "Queue", None),

@@ -57,30 +57,29 @@ class KubeApi:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
         self.connection.close()
 
     # --- reading ---
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Object:
-        """The answer to a GET; raises NotFound, ToolFailed."""
+        """Return the answer to a GET; raises NotFound, ToolFailed."""
         return self._call("GET", path, query=query)
 
     def find(self, path: str) -> Object | None:
-        """The object at `path`, or None if there is none."""
+        """Return the object at `path`, or None if there is none."""
         try:
             return self.get(path)
         except NotFound:
             return None
 
     def listed(self, path: str, selector: str = "", *, fields: str = "", metadata_only: bool = False) -> list[Object]:
-        """All objects of a collection that bear the labels, page after page. Raises NotFound for an unknown kind."""
+        """Return all objects of a collection with the labels, page by page. Raises NotFound."""
         return self._list(path, selector, fields, metadata_only)[0]
 
     def watch(
         self, path: str, selector: str = "", timeout_s: float | None = None, over: threading.Event | None = None
     ) -> Iterator[Object | None]:
-        """The changes of a collection: None at once and after each gap (look again), else the event as it came.
+        """Yield the changes of a collection: None at once and after each gap (look again), else the event as it came.
 
         A connection that ends begins again where it was; a server that has forgotten that place (410 Gone) gives a
         None. Ends after `timeout_s`, or once `over` is set and `interrupt` called. Raises what `listed` raises.
@@ -105,7 +104,7 @@ class KubeApi:
                 time.sleep(0.2)
 
     def of_kind(self, api_version: str, kind: str, namespace: str | None, selector: str = "") -> list[Object]:
-        """The objects of a kind that bear the labels, each with its kind; none where the cluster lacks the kind."""
+        """Return the objects of a kind with the labels, each with its kind; none if the cluster lacks it."""
         try:
             listed = self.listed(self.collection(api_version, kind, namespace), selector)
         except NotFound:
@@ -119,20 +118,20 @@ class KubeApi:
                 response.connection.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]  # urllib3's own
 
     def log(self, namespace: str, pod: str, query: Mapping[str, str], *, read_s: float | None = READ_S) -> Response:
-        """The log of a container as a stream of bytes, to be closed by the caller; `read_s` None waits for ever."""
+        """Return the log of a container as a stream that the caller closes; `read_s` None waits for ever."""
         path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"
         return self.connection.checked("GET", path, query=query, read_s=read_s)
 
     # --- kinds ---
 
     def has_group(self, group: str) -> bool:
-        """Whether the cluster serves an API group such as ``jobset.x-k8s.io``."""
+        """Return True if the cluster serves an API group such as ``jobset.x-k8s.io``."""
         if self._groups is None:
             self._groups = {entry["name"] for entry in self.get("/apis")["groups"]}
         return group in self._groups
 
     def serves(self, api_version: str, kind: str) -> bool:
-        """Whether the cluster serves a kind in this very version."""
+        """Return True if the cluster serves a kind in this very version."""
         group, slash, _ = api_version.partition("/")
         if slash and not self.has_group(group):
             return False
@@ -143,7 +142,7 @@ class KubeApi:
         return True
 
     def collection(self, api_version: str, kind: str, namespace: str | None) -> str:
-        """The path of a kind's objects (None: in all namespaces). Raises NotFound for a kind the cluster lacks."""
+        """Return the path of a kind's objects (None: in all namespaces). Raises NotFound for unknown kinds."""
         if api_version not in self._kinds:
             root = "/api/v1" if api_version == "v1" else f"/apis/{api_version}"
             listed = self.find(root) or {"resources": []}
@@ -194,7 +193,6 @@ class KubeApi:
     def _list(
         self, path: str, selector: str, fields: str, metadata_only: bool, limit: int = _PAGE
     ) -> tuple[list[Object], str]:
-        """The objects, and the version of the collection at which a watch may begin."""
         query = {"limit": str(limit), **({"labelSelector": selector} if selector else {})}
         query |= {"fieldSelector": fields} if fields else {}
         accept = {"Accept": _PARTIAL} if metadata_only else {}

@@ -32,7 +32,7 @@ _CONNECTIONS = 16
 
 
 class Response(Protocol):
-    """What is used of urllib3's response; its body is unread until `data` or `stream` asks for it."""
+    """The used part of urllib3's response; its body is unread until `data` or `stream` asks for it."""
 
     status: int
     headers: Mapping[str, str]
@@ -54,7 +54,6 @@ class Connection:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Give the connections back."""
         self._pool.clear()
 
     def request(
@@ -67,7 +66,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         read_s: float | None = READ_S,
     ) -> Response:
-        """The server's response, whatever its status, unread. Raises ToolFailed where there is none."""
+        """Return the server's response, whatever its status, unread. Raises ToolFailed where there is none."""
         url = f"{self.login.server}{path}" + (f"?{urlencode(query)}" if query else "")
         value = self.login.authorization()
         response = self._send(method, url, body, headers or {}, value, read_s)
@@ -77,21 +76,21 @@ class Connection:
         return response
 
     def checked(self, method: str, path: str, *, title: str = "", **request: Any) -> Response:
-        """The response to a request that the server took; raises the class of error that any other status means."""
+        """Return the response to an accepted request; raise the error class of any other status."""
         response = self.request(method, path, **request)
         if response.status >= _REDIRECTION:
             raise failure_of(response.status, self.body(response), title or f"{method} {path}")
         return response
 
     def body(self, response: Response) -> bytes:
-        """What the server wrote, to its end. Raises ToolFailed where the connection breaks before."""
+        """Return the whole body. Raises ToolFailed if the connection breaks before its end."""
         try:
             return response.data
         except HTTPError as error:
             raise self._unreachable(error) from error
 
     def websocket(self, path: str, query: Sequence[tuple[str, str]], protocols: Sequence[str]) -> Any:
-        """An open WebSocket, of websocket-client. Raises ToolFailed with what the server said."""
+        """Return an open WebSocket, of websocket-client. Raises ToolFailed with what the server said."""
         value = self.login.authorization()
         try:
             try:
@@ -154,7 +153,6 @@ class Connection:
         return opened
 
     def _unreachable(self, error: Exception) -> ToolFailed:
-        """The failure of a request that got no response, with its innermost cause."""
         cause = getattr(error, "reason", None) or error
         login, cluster = self.login, self.login.context.cluster
         # Some errors of urllib3 name their connection first, in its own form.
@@ -181,7 +179,7 @@ class ExpiredError(SymphError):
 
 
 def failure_of(status: int, body: bytes, where: str) -> SymphError:
-    """The error that a status of the server means, with what it said."""
+    """Return the error that a status of the server means, with what it said."""
     try:
         message = str(json.loads(body)["message"])
     except (TypeError, ValueError, KeyError):
@@ -203,7 +201,6 @@ def failure_of(status: int, body: bytes, where: str) -> SymphError:
 
 
 def _pool(login: Login) -> Any:
-    """urllib3's pools of connections, through the login's proxy if it has one."""
     settings: dict[str, Any] = {"maxsize": _CONNECTIONS}
     tls = login.tls()
     if tls is not None:
@@ -221,7 +218,6 @@ def _pool(login: Login) -> Any:
 
 
 def _proxy_headers(proxy: str) -> dict[str, str]:
-    """What tells the proxy who asks, where its address does."""
     parts = urlsplit(proxy)
     if not parts.username:
         return {}
@@ -231,7 +227,6 @@ def _proxy_headers(proxy: str) -> dict[str, str]:
 
 
 def _dial(login: Login) -> socket.socket:
-    """A connected socket to the API server, through the proxy and with TLS where the login says so."""
     server = urlsplit(login.server)
     host = server.hostname or ""
     port = server.port or (443 if login.has_tls else 80)

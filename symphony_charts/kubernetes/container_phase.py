@@ -1,29 +1,28 @@
-"""`judge` says in which phase a container, pod or Job on Kubernetes is, and why, in words. Pure."""
+"""`phase_of_container` says in which phase a container, pod or Job on Kubernetes is, and why, in words. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from symphony_charts.backend.status import Phase
 from symphony_charts.formats.age import age
+from symphony_charts.kinds.base import Object
 from symphony_charts.kinds.outcome import STOPPED
 
 __all__ = [
     "end_of_job",
-    "judge",
-    "judge_failure",
     "moment_of",
+    "phase_of_container",
+    "phase_of_failure",
     "phase_of_workload",
     "reason_unscheduled",
     "reason_waiting",
 ]
 
-Object = Mapping[str, Any]
 
-
-def judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
+def phase_of_container(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
     """Phase, state in words and reason of a container."""
     state = seen.get("state") or {}
     if pod["metadata"].get("deletionTimestamp") and "terminated" not in state:
@@ -31,23 +30,23 @@ def judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
     if "running" in state:
         return "running", f"running: {age(now - moment_of(state['running']['startedAt']))}", ""
     if "terminated" in state:
-        return _judge_end(state["terminated"])
+        return _phase_of_end(state["terminated"])
     reason = str((state.get("waiting") or {}).get("reason") or "")
     if reason in ("", "PodInitializing", "ContainerCreating"):
-        return _judge_pod(pod, reason)
+        return _phase_of_pod(pod, reason)
     text = reason_waiting(state)
     return "pending", f"waiting: {text}", text
 
 
 def reason_waiting(state: Object) -> str:
-    """What a container in `state` waits for, as the kubelet says it; empty unless it waits."""
+    """Return the kubelet's reason why a container in `state` waits; empty unless it waits."""
     waiting = state.get("waiting") or {}
     reason = str(waiting.get("reason") or "")
     message = str(waiting.get("message") or "").strip().splitlines()
     return f"{reason} {message[0]}" if reason and message and message[0] != reason else reason
 
 
-def _judge_end(ended: Object) -> tuple[Phase, str, str]:
+def _phase_of_end(ended: Object) -> tuple[Phase, str, str]:
     code = int(ended.get("exitCode") or 0)
     took = ""
     if ended.get("startedAt") and ended.get("finishedAt"):
@@ -59,7 +58,7 @@ def _judge_end(ended: Object) -> tuple[Phase, str, str]:
     return "failed", f"failed {code}{took}: {reason}", f"exit status {code}: {lines[-1] if lines else reason}"
 
 
-def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
+def phase_of_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
     """Phase and state of a container that failed: the last word is the workload's, which may start it again."""
     settled, _ = phase_of_workload(workload) if workload else ("failed", "")
     has_ended = settled == "succeeded" or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
@@ -71,14 +70,13 @@ def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -
 
 
 def _has_one_try(pod: Object, workload: Object) -> bool:
-    """Whether neither the node nor the workload starts a container again; a policy may not count what failed."""
+    """Return True if neither the node nor the workload starts a container again; a policy may not count what failed."""
     spec = workload["spec"]
     is_left = (pod.get("spec") or {}).get("restartPolicy") == "Never"
     return is_left and spec.get("backoffLimit") == 0 and not spec.get("podFailurePolicy")
 
 
-def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
-    """A container that has not begun: what the scheduler or the node says of its pod."""
+def _phase_of_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
     status = pod.get("status") or {}
     if status.get("phase") in ("Failed", "Succeeded"):
         text = str(status.get("message") or status.get("reason") or status["phase"])
@@ -93,7 +91,7 @@ def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
 
 
 def reason_unscheduled(pod: Object) -> str:
-    """Why the scheduler finds no node for a pod; empty where it does not say."""
+    """Return why the scheduler finds no node for a pod; empty if it gives no reason."""
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             # The first sentence names what is missing; the rest is about preemption.
@@ -102,7 +100,7 @@ def reason_unscheduled(pod: Object) -> str:
 
 
 def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None, Object]:
-    """How a Job ended by its conditions, and the one that says so; None before its end."""
+    """Return how a Job ended by its conditions, and that condition; None before its end."""
     held = _conditions(workload)
     for kind in ("Failed", "FailureTarget"):
         if kind in held:
@@ -114,7 +112,6 @@ def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None,
 
 
 def _conditions(workload: Object) -> Mapping[str, Object]:
-    """The conditions of a workload that hold, by type."""
     conditions = (workload.get("status") or {}).get("conditions") or []
     return {condition["type"]: condition for condition in conditions if condition.get("status") == "True"}
 
@@ -145,7 +142,7 @@ def phase_of_workload(
 
 
 def _holds(indexes: object, index: int | None) -> bool:
-    """Whether a list of indexes as a Job writes it (``0-2,5``) holds this one."""
+    """Return True if a list of indexes as a Job writes it (``0-2,5``) holds this one."""
     ranges = [part.partition("-") for part in str(indexes or "").split(",") if part]
     return index is not None and any(int(first) <= index <= int(last or first) for first, _, last in ranges)
 
@@ -156,7 +153,6 @@ def _stopped(workload: Object) -> str:
 
 
 def _why_queued(meta: Object, queue: Mapping[str, str]) -> str:
-    """What the queue says of the workload, or of the one that it belongs to."""
     uids = [meta.get("uid"), *(owner.get("uid") for owner in meta.get("ownerReferences") or [])]
     return next((queue[uid] for uid in uids if uid in queue), "")
 

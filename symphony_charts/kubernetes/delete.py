@@ -77,7 +77,6 @@ def objects_of_release(experiments: KubeExperiments, name: str) -> list[Object]:
 
 
 def _objects_and_secrets(experiments: KubeExperiments, name: str) -> tuple[list[Object], list[Object]]:
-    """Return the objects of a release, and the Secrets that were pushed for it, which may be there before it."""
     labelled = [*experiments.workloads(name), *experiments.of_kinds(_OTHERS, name)]
     all_ours = [item for item in labelled if _is_ours(item, name)]
     ours = [item for item in all_ours if not _is_pushed(item)]
@@ -90,7 +89,6 @@ def _objects_and_secrets(experiments: KubeExperiments, name: str) -> tuple[list[
 
 
 def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -> list[str]:
-    """Delete the DIJob of others that was named with its kind; its operator's objects go with it."""
     jobs = experiments.adopted(name)
     refuse_protected(experiments.namespace_of(name, jobs))
     refuse_managed(name, held_by(jobs, []), "remove it where it is kept")

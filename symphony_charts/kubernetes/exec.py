@@ -89,7 +89,6 @@ def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, 
 
 
 def _put(archive: IO[bytes], beside: Path, base: str, target: Path) -> list[str]:
-    """Unpack a folder of a container, or its file `base`, and put it at `target`; what was left out."""
     with tarfile.open(fileobj=archive, mode="r:") as tar:
         first = tar.next()
     archive.seek(0)
@@ -152,7 +151,7 @@ def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str
 
 
 def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
-    """What the metrics server says of each instance; empty without one."""
+    """Return the usage of each instance from the metrics server; empty without one."""
     if not api.has_group("metrics.k8s.io"):
         return {}
     path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{status.namespace}/pods"
@@ -169,7 +168,6 @@ def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
 
 
 def _behind(api: KubeApi, service: Object) -> tuple[Object, str, int]:
-    """Return a pod that serves, preferably a ready one, with the container that listens and its port."""
     spec, namespace = service["spec"], service["metadata"]["namespace"]
     selector = ",".join(f"{key}={value}" for key, value in (spec.get("selector") or {}).items())
     pods = api.listed(api.collection("v1", "Pod", namespace), selector)
@@ -198,7 +196,7 @@ def _require_running(instance: InstanceStatus) -> None:
 
 
 def copy_failure(what: str, stderr: bytes) -> SymphError:
-    """The error of a copy of `what`, by what `sh` and `tar` said in the container."""
+    """Return the error of a copy of `what`, by what `sh` and `tar` said in the container."""
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
     # GNU tar's last line says no more than that there were others.
     absent = next((line for line in lines if "o such file" in line or "can't cd" in line), None)
@@ -211,7 +209,7 @@ def copy_failure(what: str, stderr: bytes) -> SymphError:
 
 @contextlib.contextmanager
 def _raw_terminal() -> Iterator[None]:
-    """This terminal without echo and line editing, which the one in the container does."""
+    """Switch off echo and line editing of this terminal; the one in the container does both."""
     before = termios.tcgetattr(0)
     tty.setraw(0)
     try:

@@ -16,7 +16,7 @@ from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes import kueue
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.connection import ForbiddenError
-from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, is_mute, name_of, status_of
+from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, lacks_reason, name_of, status_of
 from symphony_charts.kubernetes.watches import Kind, changes
 
 __all__ = ["PLAIN", "POD", "KubeExperiments", "selector_of"]
@@ -52,18 +52,16 @@ class KubeExperiments:
 
     @property
     def api(self) -> KubeApi:
-        """The cluster's API."""
         if self._api is None:
             self._api = KubeApi(*self.target)
         return self._api
 
     def names(self) -> list[str]:
-        """The experiments by name."""
         ours = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
         return sorted({name_of(item) for item in (*ours, *self._adopted())})
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """The experiments by name and namespace; finished ones are there until somebody deletes them."""
+        """Return the experiments by name and namespace; finished ones are there until somebody deletes them."""
         del ended
         workloads = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
         pods = self._pods(EXPERIMENT)
@@ -94,16 +92,16 @@ class KubeExperiments:
             )
 
         seen = [status(name, namespace) for name, namespace in names]
-        mute = {each.namespace for each in seen if is_mute(each)}
-        warnings = {namespace: self._warnings(namespace) for namespace in sorted(mute)}
-        sealed = self.listed(*_SEALED, EXPERIMENT) if mute else []
+        unexplained = {each.namespace for each in seen if lacks_reason(each)}
+        warnings = {namespace: self._warnings(namespace) for namespace in sorted(unexplained)}
+        sealed = self.listed(*_SEALED, EXPERIMENT) if unexplained else []
         return [
-            status(each.name, each.namespace, warnings[each.namespace], sealed) if is_mute(each) else each
+            status(each.name, each.namespace, warnings[each.namespace], sealed) if lacks_reason(each) else each
             for each in seen
         ]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
+        """Return the status of the experiment; with `events` also its holders, services and last events."""
         workloads, pods = self.workloads(name), self.pods(name)
         if not workloads and not pods:
             workloads = self.adopted(name)
@@ -113,7 +111,7 @@ class KubeExperiments:
         releases = self.releases(name, namespace) if events else []
         queue, now = self.queue(workloads), time.time()
         status = status_of(name, workloads, pods, services, releases, queue=queue, now=now)
-        if is_mute(status):
+        if lacks_reason(status):
             warnings, sealed = self._warnings(namespace), self.listed(*_SEALED, selector_of(name))
             status = status_of(
                 name, workloads, pods, services, releases, queue=queue, warnings=warnings, sealed=sealed, now=now
@@ -125,7 +123,7 @@ class KubeExperiments:
         )
 
     def namespace_of(self, name: str, objects: Sequence[Object]) -> str:
-        """The one namespace of the experiment's objects; raises NotFound, or UsageError where several hold one."""
+        """Return the only namespace of the experiment's objects. Raises NotFound, or UsageError if several."""
         spaces = sorted({item["metadata"]["namespace"] for item in objects})
         if not spaces:
             where = f"namespace {self._namespace}" if self._namespace else f"the cluster of context {self.api.context}"
@@ -135,23 +133,20 @@ class KubeExperiments:
         return str(spaces[0])
 
     def workloads(self, name: str) -> list[Object]:
-        """What runs the experiment's pods."""
         return [item for kind in self._kinds() for item in self.listed(*kind, selector_of(name))]
 
     def pods(self, name: str) -> list[Object]:
-        """The experiment's pods, those of `helm test` left out."""
         return self._pods(selector_of(name))
 
     def adopted(self, name: str) -> list[Object]:
-        """The DIJobs of this name that no chart of ours made, with the labels that ours would have."""
+        """Return the DIJobs of this name that no chart of ours made, with the labels that ours would have."""
         return [item for item in self._adopted() if name_of(item) == name]
 
     def services(self, name: str) -> list[Object]:
-        """The Services that the experiment's services became."""
         return self.listed("v1", "Service", f"{selector_of(name)},symph.dev/service")
 
     def of_kinds(self, kinds: Iterable[Kind], name: str) -> list[Object]:
-        """The experiment's objects of these kinds."""
+        """Return the experiment's objects of these kinds."""
         return [item for kind in kinds for item in self.listed(*kind, selector_of(name))]
 
     def releases(self, name: str, namespace: str) -> list[Object]:
@@ -159,7 +154,7 @@ class KubeExperiments:
         return self._records(self.api.collection("v1", "Secret", namespace), f"owner=helm,name={name}")
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """How it is at once and after each change that the cluster reports; None when it is gone."""
+        """Yield the status at once and after each change in the cluster; None once it is gone."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         yield self.describe(name, events=False)
         for _ in self.object_changes(name, timeout_s):
@@ -195,17 +190,17 @@ class KubeExperiments:
         return changes(self.api, path_of, watched, timeout_s)
 
     def events_of(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
-        """The events about these objects, and about pods that are gone, by the names of their workloads."""
+        """Return the events about these objects, and about pods that are gone, by the names of their workloads."""
         listed = self.api.listed(self.api.collection(*_EVENT, namespace))
         return sorted(map(event_of, filter(is_about(objects), listed)), key=lambda event: event.time)
 
     def collection(self, api_version: str, kind: str) -> str:
-        """The path of a kind's objects in all namespaces that are looked at."""
+        """Return the path of a kind's objects in all namespaces that are looked at."""
         scope = self._namespace or (None if self._may_read_all else self.api.namespace)
         return self.api.collection(api_version, kind, scope)
 
     def listed(self, api_version: str, kind: str, selector: str) -> list[Object]:
-        """The objects of a kind with the labels; of the context's own namespace where the others may not be read."""
+        """Return the objects of a kind with the labels; only the context's namespace if others are forbidden."""
         try:
             path = self.collection(api_version, kind)
             return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
@@ -218,7 +213,7 @@ class KubeExperiments:
             return self.listed(api_version, kind, selector)
 
     def queue(self, workloads: Sequence[Object]) -> kueue.Queue:
-        """What Kueue says, where something waits; whoever may not read its records sees the wait without its reason."""
+        """Return Kueue's records if something waits; without permission to read them there are no reasons."""
         if not any(map(kueue.is_suspended, workloads)) or not self.api.has_group(kueue.GROUP):
             return kueue.NO_QUEUE
         ours = [item for kind in self._kinds() for item in self.listed(*kind, f"{EXPERIMENT},{kueue.QUEUE}")]
@@ -229,7 +224,7 @@ class KubeExperiments:
         )
 
     def _widely(self, kinds: Sequence[Kind]) -> list[Object]:
-        """The objects of the first of these kinds that is served: of all namespaces, else of one; none if forbidden."""
+        """Return the objects of the first served kind: of all namespaces, else of one; none if forbidden."""
         for version, kind in kinds:
             for place in (None, self._namespace or self.api.namespace):
                 with contextlib.suppress(NotFound, ToolFailed):
@@ -237,7 +232,6 @@ class KubeExperiments:
         return []
 
     def _warnings(self, namespace: str) -> list[Object]:
-        """The cluster's warnings in a namespace; none where events may not be read."""
         with contextlib.suppress(ToolFailed):
             return self.api.listed(self.api.collection(*_EVENT, namespace), fields="type=Warning")
         return []
@@ -249,7 +243,6 @@ class KubeExperiments:
                 yield version, kind
 
     def _pods(self, selector: str) -> list[Object]:
-        """The pods of experiments with these labels, and those of their DIJobs, whose operator sets its own."""
         jobs = [item for kind in self._kinds() if kind in kube_dijob.KINDS for item in self.listed(*kind, selector)]
         pods = self.listed(*POD, f"{selector},app.kubernetes.io/component=experiment")
         return [*pods, *self._pods_of_jobs(jobs)]
@@ -271,7 +264,7 @@ class KubeExperiments:
 
 
 def selector_of(name: str) -> str:
-    """The labels of one experiment. What is no label value can be no experiment, and must not become a selector."""
+    """Return the selector of one experiment. Raises NotFound for a name that is no label value."""
     if not _LABEL.fullmatch(name):
         raise NotFound(f'no experiment is called "{name}"', next="symph ls --on kube shows all")
     return f"{EXPERIMENT},{INSTANCE}={name}"

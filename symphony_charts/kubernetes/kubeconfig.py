@@ -31,7 +31,7 @@ class Entry:
     fields: Mapping[str, object] = field(repr=False)
 
     def text(self, key: str) -> str:
-        """The value of a key as text; empty where it is not there."""
+        """Return the value of a key as text; empty where it is not there."""
         value = self.fields.get(key)
         return "" if value is None else str(value)
 
@@ -48,7 +48,7 @@ class KubeContext:
 
 
 def kubeconfig_files(kubeconfig: Path | None = None) -> list[str]:
-    """The files that count: the one given, else those of $KUBECONFIG as it stands now, else ~/.kube/config."""
+    """Return the files that count: the one given, else those of $KUBECONFIG as it stands now, else ~/.kube/config."""
     if kubeconfig is not None:
         return [str(kubeconfig.expanduser())]
     named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
@@ -56,7 +56,7 @@ def kubeconfig_files(kubeconfig: Path | None = None) -> list[str]:
 
 
 def read_context(kubeconfig: Path | None = None, name: str | None = None) -> KubeContext:
-    """The context `name`, or the current one.
+    """Return the context `name`, or the current one.
 
     Raises ToolFailed where there is no kubeconfig, and SpecError, with the file, for one that cannot be used.
     """

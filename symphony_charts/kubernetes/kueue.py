@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from symphony_charts.kinds.base import Object
 
 __all__ = ["GROUP", "KINDS", "NO_QUEUE", "QUEUE", "QUEUES", "Queue", "is_suspended", "reasons_of", "wait_reason"]
 
-Object = Mapping[str, Any]
 
 GROUP = "kueue.x-k8s.io"
 KINDS = ((f"{GROUP}/v1beta2", "Workload"), (f"{GROUP}/v1beta1", "Workload"))
@@ -26,7 +26,7 @@ _REQUEUED_LATER = ("PodsReadyTimeout", "AdmissionCheck")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """What is known of Kueue: its records, its LocalQueues, and which experiments own records, by the owner's uid.
+    """The readable part of Kueue: its records, its LocalQueues, and which experiments own records, by the owner's uid.
 
     Each may be of those alone that may be read.
     """
@@ -36,7 +36,7 @@ class Queue:
     experiments: Mapping[str, str] = field(default_factory=dict)
 
     def ahead_of(self, record: Object) -> list[str]:
-        """Who else waits in the same queue and comes before, in their order: experiments, else the names of owners."""
+        """Return who waits ahead in the same queue, in order: experiments, else the names of owners."""
         mine, own = self._queue_of(record), self._owner(record)
         waiting = [each for each in self.records if _is_waiting(each) and self._queue_of(each) == mine]
         before = [each for each in sorted(waiting, key=_turn) if _turn(each) < _turn(record)]
@@ -60,12 +60,12 @@ NO_QUEUE = Queue()
 
 
 def is_suspended(workload: Object) -> bool:
-    """Whether it waits for somebody to let it start."""
+    """Return True if it waits for somebody to let it start."""
     return bool(workload["spec"].get("suspend"))
 
 
 def reasons_of(workloads: Iterable[Object], queue: Queue = NO_QUEUE) -> dict[str, str]:
-    """Why each suspended one of `workloads` waits, by its uid: which queue, who is before it, Kueue's own words."""
+    """Return why each suspended workload waits, by its uid: queue, experiments ahead, Kueue's message."""
     reasons, held = {}, set()
     for item in workloads:
         meta = item["metadata"]
@@ -93,29 +93,27 @@ def _place(ahead: Sequence[str]) -> str:
 
 
 def _is_waiting(record: Object) -> bool:
-    """Whether it waits for room in its queue."""
-    conditions = _conditions(record)
+    conditions = _conditions_of_record(record)
     is_over = any(_is_true(conditions, kind) for kind in ("Finished", "Admitted", "QuotaReserved"))
     return not is_over and (record.get("spec") or {}).get("active") is not False
 
 
 def _turn(record: Object) -> tuple[int, str, str]:
-    """Where it stands in its queue: what is smaller comes first."""
-    evicted = _conditions(record).get("Evicted", {})
+    evicted = _conditions_of_record(record).get("Evicted", {})
     since = str(record["metadata"].get("creationTimestamp", ""))
     if evicted.get("status") == "True" and evicted.get("reason") in _REQUEUED_LATER:
         since = str(evicted.get("lastTransitionTime") or since)
     return -int(record["spec"].get("priority") or 0), since, str(record["metadata"].get("uid", ""))
 
 
-def _conditions(record: Object) -> dict[str, Object]:
+def _conditions_of_record(record: Object) -> dict[str, Object]:
     return {condition["type"]: condition for condition in (record.get("status") or {}).get("conditions") or []}
 
 
 def wait_reason(record: Object) -> str:
-    """What one of Kueue's Workloads says of its wait: queue and reason; empty once it is admitted or over."""
+    """Return queue and reason of a waiting Kueue Workload; empty once it is admitted or over."""
     spec, status = record.get("spec") or {}, record.get("status") or {}
-    conditions = _conditions(record)
+    conditions = _conditions_of_record(record)
     if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
         return ""
     queue = str(spec.get("queueName") or "its queue")

@@ -1,4 +1,4 @@
-"""How a cluster is reached and who asks, read from a kubeconfig by the official client.
+"""Read the cluster's address and the user's credentials from a kubeconfig by the official client.
 
 Of the client only what it documents is used: `config.load_kube_config` fills a `Configuration`, whose hook renews what
 expires. Everything that it lets pass in silence (a login program that fails) or raises bare is a typed failure here.
@@ -30,7 +30,7 @@ _CERTIFICATES = ("client-certificate", "client-certificate-data")
 
 
 class Login:
-    """The way to the cluster of a context, and the credentials of its user; usable from many threads.
+    """Address and credentials of a context's cluster; usable from many threads.
 
     Raises ToolFailed where no kubeconfig leads to a cluster or a login program fails, SpecError for a broken file.
     """
@@ -54,7 +54,7 @@ class Login:
         self.tls()
 
     def authorization(self) -> str | None:
-        """The value of the Authorization header; None for whoever has a certificate, or nothing. Raises ToolFailed."""
+        """Return the Authorization header; None with a certificate, or without credentials. Raises ToolFailed."""
         with self._lock, self._failures():
             value = self._configuration.get_api_key_with_prefix("BearerToken")
         # A token file ends with a newline, which is no part of the token.
@@ -72,7 +72,7 @@ class Login:
         return self.authorization() != refused, has_certificate
 
     def tls(self) -> ssl.SSLContext | None:
-        """A new TLS context for connections to the server; None for plain HTTP. Raises SpecError for unusable files."""
+        """Return a new TLS context; None for plain HTTP. Raises SpecError for unusable files."""
         if not self.has_tls:
             return None
         settings = self._configuration
@@ -135,7 +135,6 @@ class Login:
         return ToolFailed(what, user.file, hint.strip() or "log in again, or mend the user's entry in this file")
 
     def _broken(self, reason: str, path: str) -> SpecError:
-        """The failure of an entry of the cluster or the user."""
         entry = self.context.user if path == "users" else self.context.cluster
         what = f'the context "{self.context.name}" cannot be used: {reason}'
         return SpecError.one(what, f"{path}, {entry.name}" if path else "", "mend this file", entry.file)
@@ -173,7 +172,7 @@ def _is_address(address: str) -> bool:
 
 
 def _proxy_of_environment(server: str) -> str | None:
-    """The proxy that the environment names for the server, as Go's programs read it: never for this machine itself."""
+    """Return the environment's proxy for the server, as Go reads it: never for this machine."""
     parts = urlsplit(server)
     host = parts.hostname or ""
     proxies = urllib.request.getproxies_environment()
@@ -185,7 +184,7 @@ def _proxy_of_environment(server: str) -> str | None:
 
 
 def _is_within(host: str, name: str) -> bool:
-    """Whether an entry of NO_PROXY means the host: ``*``, an address, a network, or a domain with all below it."""
+    """Return True if an entry of NO_PROXY covers the host: ``*``, an address, network or domain."""
     domain = name.partition(":")[0].lstrip("*.") if name.count(":") == 1 else name.lstrip("*.")
     if name == "*" or host in (name, domain) or host.endswith(f".{domain}"):
         return True

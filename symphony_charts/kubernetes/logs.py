@@ -41,7 +41,7 @@ class _Source:
 
 
 def read_lines(experiments: KubeExperiments, name: str, query: LogQuery) -> Iterator[LogLine]:
-    """The lines that `query` asks for; see `Watcher.logs`."""
+    """Return the lines that `query` asks for; see `Watcher.logs`."""
     status = experiments.describe(name, events=False)
     chosen = [instance for instance in status.instances if not query.instances or instance.path in query.instances]
     sources = {_key(instance): _source(status.namespace, instance) for instance in chosen if instance.pod}
@@ -76,7 +76,7 @@ class _Follower:
         self._over = threading.Event()
 
     def lines(self) -> Iterator[LogLine]:
-        """The lines as they come, until the experiment has reached a final state (or `until` has passed)."""
+        """Yield the lines as they come, until the experiment has reached a final state (or `until` has passed)."""
         threading.Thread(target=self._watch, daemon=True).start()
         try:
             while True:
@@ -95,7 +95,6 @@ class _Follower:
             self._over.set()
 
     def _watch(self) -> None:
-        """Begin to read whatever begins to write; say when nothing more can come."""
         try:
             for status in self._experiments.changes(self._name):
                 if self._over.is_set():
@@ -145,7 +144,7 @@ class _Follower:
 def _read(
     experiments: KubeExperiments, source: _Source, query: LogQuery, *, is_again: bool, follow: bool = False
 ) -> Iterator[LogLine]:
-    """The lines of a container that were not read yet; none where it has not begun or is gone.
+    """Yield the lines of a container that were not read yet; none where it has not begun or is gone.
 
     `is_again`: it may have started again since it was read last, and what it wrote before that comes first.
     """
@@ -208,7 +207,6 @@ def _parted(line: bytes) -> tuple[str, str]:
 def _previous(
     experiments: KubeExperiments, namespace: str, chosen: Sequence[InstanceStatus], query: LogQuery
 ) -> list[LogLine]:
-    """The lines of the containers before these: in the same pod, or in the pod before it."""
     lines: list[LogLine] = []
     is_any = False
     for container in chosen:

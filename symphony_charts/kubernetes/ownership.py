@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from symphony_charts.errors import Conflict
+from symphony_charts.kinds.base import Object
 
 __all__ = ["held_by", "refuse_managed", "refuse_protected"]
 
-Object = Mapping[str, Any]
 
 # Where no experiment belongs, and nothing is ever deleted.
 _PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease", "argocd", "flux-system"})
@@ -21,7 +20,7 @@ _BY_HAND = "symph.dev/held-by"
 
 
 def held_by(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[str, ...]:
-    """Who manages the objects: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
+    """Return the managers: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
     holders: dict[str, None] = {}
     for item in objects:
         labels, notes = item["metadata"].get("labels") or {}, item["metadata"].get("annotations") or {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from symphony_charts.backend.status import (
     Event,
@@ -14,16 +13,21 @@ from symphony_charts.backend.status import (
     ServiceStatus,
     overall,
 )
+from symphony_charts.kinds.base import Object
 from symphony_charts.kinds.dijob.children import process_of
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kinds.registry import kind_for
-from symphony_charts.kubernetes.container_phase import judge, judge_failure, moment_of, phase_of_workload
+from symphony_charts.kubernetes.container_phase import (
+    moment_of,
+    phase_of_container,
+    phase_of_failure,
+    phase_of_workload,
+)
 from symphony_charts.kubernetes.kueue import NO_QUEUE, Queue, reasons_of
 from symphony_charts.kubernetes.ownership import held_by
 
-__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "is_mute", "name_of", "replica_of", "status_of"]
+__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "lacks_reason", "name_of", "replica_of", "status_of"]
 
-Object = Mapping[str, Any]
 
 EXPERIMENT = "symph.dev/experiment"
 INSTANCE = "app.kubernetes.io/instance"
@@ -33,14 +37,14 @@ _CHART = "helm.sh/chart"
 # What the kubelet says of a probe (kubernetes/kubernetes, pkg/kubelet/prober/prober.go).
 _PROBED = re.compile(r"(?:Readiness|Startup) probe (?:failed|errored and resulted in \w+ state):\s*(.*)")
 # What says no more than that something has not begun; an event may know why.
-_MUTE = ("", "ContainerCreating", "PodInitializing", "no pod yet")
+_WITHOUT_REASON = ("", "ContainerCreating", "PodInitializing", "no pod yet")
 _REPLACED = "not ready: its controller has yet to replace it by a newer one"
 _MISSING = re.compile(r'secret "([^"]+)" not found')
 _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
 
 
 def name_of(item: Object) -> str:
-    """What runs: the release, which is the experiment's own name unless somebody chose another."""
+    """Return the release, which is the experiment's name unless another was chosen."""
     labels = item["metadata"].get("labels") or {}
     return str(labels.get(INSTANCE) or labels[EXPERIMENT])
 
@@ -58,7 +62,7 @@ def status_of(
     sealed: Sequence[Object] = (),
     now: float,
 ) -> ExperimentStatus:
-    """The state of the experiment `name`, given its objects.
+    """Return the state of the experiment `name`, given its objects.
 
     `releases` are helm's own Secrets of that name, `queue` what Kueue says, `warnings` the cluster's events of that
     type, and `sealed` its SealedSecrets; these may be about others, too.
@@ -94,7 +98,7 @@ def status_of(
 
 
 def event_of(item: Object) -> Event:
-    """An event of the cluster."""
+    """Return an event of the cluster."""
     series, about = item.get("series") or {}, item["involvedObject"]
     when = series.get("lastObservedTime") or item.get("lastTimestamp") or item.get("eventTime")
     return Event(
@@ -108,7 +112,7 @@ def event_of(item: Object) -> Event:
 
 
 def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
-    """Whether an event is about `objects`, or about pods of theirs that are gone, by the names of their workloads."""
+    """Return a test for events about `objects` or their deleted pods, by the names of workloads."""
     names = {item["metadata"]["name"] for item in objects}
     makers = [item for item in objects if item["kind"] not in ("Pod", "Service")]
     # Kueue's record of a workload is called after its kind, too.
@@ -123,10 +127,10 @@ def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
     return is_about_them
 
 
-def is_mute(status: ExperimentStatus) -> bool:
-    """Whether something has not begun or is not ready, and its objects do not say why."""
+def lacks_reason(status: ExperimentStatus) -> bool:
+    """Return True if something has not begun or is not ready, and its objects do not say why."""
     return any(
-        (instance.phase == "pending" and instance.reason in _MUTE) or _is_unready(instance)
+        (instance.phase == "pending" and instance.reason in _WITHOUT_REASON) or _is_unready(instance)
         for instance in status.instances
     )
 
@@ -138,7 +142,7 @@ def _is_unready(instance: InstanceStatus) -> bool:
 def _explained(
     instances: Sequence[InstanceStatus], workloads: Sequence[Object], warnings: Iterable[Object]
 ) -> tuple[InstanceStatus, ...]:
-    """The instances; those that have not begun say the last warning about their pod, or about what makes it.
+    """Return the instances; those that have not begun say the last warning about their pod, or about what makes it.
 
     Those that run and are not ready say what their probe found last.
     """
@@ -150,7 +154,7 @@ def _explained(
     def explained(instance: InstanceStatus) -> InstanceStatus:
         if _is_unready(instance):
             return _probed(instance, last)
-        if instance.phase != "pending" or instance.reason not in _MUTE:
+        if instance.phase != "pending" or instance.reason not in _WITHOUT_REASON:
             return instance
         maker = makers.get(instance.group or instance.process, "")
         about = [event for event in last if _is_about(event, instance.pod, maker)]
@@ -163,7 +167,6 @@ def _explained(
 
 
 def _probed(instance: InstanceStatus, last: Sequence[Object]) -> InstanceStatus:
-    """The instance with what its probe found last, in the words that a run on this machine has for it."""
     place = f"{{{instance.container or instance.process}}}"
     for event in reversed(last):
         about = event["involvedObject"]
@@ -174,7 +177,6 @@ def _probed(instance: InstanceStatus, last: Sequence[Object]) -> InstanceStatus:
 
 
 def _with_seal(instance: InstanceStatus, sealed: Sequence[Object]) -> InstanceStatus:
-    """The instance; where it waits for a Secret that could not be opened, with what the controller says of that."""
     missing = _MISSING.search(instance.reason) if instance.phase == "pending" else None
     for item in sealed if missing else ():
         conditions = (item.get("status") or {}).get("conditions") or []
@@ -186,7 +188,7 @@ def _with_seal(instance: InstanceStatus, sealed: Sequence[Object]) -> InstanceSt
 
 
 def _is_about(event: Object, pod: str, maker: str) -> bool:
-    """Whether an event is about a pod, or else about the workload that fails to make it, or a part of that."""
+    """Return True if an event is about a pod, or else about the workload that fails to make it, or a part of that."""
     name = str(event["involvedObject"].get("name") or "")
     if pod:
         return name == pod
@@ -223,7 +225,6 @@ def _instances(
 
 
 def _wanted(workloads: Sequence[Object]) -> dict[tuple[str, int], Object]:
-    """What makes the pod of each replica."""
     gone = [item for item in workloads if item["metadata"].get("deletionTimestamp")]
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     # A Job that is there replaces its description, and what is being deleted says nothing that others say.
@@ -243,9 +244,9 @@ def _of_pod(
     instances = []
     for container, kind in _containers(spec):
         seen, process = states.get(container["name"], {}), process_of(container)
-        phase, state, reason = judge(pod, seen, now)
+        phase, state, reason = phase_of_container(pod, seen, now)
         if phase == "failed":
-            phase, state = judge_failure(pod, kind, workload, state)
+            phase, state = phase_of_failure(pod, kind, workload, state)
         ended = (seen.get("state") or {}).get("terminated") or {}
         running = (seen.get("state") or {}).get("running") or {}
         last = (seen.get("lastState") or {}).get("terminated") or {}
@@ -278,7 +279,6 @@ def _of_pod(
 def _of_workload(
     workload: Object, replica: tuple[str, int], count: int, queue: Mapping[str, str]
 ) -> list[InstanceStatus]:
-    """Replicas that have no pod: finished ones whose pods are gone, or ones that are yet to come."""
     group, index = replica
     template = workload["spec"].get("template") or {"metadata": {}, "spec": {"containers": []}}
     phase, state = phase_of_workload(workload, queue, index)
@@ -299,7 +299,6 @@ def _of_workload(
 
 
 def _containers(spec: Object) -> list[tuple[Object, str]]:
-    """The containers of a pod with what they are: a step, a sidecar, or the rest."""
     first = [
         (container, "sidecar" if container.get("restartPolicy") == "Always" else "step")
         for container in spec.get("initContainers") or []
@@ -308,7 +307,6 @@ def _containers(spec: Object) -> list[tuple[Object, str]]:
 
 
 def _is_alone(pod: Object, process: str) -> bool:
-    """Whether a process is a lone one: its group is called like it, and our charts mark it."""
     labels = pod["metadata"].get("labels") or {}
     return bool(labels.get(_GROUP) == process and labels.get(_PROCESS) in (None, process))
 
@@ -337,7 +335,7 @@ def _replicas(workload: Object) -> int:
 
 
 def replica_of(pod: Object) -> tuple[str, int]:
-    """The group of a pod, and which replica of it the pod is."""
+    """Return the group of a pod, and which replica of it the pod is."""
     meta = pod["metadata"]
     marks = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
     index = next((marks[key] for key in _INDEXES if key in marks), "0")
@@ -350,7 +348,7 @@ def _group(item: Object) -> str:
 
 
 def _attempt(pod: Object) -> int:
-    """How often its JobSet has started all its groups again."""
+    """Return how often the JobSet restarted all groups."""
     return int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)
 
 

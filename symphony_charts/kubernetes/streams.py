@@ -223,7 +223,7 @@ def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.soc
 
 
 class _Answers:
-    """What a pod sends back over a forwarded port goes to `caller`, in a thread of its own.
+    """Pass what a pod sends over a forwarded port to `caller`, in a separate thread.
 
     At its `end` that socket has something to read; `refusal` is what the node then says, empty where it took the
     connection.

@@ -1,8 +1,8 @@
 """A chart becomes an OCI artifact, and its ``.prov`` file is composed, as helm does both.
 
 Source: helm/helm, pkg/registry/constants.go and client.go, pkg/provenance/sign.go (messageBlock);
-opencontainers/image-spec, manifest.md. The annotation ``created`` is left out: with it the same chart would get another
-digest each time.
+opencontainers/image-spec, manifest.md. The annotation ``created`` is left out: with it the same chart would get
+another digest each time.
 """
 
 from __future__ import annotations
@@ -32,31 +32,24 @@ class Blob:
 
     @property
     def digest(self) -> str:
-        """``sha256:<hex>``."""
         return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
 
     @property
     def descriptor(self) -> dict[str, object]:
-        """The descriptor by which a manifest names the blob."""
         return {"mediaType": self.media_type, "digest": self.digest, "size": len(self.data)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """What is pushed: the blobs, the manifest that names them, and the tag."""
+    """The artifact to push: the blobs, the manifest that names them, and the tag."""
 
     blobs: tuple[Blob, ...]
     manifest: Blob
     tag: str
 
 
-def _tag_of(version: str) -> str:
-    """A version as a tag: a ``+`` is no character of a tag."""
-    return version.replace("+", "_")
-
-
 def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: bytes | None = None) -> Artifact:
-    """The artifact of a chart's archive; `metadata` is its Chart.yaml. Raises SpecError without name or version."""
+    """Return the artifact of an archive with the Chart.yaml `metadata`. Raises SpecError."""
     name, version = metadata.get("name"), metadata.get("version")
     if not isinstance(name, str) or not isinstance(version, str):
         raise SpecError.one("Chart.yaml needs a name and a version", "Chart.yaml")
@@ -76,10 +69,12 @@ def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: byte
         "annotations": dict(sorted(annotations.items())),
     }
     data = json.dumps(manifest, separators=(",", ":")).encode()
-    return Artifact(blobs=(config, *layers), manifest=Blob(media_type=_MANIFEST_TYPE, data=data), tag=_tag_of(version))
+    return Artifact(
+        blobs=(config, *layers), manifest=Blob(media_type=_MANIFEST_TYPE, data=data), tag=version.replace("+", "_")
+    )
 
 
 def provenance_text(metadata: Mapping[str, object], file_name: str, archive: bytes) -> str:
-    """What is to be signed of the archive called `file_name`; `metadata` is what its Chart.yaml holds."""
+    """Return the text to sign for the archive `file_name` with the Chart.yaml `metadata`."""
     digest = hashlib.sha256(archive).hexdigest()
     return f"{dump(dict(sorted(metadata.items())))}\n...\n{dump({'files': {file_name: f'sha256:{digest}'}})}"

@@ -53,7 +53,6 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """``sha256:<hex>``."""
         return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
 
 
@@ -106,11 +105,11 @@ class Registry:
         self._transport.close()
 
     def has_blob(self, repository: str, digest: str) -> bool:
-        """Whether the repository holds a blob."""
+        """Return True if the repository holds a blob."""
         return self._ask("HEAD", f"/v2/{repository}/blobs/{digest}", repository, ok=(200, 404)).status == 200
 
     def blob(self, repository: str, digest: str) -> bytes:
-        """A blob, checked against its digest."""
+        """Return a blob, checked against its digest."""
         answer = self._ask("GET", f"/v2/{repository}/blobs/{digest}", repository, ok=(200, 404))
         if answer.status == 404:
             raise NotFound(f"{self.host}/{repository} has no blob {digest}")
@@ -137,7 +136,7 @@ class Registry:
         return self._ask("POST", path, repository, ok=(201, 202), pushes=True, also=source).status == 201
 
     def manifest(self, repository: str, tag: str) -> Manifest | None:
-        """The manifest of a tag or digest; None where there is none."""
+        """Return the manifest of a tag or digest; None where there is none."""
         path = f"/v2/{repository}/manifests/{tag}"
         answer = self._ask("GET", path, repository, ok=(200, 404), headers={"Accept": _ACCEPT})
         if answer.status == 404:
@@ -190,7 +189,7 @@ class Registry:
         self._fresh.clear()
 
     def _has_tag(self, repository: str, tag: str, digest: str) -> bool:
-        """Whether a tag has the content `digest`. Raises Conflict where it has another."""
+        """Return True if a tag has the content `digest`. Raises Conflict where it has another."""
         there = self.manifest(repository, tag)
         if there is not None and there.digest != digest:
             raise Conflict(

@@ -33,11 +33,11 @@ class Ignore:
 
     @property
     def takes_in(self) -> bool:
-        """Whether a pattern takes files in again, so that ignored folders must be looked into."""
+        """True if a pattern takes files in again, so that ignored folders must be looked into."""
         return any(pattern.takes_in for pattern in self.patterns)
 
     def leaves_out(self, path: str) -> bool:
-        """Whether `path`, relative and with ``/``, is ignored."""
+        """Return True if `path`, relative and with ``/``, is ignored."""
         places = [path]
         while "/" in places[-1]:
             places.append(places[-1].rpartition("/")[0])
@@ -49,7 +49,7 @@ class Ignore:
 
 
 def read_ignore(text: str, at: str = ".dockerignore") -> Ignore:
-    """The patterns of a ``.dockerignore``. Raises SpecError with the line of each that cannot be understood."""
+    """Return the patterns of a ``.dockerignore``. Raises SpecError with the line of each that cannot be understood."""
     patterns: list[_Pattern] = []
     problems: list[Problem] = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
@@ -68,7 +68,7 @@ def read_ignore(text: str, at: str = ".dockerignore") -> Ignore:
 
 
 def _clean(words: str) -> str:
-    """The pattern as Docker cleans it, in two passes: first without its ``!``, then with it."""
+    """Return the pattern as Docker cleans it, in two passes: first without its ``!``, then with it."""
     mark, glob = ("!", words[1:].strip()) if words.startswith("!") else ("", words)
     cleaned = _clean_path(glob) if glob else ""
     if len(cleaned) > 1:
@@ -116,7 +116,6 @@ def _expression(glob: str) -> re.Pattern[str]:
 
 
 def _stars(glob: str, position: int) -> tuple[int, str]:
-    """What one or two stars stand for, and where the pattern goes on after them."""
     if not glob.startswith("*", position):
         return position, "[^/]*"
     position += 1

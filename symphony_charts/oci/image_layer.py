@@ -75,12 +75,11 @@ class PlatformManifest:
 
     @property
     def digest(self) -> str:
-        """``sha256:<hex>``."""
         return str(self.descriptor["digest"])
 
 
 def layer_of(entries: Sequence[Entry], folder: str) -> Layer:
-    """The layer that puts `entries` into `folder` of an image; `folder` itself stays as the image has it.
+    """Return the layer that puts `entries` into `folder` of an image; `folder` itself stays as the image has it.
 
     Raises SpecError for names that mean a deletion in a layer.
     """
@@ -112,7 +111,7 @@ def _header(entry: Entry, within: str) -> tarfile.TarInfo:
 
 
 def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> tuple[Blob, Blob, Blob]:
-    """The config, the layer and the manifest of the image with `layer` on top. Raises SpecError for unknown formats."""
+    """Return config, layer and manifest of the image with `layer` on top. Raises SpecError."""
     if media_type not in _LAYER_TYPES:
         raise SpecError.one(f"the image is of an unknown format: {media_type}", next="build it again with a newer tool")
     image, settings = as_map(manifest), as_map(config)
@@ -132,7 +131,7 @@ def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> 
 
 
 def platforms_of(index: bytes) -> list[PlatformManifest]:
-    """The images of an index for Linux, in order; what else it lists (attestations, Windows) is left out."""
+    """Return the images of an index for Linux, in order; what else it lists (attestations, Windows) is left out."""
     platforms = []
     listed = as_map(index).get("manifests")
     for descriptor in listed if isinstance(listed, list) else []:
@@ -144,7 +143,7 @@ def platforms_of(index: bytes) -> list[PlatformManifest]:
 
 
 def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -> Blob:
-    """The index of images that took the place of others."""
+    """Return the index of images that took the place of others."""
     manifests = []
     for platform, blob in images:
         manifests.append({**blob.descriptor, "platform": platform.descriptor["platform"]})

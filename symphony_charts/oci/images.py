@@ -23,7 +23,7 @@ class Images:
 
 
 def images_of(experiment: Experiment) -> list[str]:
-    """The images that processes and steps run, each once, in order."""
+    """Return the images that processes and steps run, each once, in order."""
     members: list[Process | Step] = [process for _, process in processes_of(experiment)]
     members += experiment.prepare.values()
     return list(dict.fromkeys(image for member in members if (image := member.image or experiment.image)))

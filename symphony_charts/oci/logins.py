@@ -27,7 +27,7 @@ class Login:
 
 
 def login_for(host: str) -> Login:
-    """The login that helm's or docker's files hold for `host`, helm's first; an empty one where none does."""
+    """Return the login that helm's or docker's files hold for `host`, helm's first; an empty one where none does."""
     names = [host, f"https://{host}", f"https://{host}/v1/", f"https://{host}/v2/"]
     if host == "registry-1.docker.io":
         names += ["https://index.docker.io/v1/", "docker.io"]

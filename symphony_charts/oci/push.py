@@ -31,7 +31,7 @@ __all__ = ["IndexEntry", "Pushed", "add_to_folder", "push_charts"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """Where a chart is, its manifest's digest, and whether anything had to be sent."""
+    """The address of a pushed chart, its manifest's digest, and whether anything was sent."""
 
     place: str
     digest: str
@@ -117,7 +117,6 @@ class _locked:  # noqa: N801 - used as a word, like contextlib's own
 
 
 def _now() -> str:
-    """The time of the entry, or of SOURCE_DATE_EPOCH for builds that can be repeated."""
     moment = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
 
@@ -132,7 +131,7 @@ class IndexEntry:
 
 
 def _add_to_index(text: str, entry: IndexEntry, now: str) -> str:
-    """The index `text` (empty for a new one) with `entry` at its place, newest version first; `now` is ISO 8601.
+    """Return the index `text` (empty for a new one) with `entry` at its place, newest version first; `now` is ISO 8601.
 
     The same chart again changes nothing. Raises Conflict for a version that is listed with other content, SpecError
     for what is no index.
@@ -171,7 +170,7 @@ def _read(text: str) -> Values:
 
 
 def _key(version: str) -> tuple[object, ...]:
-    """What sorts versions as helm does. Source: SemVer 2.0.0, clause 11."""
+    """Return a key that sorts versions as helm does. Source: SemVer 2.0.0, clause 11."""
     core, _, pre = version.partition("+")[0].removeprefix("v").partition("-")
     numbers = tuple(int(part) if part.isdigit() else -1 for part in core.split("."))
     parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")) if pre else ()

@@ -26,7 +26,7 @@ _CLOSED = (http.client.RemoteDisconnected, http.client.BadStatusLine, Connection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How one registry is reached, in the words of helm's flags; `login` goes over what helm and docker keep."""
+    """Access to one registry, named as helm's flags; `login` goes over what helm and docker keep."""
 
     plain_http: bool = False
     ca_file: str = ""
@@ -37,11 +37,11 @@ class Access:
 
     @property
     def asks_for_tls(self) -> bool:
-        """Whether TLS is meant, also on this machine."""
+        """True if TLS is meant, also on this machine."""
         return bool(self.ca_file or self.cert_file or self.insecure_skip_tls_verify)
 
     def tls(self) -> ssl.SSLContext:
-        """The TLS that the flags mean. Raises SpecError for files that hold no certificate or key."""
+        """Return the TLS that the flags mean. Raises SpecError for files that hold no certificate or key."""
         try:
             context = ssl.create_default_context(cafile=self.ca_file or None)
         except OSError as error:
@@ -71,7 +71,7 @@ def _unreadable(flag: str, path: str, error: OSError) -> SpecError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a registry answered; `headers` by names in lower case."""
+    """The answer of a registry; `headers` by names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -96,7 +96,6 @@ class Transport:
     _connections: dict[str, http.client.HTTPConnection] = field(default_factory=dict)
 
     def close(self) -> None:
-        """Close what is open."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -109,11 +108,11 @@ class Transport:
         return f"{'http' if _LOOPBACK.fullmatch(self.host) and not self.access.asks_for_tls else 'https'}://{self.host}"
 
     def may_be_plain(self, host: str) -> bool:
-        """Whether plain HTTP may be spoken to a host that the registry names."""
+        """Return True if plain HTTP may be spoken to a host that the registry names."""
         return self.access.plain_http or _LOOPBACK.fullmatch(host) is not None
 
     def place(self, location: str) -> SplitResult:
-        """Where an address that the registry gave leads: never from TLS to plain HTTP."""
+        """Resolve an address that the registry gave; never from TLS to plain HTTP."""
         address = urlsplit(urljoin(self.base, location))
         if address.netloc == self.host:
             return address._replace(scheme=urlsplit(self.base).scheme)

@@ -28,7 +28,7 @@ __all__ = ["PatchedImage", "patch_image", "read_workspace"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchedImage:
-    """What stands in for `base`: `image`, pinned by digest, which the registry also has under `tag`.
+    """The image that replaces `base`: `image`, pinned by digest, which the registry also has under `tag`.
 
     `is_new` says that it was not there before. The layer is that of the last platform.
     """
@@ -43,7 +43,7 @@ class PatchedImage:
 
 
 def read_workspace(folder: Path) -> list[Entry]:
-    """The files of `folder` that its ``.dockerignore`` leaves, in order of path; sockets and devices are left out.
+    """Return the files of `folder` that its ``.dockerignore`` leaves, by path, without sockets and devices.
 
     Raises NotFound without the folder, SpecError for what cannot be read.
     """
@@ -138,7 +138,7 @@ class _Patch:
     layer_bytes: int = 0
 
     def index(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
-        """The index whose images have the layer, and their platforms."""
+        """Return the index whose images have the layer, and their platforms."""
         manifests = platforms_of(top.data)
         wanted = [listed for listed in manifests if not platforms or listed.platform in platforms]
         lacking = set(platforms) - {listed.platform for listed in wanted}
@@ -161,7 +161,7 @@ class _Patch:
         return index_of(top.media_type, patched), [listed.platform for listed in wanted]
 
     def image(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
-        """The image with the layer, and its platform."""
+        """Return the image with the layer, and its platform."""
         patched, platform = self._image(top, platforms)
         return patched, [platform]
 
@@ -185,7 +185,7 @@ class _Patch:
         return image, platform
 
     def _copy(self, digests: Sequence[str]) -> None:
-        """The layers of the base into the target: taken over within a registry, else by way of this machine."""
+        """Return the layers of the base into the target: taken over within a registry, else by way of this machine."""
         repository, source = self.target.repository, self.source.repository
         for digest in dict.fromkeys(digests):
             if self.here.has_blob(repository, digest):

@@ -29,10 +29,10 @@ from symphony_charts.placement.fit.system_load import (
     system_note,
 )
 from symphony_charts.placement.fit.tpu_slices import is_whole, keep_slices_whole
-from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_doubts
+from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_uncertainties
 from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import Pool, Pools
-from symphony_charts.placement.way_out import with_ways_out
+from symphony_charts.placement.way_out import with_remediations
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
@@ -44,7 +44,7 @@ _ONE_NODE_MORE = "raise max_nodes, or give a pool for them: they run on nodes wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolUse:
-    """What the plan takes of one pool: `used` and `offered` are sums over its nodes that hold something."""
+    """The nodes that a plan takes of one pool: `used` and `offered` are sums over its nodes that hold something."""
 
     pool: Pool
     nodes: int
@@ -69,7 +69,6 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """Whether no group is a NO."""
         return all(group.verdict != "NO" for group in self.groups)
 
     @property
@@ -78,7 +77,7 @@ class Plan:
         return min((group.verdict for group in self.groups), key=WORST.index, default="PROVEN")
 
     def refusal(self) -> PlacementError | None:
-        """The error that stops a package or publish: the groups that cannot be scheduled; None if all can."""
+        """Return the error that stops a package or publish: the groups that cannot be scheduled; None if all can."""
         lost = [group for group in self.groups if group.verdict == "NO"]
         if not lost:
             return None
@@ -94,7 +93,7 @@ class Plan:
 
 
 def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", experiment: str = "") -> Plan:
-    """The plan of what `demands_of` read, as one gang of that kind unless ``none``; `experiment` is its title.
+    """Return the plan of what `demands_of` read, as one gang of that kind unless ``none``; `experiment` is its title.
 
     The same input gives the same plan, byte for byte, and the order of processes changes nothing.
     """
@@ -108,13 +107,13 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
     crowded = replace(loaded, demands=(*loaded.demands[: len(ordered) + len(system)], *pending)) if pending else loaded
     judged = list(_groups(cluster, loaded, crowded, packing, pools, is_certain=is_certain))
 
-    def judge(without: Callable[[Cluster], Cluster]) -> list[Group]:
+    def groups_without(without: Callable[[Cluster], Cluster]) -> list[Group]:
         part = without(cluster)
         best, certain = _best_packing(part)
         return list(_groups(part, without(loaded), without(crowded), best, pools, is_certain=certain))
 
-    bounded = list(_with_unknown(loaded, with_doubts(cluster, pools, judged, judge)))
-    groups = tuple(sorted(with_ways_out(bounded, crowded, pools.catalog), key=lambda group: group.name))
+    bounded = list(_with_unknown(loaded, with_uncertainties(cluster, pools, judged, groups_without)))
+    groups = tuple(sorted(with_remediations(bounded, crowded, pools.catalog), key=lambda group: group.name))
     return Plan(
         experiment=experiment,
         source=pools.source,
@@ -151,9 +150,9 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
             yield replace(group, verdict="UNKNOWN", why=why, next="")
         elif shape.unknown and (shape.is_unruly or group.verdict != "NO"):
             yield replace(group, verdict="UNKNOWN", why=f"{', '.join(shape.unknown)}: outside of the model", next="")
-        elif group.verdict == "NO" and (doubt := _doubt_of_no(cluster, group.demand)):
-            why = f"{group.why}; but {doubt[0]}" if cluster.fits[group.demand] else doubt[0]
-            yield replace(group, verdict="UNKNOWN", why=why, next=doubt[1])
+        elif group.verdict == "NO" and (uncertainty := _why_no_is_uncertain(cluster, group.demand)):
+            why = f"{group.why}; but {uncertainty[0]}" if cluster.fits[group.demand] else uncertainty[0]
+            yield replace(group, verdict="UNKNOWN", why=why, next=uncertainty[1])
         elif unruly and (group.verdict != "NO" or cluster.fits[group.demand]):
             why = f"{unruly.name} may take any node: {', '.join(unruly.shape.unknown) or 'it asks for one by name'}"
             yield replace(group, verdict="UNKNOWN", why=why, next="")
@@ -161,8 +160,8 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
             yield group
 
 
-def _doubt_of_no(cluster: Cluster, number: int) -> tuple[str, str] | None:
-    """Why a demand may have more room than was counted on, and a way to find out; None if its NO is certain.
+def _why_no_is_uncertain(cluster: Cluster, number: int) -> tuple[str, str] | None:
+    """Return why a demand may have more room than was counted, and how to find out; None if NO is certain.
 
     It may use more nodes itself, or others may that now crowd it.
     """
@@ -173,7 +172,6 @@ def _doubt_of_no(cluster: Cluster, number: int) -> tuple[str, str] | None:
 
 
 def _waits_for_a_name(cluster: Cluster, number: int) -> bool:
-    """Whether a demand that fits no node asks for one by name, where nodes have none yet."""
     if cluster.fits[number] or all(node.is_live for node in cluster.classes):
         return False
     shape = cluster.demands[number].shape
@@ -184,7 +182,7 @@ def _waits_for_a_name(cluster: Cluster, number: int) -> bool:
 
 
 def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
-    """The packing that leaves least behind, and whether what it leaves behind cannot be placed at all.
+    """Return the packing that leaves least behind, and whether what it leaves behind cannot be placed at all.
 
     Demands that fit nowhere are no part of the question.
     """
@@ -214,7 +212,6 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
 
 
 def _placeable(cluster: Cluster) -> Cluster:
-    """The cluster with the pods that fit nowhere taken out of the count."""
     demands = tuple(
         demand if rooms else Demand(demand.shape, [])
         for demand, rooms in zip(cluster.demands, cluster.fits, strict=True)
@@ -229,7 +226,7 @@ def _left(cluster: Cluster, packing: Packing) -> int:
 def _groups(
     cluster: Cluster, loaded: Cluster, crowded: Cluster, packing: Packing, pools: Pools, *, is_certain: bool
 ) -> Iterator[Group]:
-    """The verdict on each group, by a packing of `cluster`.
+    """Yield the verdict on each group, by a packing of `cluster`.
 
     `loaded` is the same with the system's own pods, and `crowded` with the cluster's pending pods, too.
     """
@@ -237,7 +234,7 @@ def _groups(
 
     @cache
     def is_roomy() -> bool:
-        """Whether the system's pods have room beside the packing, or in another; asked where something is packable."""
+        """Return True if the system's pods have room beside the packing, or in another one."""
         return loaded is cluster or has_room_for(loaded, packing, own) or not _left(loaded, _best_packing(loaded)[0])
 
     for number, demand in enumerate(cluster.demands):
@@ -286,7 +283,6 @@ def _packable_text(cluster: Cluster, loaded: Cluster, number: int) -> tuple[str,
 
 
 def _as_gang(groups: tuple[Group, ...], gang: str) -> tuple[Group, ...]:
-    """All or nothing: every group is as certain as the least certain one."""
     worst: Verdict = min((group.verdict for group in groups), key=WORST.index, default="PROVEN")
     weakest = next((group for group in groups if group.verdict == worst), None)
     return tuple(
@@ -322,7 +318,6 @@ def _uses(cluster: Cluster, packing: Packing) -> Iterator[PoolUse]:
 
 
 def _pending_note(cluster: Cluster, groups: int, first: int) -> Iterator[str]:
-    """Name the pending pods, which begin at demand `first`, that may take room of the first `groups` demands."""
     wanted = {node for rooms in cluster.fits[:groups] for node in rooms}
     rivals = [
         name
@@ -343,5 +338,5 @@ def _notes(cluster: Cluster, pools: Pools) -> Iterator[str]:
         if pool.accuracy == "guess":
             yield f"{pool.name}: the machine type is a guess ({pool.machine_type})"
         yield from (f"{pool.name}: {note}" for note in pool.notes)
-        yield from (f"{pool.name}: {doubt.text}" for doubt in pool.doubts)
-    yield from pools.grows
+        yield from (f"{pool.name}: {uncertainty.text}" for uncertainty in pool.uncertainties)
+    yield from pools.autoscaled

@@ -1,4 +1,4 @@
-"""The way out is the cheapest change of the node pools that makes a group PROVEN: it is tried, not guessed.
+"""Find the cheapest change of the node pools that makes a group PROVEN; each change is tried, not guessed.
 
 Tried are more nodes of a pool that the group may use, and larger machines in place of those that are too small.
 """
@@ -19,7 +19,7 @@ from symphony_charts.placement.machines.catalog import Catalog, Machine
 from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import Pool
 
-__all__ = ["with_ways_out"]
+__all__ = ["with_remediations"]
 
 # Beyond this many classes times demands a try costs more than the answer is worth, and so do more groups.
 _MOST_WORK, _MOST_GROUPS, _MOST_NODES = 4000, 8, 1024
@@ -31,8 +31,8 @@ class _Change:
     cost: float | None
 
 
-def with_ways_out(groups: Sequence[Group], cluster: Cluster, catalog: Catalog) -> Iterator[Group]:
-    """The groups, each that is PACKABLE or NO with the cheapest change that proves it, where one was found."""
+def with_remediations(groups: Sequence[Group], cluster: Cluster, catalog: Catalog) -> Iterator[Group]:
+    """Yield the groups, each that is PACKABLE or NO with the cheapest change that proves it, where one was found."""
     open_groups = [group for group in groups if group.verdict in ("PACKABLE", "NO")]
     is_worth = len(open_groups) <= _MOST_GROUPS and len(cluster.classes) * len(cluster.demands) <= _MOST_WORK
     found: dict[int, _Change | None] = {}
@@ -48,7 +48,6 @@ def with_ways_out(groups: Sequence[Group], cluster: Cluster, catalog: Catalog) -
 
 
 def _other_ways(hint: str) -> str:
-    """What a hint says beside more nodes and larger machines, which are computed now."""
     ways = [way for way in hint.split(", or ") if way and not way.startswith(("raise ", "use ", "more nodes"))]
     return f"; or {', or '.join(ways)}" if ways else ""
 
@@ -56,7 +55,7 @@ def _other_ways(hint: str) -> str:
 def _changes(cluster: Cluster, demand: int, catalog: Catalog) -> Iterator[_Change]:
     for number in sorted({cluster.classes[node].pool for node in cluster.allowed[demand]}):
         pool = cluster.pools[number]
-        if pool.is_multi_host or pool.doubts:
+        if pool.is_multi_host or pool.uncertainties:
             continue
         if any(cluster.classes[node].pool == number for node in cluster.fits[demand]) or not pool.max_nodes:
             more = _fewest(partial(_proves_grown, cluster, demand, number))
@@ -71,7 +70,6 @@ def _changes(cluster: Cluster, demand: int, catalog: Catalog) -> Iterator[_Chang
 
 
 def _larger(cluster: Cluster, demand: int, number: int, catalog: Catalog) -> Iterator[_Change]:
-    """The cheapest machine of the pool's family on which the group is proven."""
     pool = cluster.pools[number]
     now = catalog.get(pool.machine_type)
     if now is None or pool.accuracy not in ("model", "guess"):
@@ -103,7 +101,6 @@ def _is_like(machine: Machine, now: Machine) -> bool:
 
 
 def _on_machine(pool: Pool, machine: Machine) -> Pool:
-    """The pool with another machine: what it offers beside CPU, memory and disk stays."""
     node = NodeSpec(vcpu=machine.vcpu, memory_mib=machine.memory_mib, machine_type=machine.name, arch=machine.arch)
     offer = allocatable(node)
     kept = {name: amount for name, amount in pool.allocatable.items() if name not in ("cpu", "memory")}
@@ -124,14 +121,14 @@ def _proves_grown(cluster: Cluster, demand: int, number: int, count: int) -> boo
 
 
 def _proves(cluster: Cluster, demand: int, number: int, changed: Pool) -> bool:
-    """Whether the group is PROVEN once pool `number` is `changed`, beside all the others."""
+    """Return True if the group is PROVEN once pool `number` is `changed`, beside all the others."""
     pools = [changed if index == number else pool for index, pool in enumerate(cluster.pools)]
     after = keep_shares_single(keep_slices_whole(make_cluster(pools, cluster.demands)))
     return not after.unproven[demand] and is_proven(after, demand) and is_whole(after, demand)
 
 
 def _fewest(proves: Callable[[int], bool]) -> int:
-    """The least number of nodes more that proves it, or 0 where none up to the limit does."""
+    """Return the least number of nodes more that proves it, or 0 where none up to the limit does."""
     high = 1
     while not proves(high):
         high *= 2
@@ -149,7 +146,6 @@ def _price(pool: Pool) -> float | None:
 
 
 def _cost(each: float | None, more: int, pool: Pool) -> str:
-    """Return what the nodes cost, and as spot nodes."""
     if each is None:
         return " (no price)"
     spot = default_prices().price_of(pool, spot=True)

@@ -37,7 +37,7 @@ _FRAME = re.compile(rb"-----(?:BEGIN|END) [A-Z0-9 ]+-----|#.*|[{}\[\],]*|\[[\w .
 
 
 def pieces(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """What is secret in a file, each with a name for it: the whole, its longer lines, and the values that it gives.
+    """Return the secrets of a file with their names: the whole, its longer lines, and its values.
 
     Of ``KEY=VALUE``, netrc, INI and JSON the values count by themselves, if their name says so or they look random:
     a region or an address stands in every chart. Comments and the frames of PEM are no secrets.
@@ -83,7 +83,6 @@ def _json_of(text: bytes) -> object:
 
 
 def _texts_in(data: object, path: str) -> Iterator[tuple[str, str]]:
-    """Every text in a value of JSON, with the keys that lead to it."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, dict):
@@ -95,7 +94,6 @@ def _texts_in(data: object, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_secret(name: str, value: bytes) -> bool:
-    """Whether a value is worth looking for: its name says that it is secret, or it looks random."""
     if len(value) < _LEAST_BYTES or _PUBLIC_NAME.search(name) or _PLAIN.fullmatch(value):
         return False
     if _SECRET_NAME.search(name) or b"PRIVATE KEY" in value:

@@ -72,7 +72,6 @@ def is_large_binary(data: bytes) -> bool:
 
 
 def _inside(view: View, left: int) -> Iterator[View]:
-    """Yield the views that are one layer below `view`."""
     kind = _kind_of(view.data)
     if kind:
         try:
@@ -202,7 +201,6 @@ class _Run:
 
 
 def _runs_in(data: bytes) -> Iterator[_Run]:
-    """Yield the encoded pieces of a text whose content is text or an archive, from left to right."""
     done = 0
     for block in _blocks_in(data):
         yield from _words_in(data, done, block.start)
@@ -248,7 +246,6 @@ def _decoded_word(word: bytes, start: int) -> _Run | None:
 
 
 def _decodings(word: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the possible contents of a word, that of the smaller alphabet first."""
     if _HEX.fullmatch(word) and len(word) % 2 == 0:
         yield "hexadecimal", bytes.fromhex(word.decode())
     digits = word.rstrip(b"=").translate(_FOR_URLS)

@@ -45,7 +45,7 @@ _IN_CLUSTER = "/api/v1/namespaces/kube-system/services/http:sealed-secrets-contr
 
 
 def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
-    """The files' bytes by key. Raises SpecError, all at once, for those that cannot be read, unless `may_lack`."""
+    """Return the files' bytes by key. Raises SpecError for all unreadable ones, unless `may_lack`."""
     return read_secret_files(spec.experiment, spec.path.parent, at=str(spec.path), may_lack=may_lack)
 
 
@@ -103,7 +103,7 @@ def secret_object(
 
 
 def guard_of(specs: list[SpecFile], allowed: Collection[str] = ()) -> Guard:
-    """What refuses to send the secret files of `specs`, as far as they are on this machine, and tokens.
+    """Return a guard that refuses to send the secret files of `specs` on this machine, and tokens.
 
     `allowed` are fingerprints of what is no secret.
     """
@@ -153,7 +153,7 @@ def _fetch(address: str) -> bytes:
 
 
 def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name: str) -> Values:
-    """The values that carry the sealed files of `spec` into one namespace; unchanged files keep their ciphertext.
+    """Return the sealed files of `spec` for one namespace as values; unchanged files keep their ciphertext.
 
     Raises SpecError for files that cannot be read.
     """
@@ -169,7 +169,7 @@ def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name
 
 
 def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> bytes:
-    """The Secret of `spec`, encrypted by sops for the place `path`; an unchanged one keeps its ciphertext.
+    """Return the Secret of `spec`, encrypted by sops for the place `path`; an unchanged one keeps its ciphertext.
 
     Raises SpecError for files that cannot be read, ToolMissing and ToolFailed of sops.
     """
@@ -184,7 +184,6 @@ def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> by
 
 
 def _open_store(fingerprint: str) -> tuple[SealStore, Path]:
-    """What was sealed for a certificate on this machine, and the file that remembers it."""
     folder = state_dir() / "seals"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     key, path = folder / "key", folder / f"{fingerprint}.json"
@@ -221,7 +220,7 @@ _KEYS = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
 
 
 def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
-    """The flags by which kubectl finds the cluster."""
+    """Return the flags by which kubectl finds the cluster."""
     options = [f"--context={context}"] if context else []
     return [*options, f"--kubeconfig={Path(kubeconfig).expanduser()}"] if kubeconfig else options
 
@@ -229,7 +228,7 @@ def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
 def secret_keys(
     name: str, namespace: str | None, context: str | None = None, kubeconfig: str | None = None
 ) -> set[str] | None:
-    """The keys of a Secret, None where there is none. Raises ToolMissing, and ToolFailed without a cluster."""
+    """Return the keys of a Secret, None where there is none. Raises ToolMissing, and ToolFailed without a cluster."""
     options = [f"--namespace={namespace}"] if namespace else []
     options += cluster_options(context, kubeconfig)
     argv = ["kubectl", "get", "secret", *options, "--request-timeout=10s", "-o", f"go-template={_KEYS}", "--", name]

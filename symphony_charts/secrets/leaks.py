@@ -22,7 +22,7 @@ _HIDDEN = "***"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """Where a secret was found, and which: `name` is that of the secret, never its value.
+    """A found secret and its place: `name` is that of the secret, never its value.
 
     `line` counts from 1 where the file shows the secret as it is, else it is 0.
     """
@@ -35,13 +35,13 @@ class Leak:
 
     @property
     def fingerprint(self) -> str:
-        """What names the finding wherever it stands; who is sure that it is no secret allows it by that."""
+        """The identity of the finding, independent of its place, by which a user allows it."""
         return fingerprint_of(self.found)
 
     @property
-    def way_out(self) -> str:
+    def remediation(self) -> str:
         """The next step for the user."""
-        return _way_out(self.fingerprint)
+        return _remediation(self.fingerprint)
 
     def __str__(self) -> str:
         return f"{self.path}{f':{self.line}' if self.line else ''} holds {self.name} ({self.how})"
@@ -64,7 +64,7 @@ class _Form:
 
 
 class Guard:
-    """What looks for `secrets` (contents by name), and for all that looks like a key or token, in what goes out.
+    """A search for `secrets` (contents by name), keys and tokens in files that leave this machine.
 
     Findings whose fingerprint is `allowed` are none.
     """
@@ -78,7 +78,7 @@ class Guard:
                     self._forms.setdefault(form, _Form(name=name, piece=piece, how=how))
 
     def find(self, files: Mapping[str, bytes]) -> list[Leak]:
-        """Every secret in the content or in the name of a file, in order of path; a path never shows what it holds."""
+        """Return every secret in the content or name of a file, by path; paths are redacted."""
         places: dict[bytes, str] = {}
         for path, content in sorted(files.items()):
             # Charts of one template share most of their files: equal content is looked at once.
@@ -102,7 +102,6 @@ class Guard:
         _raise(self._in_names(set(names))[1])
 
     def _in_views(self, looked: list[View]) -> Iterator[Leak]:
-        """What the contents hold."""
         for view, form in self._declared_in(looked):
             yield from self._kept(view, [form.found], form)
         for view in looked:
@@ -113,7 +112,6 @@ class Guard:
                 yield from self._kept(view, search(view.data, view.path))
 
     def _declared_in(self, looked: list[View]) -> Iterator[tuple[View, _Form]]:
-        """The declared secrets that views hold, also where an encoder broke them into lines."""
         if not self._forms:
             return
         texts = [(view, view.data, view.data.translate(None, b" \t\r\n\v\f")) for view in looked]
@@ -123,7 +121,7 @@ class Guard:
                 yield from ((view, meaning) for view, *pair in texts if any(form in text for text in pair))
 
     def _in_names(self, paths: set[str]) -> tuple[dict[str, str], list[Leak]]:
-        """What the names of files and folders hold: the parts of paths that may not be shown, and the leaks."""
+        """Return the leaks in the names of files and folders, and the parts of paths that must not be shown."""
         # Folders and last parts, each once and all as one text: a thousand charts have few names.
         parts = sorted({part for path in paths for part in (path.rpartition("/")[0], path.rpartition("/")[2]) if part})
         together = View(path="", data="\n".join(parts).encode("utf-8", "surrogateescape"))
@@ -145,7 +143,6 @@ class Guard:
         return hidden, leaks
 
     def _kept(self, view: View, findings: Iterable[Found], form: _Form | None = None) -> Iterator[Leak]:
-        """The findings in a view that are not allowed, as leaks."""
         rules = {text.rpartition(":")[0] for text in self._allowed} | self._allowed
         for found in findings:
             if found.rule in rules and fingerprint_of(found) in self._allowed:
@@ -164,7 +161,7 @@ class Guard:
 
 
 def _without(part: str, secrets: list[bytes]) -> str:
-    """A name without the secrets that stand in it; nothing of it where they stand there in disguise."""
+    """Return a name without the secrets that stand in it; nothing of it where they stand there in disguise."""
     shown = part
     for secret in secrets:
         text = secret.decode("utf-8", "surrogateescape")
@@ -187,10 +184,10 @@ def _raise(leaks: list[Leak]) -> None:
         others.append(f"{len(leaks) - _MOST_SHOWN} more")
     what = "; ".join([str(leaks[0]), *others])
     allowed = "; ".join(dict.fromkeys(leak.fingerprint for leak in leaks[:_MOST_SHOWN]))
-    raise Conflict(f"{what}; nothing was sent", leaks[0].path, _way_out(allowed))
+    raise Conflict(f"{what}; nothing was sent", leaks[0].path, _remediation(allowed))
 
 
-def _way_out(fingerprints: str) -> str:
+def _remediation(fingerprints: str) -> str:
     return (
         "take it out; secrets reach processes as files: `secrets: [PATH]` in the spec; what is none is allowed in"
         f" .symph.yaml by `allow_leaks: [{{fingerprint: ..., reason: ...}}]` with {fingerprints}"

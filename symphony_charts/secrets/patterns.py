@@ -1,7 +1,7 @@
 """Compile patterns that come from data: with RE2 if it is installed (extra `re2`), else with Python's `re`.
 
-RE2 takes time linear in the text. `re` backtracks, so its fallback searches pieces of bounded length. The two differ in
-one case: `re` misses a match that is longer than `OVERLAP` and crosses the end of a piece.
+RE2 takes time linear in the text. `re` backtracks, so its fallback searches pieces of bounded length. The two
+differ in one case: `re` misses a match that is longer than `OVERLAP` and crosses the end of a piece.
 """
 
 from __future__ import annotations
@@ -115,7 +115,6 @@ def _options() -> re2.Options:
 
 
 def _in_python_syntax(pattern: str) -> str:
-    """Translate flags within a pattern, POSIX classes, `$` and `\\z`; the rest means the same to both."""
     parts: list[str] = []
     # The flags that hold for the rest of each open group: RE2 keeps them across `|`, and so each branch gets them.
     flags: list[str] = [""]

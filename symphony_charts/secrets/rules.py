@@ -29,7 +29,7 @@ _FINGERPRINT_ROUNDS = 100_000
 
 
 class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarget"}):
-    """What makes a finding none: any of it, or all of it where `condition` is ``AND``."""
+    """An exception to findings: any of it, or all of it where `condition` is ``AND``."""
 
     regexes: list[str] = []
     stopwords: list[str] = []
@@ -38,7 +38,7 @@ class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarg
     condition: str = "OR"
 
     def holds(self, found: Found, match: bytes, line: bytes, path: str) -> bool:
-        """Whether this finding is excepted."""
+        """Return True if this finding is excepted."""
         target = {"match": match, "line": line}.get(self.regex_target, found.secret)
         answers = [
             any(compile_pattern(pattern).search(text) for pattern in patterns)
@@ -61,7 +61,7 @@ class _Rule(msgspec.Struct, frozen=True, rename={"secret_group": "secretGroup"})
 
     @property
     def needs_context(self) -> bool:
-        """Whether the pattern begins with the name that a value is assigned to, and says little of the value."""
+        """True if the pattern begins with the name that a value is assigned to, and says little of the value."""
         return self.regex.startswith(NAME_PREFIX)
 
 
@@ -99,7 +99,7 @@ def search(text: bytes, path: str) -> Iterator[Found]:
 
 
 def search_path(path: str) -> Iterator[Found]:
-    """What the name of a file alone says: a key store, whatever it holds."""
+    """Yield findings by the name of a file alone: a key store, for instance."""
     for rule in _rules_of_paths():
         if compile_pattern(rule.path).search(_bytes(path)):
             yield Found(rule=rule.id, secret=_bytes(path.rpartition("/")[2]), start=0)
@@ -107,7 +107,7 @@ def search_path(path: str) -> Iterator[Found]:
 
 @cache
 def fingerprint_of(found: Found) -> str:
-    """What names a finding wherever it stands, without telling the secret: the rule, and 16 hexadecimal digits."""
+    """Return the identity of a finding without its place or secret: the rule, and 16 hexadecimal digits."""
     if not found.secret:
         return found.rule
     digest = hashlib.pbkdf2_hmac("sha256", found.secret, found.rule.encode(), _FINGERPRINT_ROUNDS, 8)
@@ -128,7 +128,6 @@ def _rules_of_paths() -> tuple[_Rule, ...]:
 
 
 def _candidates(text: bytes) -> list[_Rule]:
-    """Return the rules that have no keyword, or one that is in the text."""
     find, rules_of = _keywords()
     numbers = {number for index in find(text.lower()) for number in rules_of[index]}
     return [_load().rules[number] for number in sorted(numbers)]
@@ -136,7 +135,6 @@ def _candidates(text: bytes) -> list[_Rule]:
 
 @cache
 def _keywords() -> tuple[Callable[[bytes], Iterable[int]], list[list[int]]]:
-    """Return a search for all keywords, and for each keyword the numbers of its rules."""
     numbers: dict[str, list[int]] = {}
     for number, rule in enumerate(_load().rules):
         for keyword in rule.keywords or [""]:
@@ -146,12 +144,11 @@ def _keywords() -> tuple[Callable[[bytes], Iterable[int]], list[list[int]]]:
 
 @cache
 def _words(words: tuple[str, ...]) -> Pattern:
-    """Return a pattern that finds any of many words."""
     return compile_pattern("|".join(re.escape(word.lower()) for word in words))
 
 
 def _secret_of(rule: _Rule, match: Match) -> bytes:
-    """The group that the rule names, or the first that is not empty, or the whole match."""
+    """Return the group that the rule names, or the first that is not empty, or the whole match."""
     whole = match[0]
     groups = match.groups()
     if not groups:
@@ -173,7 +170,6 @@ def entropy(secret: bytes) -> float:
 
 
 def _line_round(text: bytes, start: int, end: int) -> bytes:
-    """The line of a match, or as much of it as an exception could mean."""
     first = max(text.rfind(b"\n", max(0, start - _LONGEST_LINE), start) + 1, start - _LONGEST_LINE, 0)
     last = text.find(b"\n", end, end + _LONGEST_LINE)
     return text[first : end + _LONGEST_LINE if last < 0 else last]

@@ -1,9 +1,9 @@
 """Sealing makes ciphertext that only the controller in a cluster can read, without kubeseal.
 
-Format, one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with SHA-256,
-MGF1 with SHA-256, the label being what the value is bound to), then AES-256-GCM of the value under the session key with
-a nonce of twelve zero bytes, all in standard base64. Source: bitnami-labs/sealed-secrets, pkg/crypto/crypto.go,
-pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go.
+Format, one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with
+SHA-256, MGF1 with SHA-256, the label being what the value is bound to), then AES-256-GCM of the value under the
+session key with a nonce of twelve zero bytes, all in standard base64. Source: bitnami-labs/sealed-secrets,
+pkg/crypto/crypto.go, pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Certificate:
 
 
 def read_certificate(pem: bytes, at: str = "") -> Certificate:
-    """The certificate in `pem`. Raises SpecError for what is none, ToolMissing without the extra ``seal``."""
+    """Return the certificate in `pem`. Raises SpecError for what is none, ToolMissing without the extra ``seal``."""
     # The extra ``seal`` brings it.
     try:
         from cryptography import x509
@@ -55,7 +55,7 @@ def read_certificate(pem: bytes, at: str = "") -> Certificate:
 
 
 def label_of(scope: Scope, namespace: str, name: str) -> bytes:
-    """What a value is bound to: a Secret, a namespace, or nothing."""
+    """Return what a value is bound to: a Secret, a namespace, or nothing."""
     return sealed_for(scope, namespace, name).encode()
 
 
@@ -77,7 +77,7 @@ def seal(certificate: Certificate, value: bytes, label: bytes, session_key: byte
 
 @dataclass(slots=True)
 class SealStore:
-    """What was sealed before on this machine, so that an unchanged value keeps its ciphertext.
+    """Values sealed before on this machine, so that an unchanged value keeps its ciphertext.
 
     `sealed` maps what a value is (a keyed hash of certificate, label, key and content) to its ciphertext; without
     `secret` nobody can test guesses of a value against it.
@@ -100,7 +100,7 @@ def seal_all(
     store: SealStore,
     random_bytes: Callable[[int], bytes],
 ) -> dict[str, str]:
-    """All `contents` (by key) sealed; what `store` holds is taken from it, and what is new is put there."""
+    """Return all `contents` (by key) sealed; what `store` holds is taken from it, and what is new is put there."""
     sealed = {}
     for key in sorted(contents):
         name = store.name_of(certificate.fingerprint, label, key, contents[key])

@@ -42,7 +42,7 @@ class Judge:
         self.points[name] = list(series.get(self.metric, ()))
 
     def verdict(self, name: str) -> str:
-        """Why a trial is hopeless; empty while it is not."""
+        """Return why a trial is hopeless; empty if it is not."""
         own = self.points.get(name, ())
         others = {other: points for other, points in list(self.points.items()) if other != name}
         if not own or own[-1][0] < self.grace:
@@ -50,7 +50,6 @@ class Judge:
         return self._median(own, others) if self.rule == "median" else self._halving(own, others)
 
     def _median(self, own: Points, others: Mapping[str, Points]) -> str:
-        """Its best so far is worse than the median of the others' means up to that step."""
         step = own[-1][0]
         means = [
             statistics.fmean(value for at, value in points if at <= step)
@@ -63,7 +62,6 @@ class Judge:
         return f"{self.metric} {best:.4g} at best by step {step:g}, the median of {len(means)} others is {middle:.4g}"
 
     def _halving(self, own: Points, others: Mapping[str, Points]) -> str:
-        """At the last rung that it has reached, too many were better."""
         rung = max(self.grace, 1.0)
         while rung * _FACTOR <= own[-1][0]:
             rung *= _FACTOR
@@ -93,6 +91,6 @@ class Stopper:
     read: Callable[[str], Series]
 
     def look_at(self, name: str) -> str:
-        """Why a trial is hopeless; empty while it is not."""
+        """Return why a trial is hopeless; empty if it is not."""
         self.judge.see(name, self.read(name))
         return self.judge.verdict(name)

@@ -56,7 +56,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Where trials are installed, whether each is waited for, and how long it may take (None: as long as it does).
+    """Options of a sweep on a cluster: where, whether to wait for each trial, and for how long (None: no limit).
 
     What `stopper` finds hopeless is removed, which `on_end` is told with the name of the trial, its run and why (empty:
     it begins anew); `stopped` has what it was told before.
@@ -99,7 +99,7 @@ def as_task(spec: SpecFile) -> SpecFile:
 def argo_objects(
     base: Prepared, trials: Sequence[TrialObjects], *, parallel: int | None = None
 ) -> list[dict[str, Any]]:
-    """The Workflow that runs the trials, `parallel` at a time, after the rights that it needs.
+    """Return the Workflow that runs the trials, `parallel` at a time, after the rights that it needs.
 
     Raises SpecError for a sweep that is too large.
     """
@@ -181,7 +181,7 @@ def install_trials(
 
 
 def series_there(watcher: Watcher, name: str, pattern: re.Pattern[str] | None = None) -> Series:
-    """What a trial has measured, as its logs say; nothing while it has none."""
+    """Return the metrics in a trial's logs."""
     try:
         return series_of((line.text for line in watcher.logs(name, LogQuery())), pattern)
     except NotFound:
@@ -191,7 +191,7 @@ def series_there(watcher: Watcher, name: str, pattern: re.Pattern[str] | None = 
 def look_there(
     releases: Releases, trial: Trial, namespace: str, stopped: Mapping[str, tuple[str, str]] = MappingProxyType({})
 ) -> Outcome:
-    """How the release of a trial is, or why it was `stopped` early and removed."""
+    """Return the outcome of a trial's release, or why it was `stopped` early and removed."""
     found = releases.find(trial.name, namespace)
     if found is None:
         _, why = stopped.get(trial.name, ("", ""))
@@ -200,7 +200,7 @@ def look_there(
 
 
 def outcome_there(trial: Trial, found: Revision, workloads: Sequence[Progress]) -> Outcome:
-    """How a trial is whose release and workloads these are."""
+    """Return the outcome of a trial with this release and these workloads."""
     failed = next((each for each in workloads if each.state == "failed"), None)
     if failed is not None:
         return Outcome(trial=trial, state="failed", status=failed.status or 1, error=failed.why)
@@ -219,7 +219,7 @@ def _has_ended(workload: Progress) -> bool:
 
 
 def _age(found: Revision) -> float:
-    """How long ago a revision was made, in seconds; 0 where helm does not say."""
+    """Return the age of a revision in seconds; 0 if helm does not know it."""
     try:
         return max(0.0, time.time() - datetime.fromisoformat(found.updated.replace("Z", "+00:00")).timestamp())
     except ValueError:
@@ -229,7 +229,6 @@ def _age(found: Revision) -> float:
 def _install(
     run: TrialRun, release: Rendering, source: ReleaseSource, there: Installation, stop: threading.Event, *, again: bool
 ) -> Outcome:
-    """Bring the release of a trial to where it is wanted, and wait for it."""
     began, trial, name = time.monotonic(), run.trial, run.trial.name
     wanted = run_in(release.objects)
     try:
@@ -257,7 +256,7 @@ def _install(
 
 
 def _standing(releases: Releases, trial: Trial, wanted: str, there: Installation) -> Outcome | None:
-    """How a trial is that runs already, or is done, in the run that is `wanted`; None: it is to be installed."""
+    """Return the outcome of a trial that runs or is done in the `wanted` run; None if it must be installed."""
     namespace = there.namespace
     found = releases.find(trial.name, namespace)
     deadline = time.monotonic() + _HELM_S
@@ -312,7 +311,7 @@ def _wait(
 
 
 def _judged(stopper: Stopper, name: str) -> str:
-    """Why a trial is hopeless; empty as well where its logs cannot be read just now."""
+    """Return why a trial is hopeless; empty if it is not, or if its logs cannot be read now."""
     try:
         return stopper.look_at(name)
     except ToolFailed:

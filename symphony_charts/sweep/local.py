@@ -44,13 +44,13 @@ __all__ = [
 
 
 def metrics_of(name: str) -> list[str] | None:
-    """The lines that the last run of a trial wrote to its file of metrics; None where it has written none."""
+    """Return the lines that the last run of a trial wrote to its file of metrics; None where it has written none."""
     file = runs_of(name)[-1].folder / METRICS if runs_of(name) else None
     return file.read_text(encoding="utf-8", errors="replace").splitlines() if file and file.is_file() else None
 
 
 def series_here(name: str, pattern: re.Pattern[str] | None = None) -> Series:
-    """What the last run of a trial measured: by its file where it has written one, else by what it printed."""
+    """Return the metrics of a trial's last run: from its file if it wrote one, else from its output."""
     written = metrics_of(name)
     if written is not None:
         return series_of(written)
@@ -147,7 +147,7 @@ def run_asked(
 
 
 def done_here(run: TrialRun, folder: Path) -> Outcome | None:
-    """The outcome of a trial that was done here before, with the experiment as it is now; None: it is to run."""
+    """Return the outcome of a trial that was done here before, with the experiment as it is now; None: it is to run."""
     ended = runs_of(run.trial.name)
     outcome = outcome_here(run.trial, ended[-1]) if ended else None
     if outcome is None or not outcome.is_done or not is_of(ended[-1], run.experiment, folder):
@@ -156,13 +156,13 @@ def done_here(run: TrialRun, folder: Path) -> Outcome | None:
 
 
 def look_here(trial: Trial) -> Outcome:
-    """How a trial is on this machine."""
+    """Return the outcome of a trial on this machine."""
     runs = runs_of(trial.name)
     return outcome_here(trial, runs[-1]) if runs else Outcome(trial=trial, state="pending")
 
 
 def outcome_here(trial: Trial, run: Run) -> Outcome:
-    """How the trial is whose run this is, as its files say."""
+    """Return the outcome of the trial of this run, by its files."""
     try:
         state = run.state()
     except NotFound:
@@ -239,7 +239,6 @@ def in_parallel(
 def _run_one(
     run: TrialRun, spec: SpecFile, folder: Path, *, again: bool, timeout_s: float | None, stopper: Stopper | None = None
 ) -> Outcome:
-    """Run a trial, or join it where it runs; what stands in its way is its outcome."""
     began = time.monotonic()
     try:
         # Looked for before what is done: one that ends meanwhile is done then, and does not run twice.
@@ -288,13 +287,12 @@ def _next_look(until: float | None, stopper: Stopper | None) -> float | None:
 
 
 def _stop(run: Run, verdict: Mapping[str, object]) -> None:
-    """End a run for a reason, which stands in its folder from before the end on."""
     write_json(run.folder / _VERDICT, verdict, is_safe=True)
     up.down(run)
 
 
 def _verdict_of(run: Run) -> dict[str, Any]:
-    """Why a sweep has ended a run; empty where none has."""
+    """Return why a sweep ended a run; empty if none did."""
     try:
         return read_json(run.folder / _VERDICT)
     except (NotFound, ToolFailed):

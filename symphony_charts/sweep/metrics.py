@@ -29,7 +29,7 @@ _HIGHER = re.compile(r"reward|return|score|acc|auc|f1|success|win|throughput", r
 
 
 def pattern_of(text: str) -> re.Pattern[str]:
-    """A regular expression that says where numbers stand; raises UsageError, also where no group has a name."""
+    """Return a regular expression that says where numbers stand; raises UsageError, also where no group has a name."""
     try:
         pattern = re.compile(text)
     except re.error as error:
@@ -40,7 +40,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
 
 
 def numbers_in(line: str, pattern: re.Pattern[str] | None = None) -> dict[str, float]:
-    """The numbers that a line gives by name, by those of a `pattern` alone; those that are not finite say nothing."""
+    """Return the finite numbers of a line by name, or only those of the groups of a `pattern`."""
     text = line.strip()
     if pattern is not None:
         said = (pair for match in pattern.finditer(line) for pair in match.groupdict().items())
@@ -65,7 +65,7 @@ def _finite(digits: str | None) -> float | None:
 
 
 def series_of(lines: Iterable[str], pattern: re.Pattern[str] | None = None) -> Series:
-    """The metrics of one trial out of what it printed and wrote, by the groups of a `pattern` where one is given."""
+    """Return the metrics of one trial from its output and file, by the groups of a `pattern` if given."""
     series: Series = {}
     for line in lines:
         numbers = numbers_in(line, pattern)
@@ -78,18 +78,18 @@ def series_of(lines: Iterable[str], pattern: re.Pattern[str] | None = None) -> S
 
 
 def goal_of(metric: str) -> Goal:
-    """Whether a metric of this name is usually better when it is higher or lower."""
+    """Return True if a metric of this name is usually better when it is higher or lower."""
     return "max" if _HIGHER.search(metric) else "min"
 
 
 def best_of(last: Mapping[str, float], goal: Goal) -> str | None:
-    """The trial whose last value is best; None where there is no value."""
+    """Return the trial whose last value is best; None where there is no value."""
     return (max if goal == "max" else min)(last, key=last.__getitem__, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """What trials that differ in some settings alone make of a metric: how many, mean and standard deviation."""
+    """A metric over trials that differ in some settings only: how many, mean and standard deviation."""
 
     settings: dict[str, str]
     count: int
@@ -98,7 +98,7 @@ class Mean:
 
 
 def means_over(keys: Sequence[str], settings: Mapping[str, Mapping[str, str]], last: Mapping[str, float]) -> list[Mean]:
-    """The means of `last` over the settings in `keys`, in the order of the trials."""
+    """Return the means of `last` over the settings in `keys`, in the order of the trials."""
     groups: dict[tuple[tuple[str, str], ...], list[float]] = {}
     for name, chosen in settings.items():
         if name in last:

@@ -15,7 +15,7 @@ TIMED_OUT = 124
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a trial is: its phase, exit status and seconds as far as there are any, and why it is no success.
+    """The outcome of a trial: its phase, exit status and seconds as far as there are any, and why it is no success.
 
     `is_kept`: it had ended before this sweep came to it. `is_early`: it was stopped since others are better.
     """
@@ -30,10 +30,10 @@ class Outcome:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do: it succeeded, or was stopped for good."""
+        """True if nothing is left to do: it succeeded, or was stopped for good."""
         return self.state == "succeeded" or self.is_early
 
 
 def too_long(timeout_s: float) -> str:
-    """What is said of a trial that was ended after `timeout_s`."""
+    """Return the reason of a trial that was ended after `timeout_s`."""
     return f"took longer than {timeout_s:g} s and was ended"

@@ -1,7 +1,7 @@
 """A sweep is remembered on the machine that ran it: which trials it has, and where they run.
 
-How they are is nobody's to remember, since runs, releases and workflows say that themselves. But releases are gone that
-a sweep has removed because others were better.
+How they are is nobody's to remember, since runs, releases and workflows say that themselves. But releases are gone
+that a sweep has removed because others were better.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def remember_end(name: str, backend: str, trial: str, run: str, why: str) -> Non
 
 
 def known_sweep(name: str, backend: str) -> Sweep | None:
-    """The sweep of that name, if one was run from here."""
+    """Return the sweep of that name, if one was run from here."""
     return _read(_path(name, backend)) if name and "/" not in name else None
 
 
 def find_sweep(name: str, backend: str) -> Sweep:
-    """The sweep of that name; raises NotFound with those there are."""
+    """Return the sweep of that name; raises NotFound with those there are."""
     sweep = known_sweep(name, backend)
     if sweep is None:
         known = ", ".join(each.name for each in sweeps_of(backend)) or "none"
@@ -73,7 +73,7 @@ def find_sweep(name: str, backend: str) -> Sweep:
 
 
 def sweeps_of(backend: str) -> list[Sweep]:
-    """All sweeps that ran there from this machine, by name."""
+    """Return all sweeps that ran there from this machine, by name."""
     files = sorted((state_dir() / "sweeps" / backend).glob("*.json"))
     return [sweep for sweep in map(_read, files) if sweep is not None]
 
@@ -83,7 +83,7 @@ def _path(name: str, backend: str) -> Path:
 
 
 def _read(path: Path) -> Sweep | None:
-    """What a file says; None for one that says nothing that could be used."""
+    """Return the content of a file; None if it is unusable."""
     # By hand: what would check it takes a third of the time in which `symph ls` answers.
     with contextlib.suppress(NotFound, ToolFailed):
         data = read_json(path)

@@ -65,7 +65,7 @@ class Search:
         self._numbers: dict[str, list[int]] = {}
 
     def ask(self, count: int) -> Iterator[Trial]:
-        """The trials that are left of `count`, each proposed when it is taken; first those that nobody has ended."""
+        """Yield the remaining trials of `count`, proposed one by one; unfinished ones come first."""
         known = self._study.get_trials(deepcopy=False)
         for frozen in known:
             if frozen.state == TrialState.RUNNING and not self._is_whole(frozen):
@@ -88,7 +88,7 @@ class Search:
                 self._study.tell(number, value)
 
     def trials(self) -> list[Trial]:
-        """All trials that were ever proposed, each once, in that order."""
+        """Return all trials that were ever proposed, each once, in that order."""
         known = filter(self._is_whole, self._study.get_trials(deepcopy=False))
         trials = map(self._trial_of, known)
         return list({trial.name: trial for trial in trials}.values())
@@ -106,5 +106,4 @@ class Search:
 
 
 def _texts(params: dict[str, object]) -> dict[str, str]:
-    """Settings as a grid has them."""
     return {key: f"{value:.6g}" if isinstance(value, float) else str(value) for key, value in params.items()}

@@ -104,12 +104,10 @@ def _on_cluster(base: Prepared, makers: object, trial: Trial, pins: Mapping[str,
 
 
 def _makers(chart: BuiltChart) -> tuple[dict[str, str], Mapping[str, bytes]]:
-    """Return what makes objects of the values of a chart."""
     return chart.texts(), chart.frame.files
 
 
 def _names_in(values: Any, name: str) -> Values:
-    """Return the values with which each program of a chart finds `name` as the name of its experiment."""
     env: Values = {"env": {EXPERIMENT: name}}
     groups = {
         group: {key: dict.fromkeys(content[key], env) for key in ("initContainers", "containers") if key in content}
@@ -131,6 +129,5 @@ def _without_changed(overrides: Values, base: Mapping[str, object], changed: Map
 
 
 def _metrics_place(name: str) -> str:
-    """Return the SYMPHMETRICS of a trial on this machine: a file in the folder of its run, deleted with it."""
     folder = str(home() / name).replace("$(", "$$(")
     return f"{folder}/$({RUN})/{METRICS}"

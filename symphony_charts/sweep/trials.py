@@ -54,7 +54,7 @@ class Span:
 
 
 class Chance(Protocol):
-    """Where drawn settings come from; a seeded `random.Random` is one."""
+    """A source of random settings; a seeded `random.Random` is one."""
 
     def uniform(self, a: float, b: float, /) -> float:
         """A number between `a` and `b`."""
@@ -75,7 +75,7 @@ class Trial:
 
 
 def parse_axis(text: str) -> Axis:
-    """The axis of ``key=a,b,c`` or ``key=first..last[..step]`` (numbers, both ends included). Raises UsageError."""
+    """Return the axis of ``key=a,b,c`` or ``key=first..last[..step]`` (both ends). Raises UsageError."""
     key, values = _key_and_rest(text, "--grid", "lr=1e-3,1e-4 or seed=0..9")
     choices = list(dict.fromkeys(part for item in values.split(",") for part in _expand(item, text)))
     first: dict[object, str] = {}
@@ -87,7 +87,7 @@ def parse_axis(text: str) -> Axis:
 
 
 def parse_points(text: str, where: str) -> tuple[dict[str, str], ...]:
-    """The points of a table in CSV: the first line names the settings, each other line is one point.
+    """Return the points of a table in CSV: the first line names the settings, each other line is one point.
 
     Raises SpecError, all faults at once; `where` is the file.
     """
@@ -111,7 +111,7 @@ def parse_points(text: str, where: str) -> tuple[dict[str, str], ...]:
 
 
 def parse_span(text: str, *, is_log: bool) -> Span:
-    """The span of ``key=low..high``. Raises UsageError."""
+    """Return the span of ``key=low..high``. Raises UsageError."""
     flag = "--loguniform" if is_log else "--uniform"
     key, rest = _key_and_rest(text, flag, "lr=1e-5..1e-2")
     low, _, high = rest.partition("..")
@@ -135,7 +135,7 @@ def trials(
     draw: int | None = None,
     chance: Chance | None = None,
 ) -> tuple[Trial, ...]:
-    """The trials of the experiment `base`: every combination, the last axis changing fastest; or `draw` of them.
+    """Return the trials of the experiment `base`: every combination, the last axis changing fastest; or `draw` of them.
 
     Each of the `points`, where there are any, is combined with all the rest. Settings that are equal as numbers are
     one trial. Drawn trials differ from each other where there are enough combinations; they depend on `chance` alone.
@@ -160,12 +160,12 @@ def trials(
 
 
 def trial_of(base: str, settings: Mapping[str, str]) -> Trial:
-    """The trial of the experiment `base` that has these settings."""
+    """Return the trial of the experiment `base` that has these settings."""
     return _named(base, [settings])[0]
 
 
 def apply(experiment: Experiment, trial: Trial, metrics: str | None = None) -> Experiment:
-    """The experiment of a trial, checked as if it had been written so.
+    """Return the experiment of a trial, checked as if it had been written so.
 
     Where `metrics` names a file, processes find it in SYMPH_METRICS unless they declare that themselves. Raises
     SpecError, all faults at once, for settings that name nothing and for what the spec then refuses.
@@ -190,7 +190,7 @@ def _key_and_rest(text: str, flag: str, example: str) -> tuple[str, str]:
 
 
 def _expand(item: str, text: str) -> Iterator[str]:
-    """The values of ``a..b`` or ``a..b..step``, exact in decimals; any other text is one value."""
+    """Yield the values of ``a..b`` or ``a..b..step``, exact in decimals; any other text is one value."""
     parts = item.split("..")
     try:
         numbers = [Decimal(part) for part in parts] if len(parts) in (2, 3) else []
@@ -210,7 +210,6 @@ def _expand(item: str, text: str) -> Iterator[str]:
 
 
 def _value_of(text: str) -> object:
-    """What a setting is equal by: a number by its value, any other text by itself."""
     return Decimal(text) if _NUMBER.fullmatch(text) else text
 
 
@@ -266,7 +265,6 @@ def _word(key: str, text: str) -> str:
 
 
 def _set(experiment: Experiment, data: dict[str, object], key: str, text: str) -> list[Problem]:
-    """Put one setting into `data`; what is wrong with it."""
     if "." in key:
         return _set_path(data, key, text)
     declared = sorted({name for _, process in processes_of(experiment) for name in process.env})

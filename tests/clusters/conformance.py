@@ -47,13 +47,11 @@ class Place:
     env: Mapping[str, str] = field(default_factory=dict)
 
     def launch(self, name: str = "exp", *, force: bool = False, **processes: Any) -> None:
-        """Start an experiment of these processes: command lists, or whole process records."""
         records = {key: {"command": value} if isinstance(value, list) else value for key, value in processes.items()}
         data = {"name": name, "image": "python:3.12-slim", "processes": records}
         self.cluster.launch(from_data(data), force=force)
 
     def symph(self, verb: str, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run `symph` on this backend."""
         before, dashes, after = list(words), [], []
         if "--" in words:
             before, dashes, after = list(words[: words.index("--")]), ["--"], list(words[words.index("--") + 1 :])
@@ -63,19 +61,16 @@ class Place:
         )
 
     def items(self, verb: str, *words: str) -> list[dict[str, Any]]:
-        """The items of a verb's JSON."""
         done = self.symph(verb, *words, "-o", "json")
         assert done.returncode == 0, done.stderr
         items: list[dict[str, Any]] = json.loads(done.stdout)["items"]
         return items
 
     def wait(self, condition: str, name: str = "exp") -> ExperimentStatus | None:
-        """Wait for a condition of the experiment."""
         return self.cluster.wait(name, condition, timeout_s=READY_S)
 
 
 def sh(script: str) -> list[str]:
-    """A command that runs a line of shell."""
     return ["sh", "-c", script]
 
 
@@ -83,7 +78,6 @@ FOREVER = sh("echo begun; exec sleep 300")
 
 
 def until(check: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
-    """Wait until `check` holds; fails the test where it does not in time."""
     eventually(check, timeout_s, what)
 
 

@@ -52,7 +52,6 @@ def forget() -> Iterator[None]:
 
 
 def small(cluster: Cluster, name: str = "rl", **fields: Any) -> ExperimentSpec:
-    """An experiment of two processes."""
     exp = cluster.new_experiment(name, **fields)
     exp.new_process("learner", container_image="u:1", command="l").binds("replay")
     exp.new_process("agent", container_image="u:1", command="a").connects("replay")

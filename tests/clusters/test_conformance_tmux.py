@@ -24,7 +24,6 @@ from tests.clusters.conformance import (
 
 @pytest.fixture
 def place(private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """This machine; every run is ended afterwards."""
     need_tool("tmux")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     yield Place(cluster=TmuxCluster(), flags=("--on", "tmux"), env=dict(os.environ))

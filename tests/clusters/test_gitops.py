@@ -25,7 +25,6 @@ environments:
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository of charts, and a project beside it, in which the test runs."""
     bare = make_bare(tmp_path / "charts.git")
     (tmp_path / ".symph.yaml").write_text(SETTINGS.replace("REPO", str(bare)))
     monkeypatch.chdir(tmp_path)

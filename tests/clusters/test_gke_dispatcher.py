@@ -35,7 +35,6 @@ def cloudwise_pool(machine: str, cpu: int, memory_m: int, gpu: str = "", gpus: i
 
 
 def asked(process: ProcessSpec) -> tuple[Any, Any, Any]:
-    """Memory, CPU and GPUs as the builder holds them."""
     data: dict[str, Any] = process.to_data()
     requests = data.get("requests", {})
     return requests.get("memory"), requests.get("cpu"), data.get("gpus")

@@ -26,7 +26,6 @@ from symphony_charts.spec.data import from_data
 
 @pytest.fixture
 def tmux(need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """This machine; every run is ended afterwards."""
     need_tool("tmux")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     yield Cluster.new("tmux")
@@ -35,7 +34,6 @@ def tmux(need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def launch(cluster: Cluster, name: str = "exp", command: str = "exec sleep 300", **more: Any) -> None:
-    """Start an experiment with the process `a`."""
     data = {"name": name, "processes": {"a": {"command": ["sh", "-c", command]}}}
     cluster.launch(from_data(data), **more)
 

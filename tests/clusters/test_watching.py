@@ -21,7 +21,6 @@ from symphony_charts.local.runs import Run
 
 
 def instance(name: str, phase: Phase = "running", group: str = "", *, is_service: bool = False) -> InstanceStatus:
-    """An instance of a process, numbered by its name's end."""
     process, _, index = name.rpartition("-")
     number = int(index) if process else 0
     return InstanceStatus(

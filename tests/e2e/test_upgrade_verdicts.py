@@ -18,7 +18,7 @@ import pytest
 from symphony_charts.errors import Conflict, SpecError, SymphError
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
-from symphony_charts.kubernetes.releases.rehearsal import Rehearsal, judge
+from symphony_charts.kubernetes.releases.rehearsal import Rehearsal, rehearse
 from tests.e2e.programs import Output, Programs
 from tests.e2e.release_pairs import CHART, SCENARIOS, WIDGETS, Pair, pair_of
 from tests.e2e.rig.api import Object
@@ -74,7 +74,7 @@ def verdict_of(programs: Programs, version: str, step: Step, namespace: str, env
 
     with KubeApi(programs.kubeconfig) as api:
         try:
-            return judge(api, step, "pair", namespace, manifest=manifest)
+            return rehearse(api, step, "pair", namespace, manifest=manifest)
         except (SpecError, Conflict) as error:
             return error
 

@@ -19,7 +19,6 @@ NOW = 1_700_000_000
 
 @lru_cache(maxsize=32)
 def chart_of(name: str = "rl", replicas: int = 2, image: str = "busybox:1.37.0") -> Chart:
-    """The chart of a server and its clients."""
     processes = {
         "server": {"command": ["serve"], "binds": "data", "lifecycle": "service"},
         "client": {"command": ["work"], "connects": "data", "replicas": replicas},
@@ -28,14 +27,12 @@ def chart_of(name: str = "rl", replicas: int = 2, image: str = "busybox:1.37.0")
 
 
 def example_objects(name: str, *workload: str) -> list[dict[str, Any]]:
-    """Return the objects of an example with settings of its workload such as ``kind=argo``."""
     (path,) = (path for path in harness.EXAMPLES if path.parent.name == name)
     chart = harness.built_of(specfile.read(path, [f"workload.{text}" for text in workload]).experiment)
     return chart.objects(chart.values, Release(name="r"))
 
 
 def publish(chart: Chart, env: str | None = "dev", team: str = "team", **fields: Any) -> Publish:
-    """The publishing of a chart."""
     made = Publish(
         team=team, name=chart.name, chart_files=chart.files, values=chart.values, digest=chart.digest, env=env
     )
@@ -43,7 +40,6 @@ def publish(chart: Chart, env: str | None = "dev", team: str = "team", **fields:
 
 
 def small_chart(name: str, number: int) -> Chart:
-    """A chart of three files that differs by `number`."""
     values: dict[str, object] = {"number": number}
     files = {
         "Chart.yaml": f'apiVersion: v2\nname: {name}\nversion: "0.1.0"\n'.encode(),
@@ -54,6 +50,5 @@ def small_chart(name: str, number: int) -> Chart:
 
 
 def small_publish(name: str, number: int, env: str | None = "dev", **fields: Any) -> Publish:
-    """The publishing of a small chart."""
     chart = small_chart(name, number)
     return publish(chart, env, **fields)

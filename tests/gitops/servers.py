@@ -31,7 +31,6 @@ _ENV = {
 
 
 def git(folder: Path, *args: str, input: bytes | None = None) -> str:
-    """What git says about a repository; the test fails when git does."""
     argv = ["git", "-C", str(folder), *args]
     ended = subprocess.run(argv, env=_ENV, input=input, capture_output=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr.decode()
@@ -39,7 +38,6 @@ def git(folder: Path, *args: str, input: bytes | None = None) -> str:
 
 
 def make_bare(path: Path, files: dict[str, str] | None = None, *, filters: bool = True) -> Path:
-    """A bare repository whose branch main holds `files` (default: a README) in one commit; none for an empty dict."""
     git_init = ["git", "init", "--quiet", "--bare", "--initial-branch=main", str(path)]
     subprocess.run(git_init, env=_ENV, check=True, timeout=30)
     if filters:
@@ -53,7 +51,6 @@ def make_bare(path: Path, files: dict[str, str] | None = None, *, filters: bool 
 
 
 def commit(bare: Path, files: dict[str, str], message: str = "by hand") -> str:
-    """A commit on main with `files` over what is there; its id."""
     has_main = git(bare, "for-each-ref", "refs/heads/main")
     parts = [b"commit refs/heads/main\ncommitter T <t@example.org> 1600000000 +0000\n", _data(message)]
     if has_main:
@@ -69,7 +66,6 @@ def _data(text: str) -> bytes:
 
 
 def set_hook(bare: Path, name: str, script: str) -> None:
-    """Give the repository a server-side hook, a shell script."""
     hook = bare / "hooks" / name
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\n{script}\n")
@@ -77,12 +73,10 @@ def set_hook(bare: Path, name: str, script: str) -> None:
 
 
 def history(bare: Path, branch: str = "main") -> list[str]:
-    """The subjects of all commits, the oldest first."""
     return git(bare, "log", "--reverse", "--format=%s", branch).splitlines()
 
 
 def files_at(bare: Path, revision: str = "main") -> dict[str, str]:
-    """Mode and path of every file of a revision."""
     lines = git(bare, "ls-tree", "-r", revision).splitlines()
     return {line.split("\t")[1]: line.split()[0] for line in lines}
 
@@ -98,7 +92,6 @@ class HttpServer:
 
 @contextmanager
 def http_server(root: Path) -> Iterator[HttpServer]:
-    """Serve the bare repositories below `root` as `git http-backend` does, until the end of the block."""
     backend = shutil.which("git-http-backend") or str(Path(_exec_path()) / "git-http-backend")
     assert Path(backend).is_file(), "git http-backend is not installed"
     server = HttpServer("")

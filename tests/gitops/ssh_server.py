@@ -53,11 +53,9 @@ class SshServer:
         return self.folder / "known_hosts"
 
     def url(self, path: Path) -> str:
-        """The address of the repository at `path`."""
         return f"ssh://{getuser()}@127.0.0.1:{self.port}{path}"
 
     def command(self, key: Path | None = None, known_hosts: Path | None = None) -> str:
-        """What git is told to call as ssh."""
         files = f"-i {key or self.key} -o UserKnownHostsFile={known_hosts or self.known_hosts}"
         return f"ssh -F /dev/null -o IdentitiesOnly=yes -o IdentityAgent=none {files}"
 
@@ -71,7 +69,6 @@ def make_key(path: Path) -> str:
 
 @contextmanager
 def ssh_server(folder: Path) -> Iterator[SshServer]:
-    """Run sshd until the end of the block; `folder` holds what it needs and keeps its log."""
     assert SSHD, "sshd is not installed"
     folder.mkdir(parents=True)
     with socket.socket() as taken:

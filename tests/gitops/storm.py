@@ -41,7 +41,6 @@ class Storm:
 
 
 def survive(folder: Path, storm: Storm, *, over_ssh: bool = False) -> str:
-    """The figures, once every acknowledged publish was found in the history exactly once, and nothing half-written."""
     bare = make_bare(folder / "repos/charts.git")
     source = random.Random(16)
     with _served(folder, bare, source, over_ssh=over_ssh) as (url, env):
@@ -69,7 +68,6 @@ def survive(folder: Path, storm: Storm, *, over_ssh: bool = False) -> str:
 def _served(
     folder: Path, bare: Path, source: random.Random, *, over_ssh: bool
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """A server with faults: its address, and what the environment of its clients says."""
     if over_ssh:
         with ssh_server(folder / "ssh") as sshd:
             # Some sessions end before git starts, some while it works or has just done so.
@@ -90,7 +88,6 @@ def _served(
 
 
 def run_writers(url: str, folder: Path, source: random.Random, storm: Storm, env: Mapping[str, str]) -> int:
-    """Run all writers until all are done, killing one now and then; how many were killed."""
     running: dict[int, subprocess.Popen[bytes]] = {}
     kills, deadline = 0, time.monotonic() + storm.patience_s
     next_kill = time.monotonic() + 1 / storm.kills_a_second
@@ -131,6 +128,5 @@ def start(url: str, folder: Path, number: int, storm: Storm, env: Mapping[str, s
 
 
 def is_done(folder: Path, number: int, storm: Storm) -> bool:
-    """Whether a writer has noted all of its publishes."""
     notes = folder / f"notes-{number:02}"
     return notes.exists() and len(notes.read_text().splitlines()) == storm.each

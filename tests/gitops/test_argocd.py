@@ -24,7 +24,6 @@ SETUP = ArgoSetup(url="https://git.example.org/x.git")
 
 
 def app() -> Any:
-    """Return the template that Argo CD fills in for each pointer."""
     spec: Any = application_set(SETUP)["spec"]
     return spec["template"]
 

@@ -19,7 +19,6 @@ def condition(kind: str, status: str = "True", **more: str) -> dict[str, Any]:
 
 
 def health(check: str, item: dict[str, Any], checks: dict[str, str] = CHECKS) -> tuple[str, str]:
-    """Status and message; a check that reaches for more than Argo CD offers fails here."""
     lua = lua51.LuaRuntime(unpack_returned_tuples=True)
     for library in ("string", "os", "io", "debug", "math", "coroutine", "package", "require", "python"):
         lua.execute(f"{library} = nil")

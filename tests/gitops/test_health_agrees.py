@@ -24,7 +24,6 @@ _OURS = [(check, item) for check, item, status in CASES if check in _KINDS and s
 
 
 def workload(kind: str) -> dict[str, Any]:
-    """What runs the groups that end, as a chart writes it."""
     names = {"Job", "JobSet", "AppWrapper", "DIJob"}
     return next(item for item in example_objects("integrate", f"kind={kind}") if item["kind"] in names)
 

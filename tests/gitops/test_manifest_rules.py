@@ -27,7 +27,6 @@ def rules(item: object) -> list[str]:
 
 
 def edited(item: dict[str, Any], path: str, value: object) -> dict[str, Any]:
-    """A copy with `value` at the dotted path; None takes it away."""
     made = copy.deepcopy(item)
     node: Any = made
     *steps, last = path.split(".")

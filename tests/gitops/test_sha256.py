@@ -19,7 +19,6 @@ ANN = Author(name="Ann <ann@example.org>")
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """An empty repository."""
     path = tmp_path / "charts.git"
     argv = ["git", "init", "-q", "--bare", "-b", "main", "--object-format=sha256", str(path)]
     subprocess.run(argv, check=True, timeout=30)

@@ -44,7 +44,6 @@ def chart(name: str = "rl", version: str | None = "0.1.0", text: str = "a: 1\n")
 
 
 def log(bare: Path) -> list[str]:
-    """The subjects of all commits but the first one."""
     return git("-C", str(bare), "log", "--format=%s", "main").splitlines()[:-1]
 
 

@@ -35,13 +35,11 @@ WRITER = Author(name="Writer <writer@example.org>")
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A bare repository with one commit."""
     return make_bare(tmp_path / "charts.git")
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[HttpServer]:
-    """An HTTP server of the repositories in the test's folder."""
     with http_server(tmp_path) as running:
         yield running
 
@@ -58,7 +56,6 @@ def store(tmp_path: Path, bare: Path) -> MakeStore:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers that say nothing are given up soon."""
     monkeypatch.setattr(gitops_store, "_PATIENCE_S", 0.3)
 
 
@@ -410,7 +407,6 @@ def test_what_is_no_branch_is_refused(tmp_path: Path, branch: str) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 256 KiB."""
     place = tmp_path / "small"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
@@ -580,7 +576,6 @@ def test_a_publish_that_is_interrupted_while_it_waits_is_never_pushed(
 
 
 def holds_open(pid: int, folder: Path) -> bool:
-    """Return True if the process has a file below `folder` open."""
     with contextlib.suppress(FileNotFoundError):  # a file may be closed while the list is read
         return any(str(link.readlink()).startswith(str(folder)) for link in Path(f"/proc/{pid}/fd").iterdir())
     return False

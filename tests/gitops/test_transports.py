@@ -29,7 +29,6 @@ ANN = Author(name="Ann <ann@example.org>")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
-    """One sshd for all tests of this file."""
     if SSHD is None:
         pytest.skip("sshd is not installed")
     with ssh_server(tmp_path_factory.mktemp("ssh") / "server") as running:
@@ -82,7 +81,6 @@ def test_what_ssh_said_is_the_headline_and_the_end(
 
 @pytest.fixture
 def untrusted(tmp_path: Path) -> Iterator[str]:
-    """The address of an HTTPS server whose certificate nobody signed."""
     argv = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
     subprocess.run([*argv, *files], check=True, timeout=60, capture_output=True)

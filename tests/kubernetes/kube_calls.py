@@ -14,7 +14,6 @@ from symphony_charts.kubernetes.client import KubeApi
 
 
 def outcome(case: dict[str, object]) -> dict[str, object]:
-    """What each request was answered, or how the first failure ended it."""
     answers: list[object] = []
     try:
         with KubeApi(Path(str(case["file"])), case.get("context")) as api:  # type: ignore[arg-type]  # str or None
@@ -29,7 +28,6 @@ def outcome(case: dict[str, object]) -> dict[str, object]:
 
 
 def streamed(api: KubeApi, path: str) -> object:
-    """What the peer saw of a stream that it then refused."""
     try:
         api.connection.websocket(path, [], ["v5.channel.k8s.io"])
     except ToolFailed as error:

@@ -34,7 +34,6 @@ class Cases:
         text: str | None = None,
         **more: object,
     ) -> Path:
-        """A case with this user and cluster, or this very text."""
         file = self.folder / f"{len(self.found)}.yaml"
         authority = {"certificate-authority-data": self.peer.data("ca.crt")}
         base: dict[str, object] = {"server": self.peer.plain, **authority}
@@ -52,7 +51,6 @@ class Cases:
         return file
 
     def program(self, name: str, script: str) -> str:
-        """A login program."""
         path = self.folder / name
         path.write_text(f"#!{sys.executable}\nimport json, os, pathlib, sys\nhere = pathlib.Path(__file__)\n{script}")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)

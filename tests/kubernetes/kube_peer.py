@@ -36,13 +36,11 @@ class Peer:
         """The method and target of each request that was no GET."""
 
     def data(self, name: str) -> str:
-        """A file of the authority's folder in base64, as kubeconfigs hold it."""
         return base64.b64encode((self.folder / name).read_bytes()).decode()
 
 
 @contextmanager
 def peer(folder: Path) -> Iterator[Peer]:
-    """Two TLS servers on ports of this machine: one called as it is addressed, and one called otherwise."""
     made = Peer(folder)
     with _serving(made, "server") as plain, _serving(made, "named") as named:
         made.plain, made.named = plain, named
@@ -50,7 +48,6 @@ def peer(folder: Path) -> Iterator[Peer]:
 
 
 def jwt(seconds: float, subject: str) -> str:
-    """A token that says when it expires; nobody here checks its signature."""
     parts = ({"alg": "none"}, {"exp": int(time.time() + seconds), "sub": subject})
     texts = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
     return ".".join([*texts, "c2ln"])
@@ -141,7 +138,6 @@ def _serving(made: Peer, leaf: str) -> Iterator[str]:
 
 @contextmanager
 def proxy() -> Iterator[tuple[str, list[str]]]:
-    """An HTTP proxy for ``user:word``, and the heads of the requests that it got."""
     heads: list[str] = []
     listening = socket.create_server(("127.0.0.1", 0))
 

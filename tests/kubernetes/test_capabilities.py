@@ -8,7 +8,6 @@ from symphony_charts.kubernetes.capabilities import dijob_shape
 
 
 def definition(*fields: str, is_served: bool = True) -> dict[str, object]:
-    """A definition whose objects have these fields in their spec."""
     schema = {"properties": {"spec": {"properties": {name: {"type": "object"} for name in fields}}}}
     version = {"name": "v2alpha1", "served": is_served, "schema": {"openAPIV3Schema": schema}}
     return {"spec": {"versions": [version]}}

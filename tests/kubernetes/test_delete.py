@@ -13,13 +13,11 @@ from symphony_charts.kubernetes.experiments import KubeExperiments
 
 
 def made(kind: str, name: str, release: str = "blue", namespace: str = "ml", **labels: str) -> Object:
-    """An object of the experiment `rl` in a release."""
     own = {"symph.dev/experiment": "rl", "app.kubernetes.io/instance": release, **labels}
     return {"kind": kind, "metadata": {"name": name, "namespace": namespace, "uid": f"{kind}/{name}", "labels": own}}
 
 
 def pushed(name: str, release: str = "blue", namespace: str = "ml", experiment: str = "rl") -> Object:
-    """A Secret as `symph` pushes it before a release."""
     labels = {"app.kubernetes.io/managed-by": "symph", "symph.dev/experiment": experiment}
     return made("Secret", name, release, namespace, **labels)
 

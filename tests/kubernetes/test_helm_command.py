@@ -25,7 +25,6 @@ exit "$(cat "{0}/status" 2>/dev/null || echo 0)"
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a helm that only writes down what it was told."""
     program = tmp_path / "helm"
     program.write_text(_STAND_IN.format(tmp_path))
     program.chmod(0o755)

@@ -20,7 +20,6 @@ from tests.tools import kubectl
 
 
 def document(name: str, server: str = "https://127.0.0.1:9", **more: object) -> dict[str, object]:
-    """A kubeconfig of one context, whose cluster and user are called like it."""
     return {
         "apiVersion": "v1",
         "kind": "Config",

@@ -16,7 +16,6 @@ NO_ROOM = "couldn't assign flavors to pod set agent: insufficient unused quota f
 
 
 def record(owner: str = "u1", spec: Any = None, **conditions: tuple[str, str]) -> dict[str, Any]:
-    """A record of Kueue; conditions as ``(status, message)``."""
     held = [{"type": kind, "status": status, "message": said} for kind, (status, said) in conditions.items()]
     return {
         "metadata": {"ownerReferences": [{"kind": "Job", "name": "rl-agent-r1", "uid": owner}]},
@@ -26,14 +25,12 @@ def record(owner: str = "u1", spec: Any = None, **conditions: tuple[str, str]) -
 
 
 def queued_job() -> dict[str, Any]:
-    """A Job that Kueue holds back."""
     item = job(uid="u1", labels={**LABELS, QUEUE: "mine"})
     item["spec"]["suspend"] = True
     return item
 
 
 def status(workloads: list[dict[str, Any]], *admissions: dict[str, Any]) -> ExperimentStatus:
-    """The state of `rl`."""
     return status_of("rl", workloads, [], queue=Queue(records=admissions), now=NOW)
 
 
@@ -82,7 +79,6 @@ def test_each_step_of_the_way_through_a_queue_has_its_words(what: dict[str, Any]
 
 
 def waiting(name: str, priority: int = 0, since: str = "11:00", **more: Any) -> dict[str, Any]:
-    """A record of a Job that waits; its uid is its name."""
     item = record(owner=name, spec={"priority": priority}, QuotaReserved=("False", NO_ROOM))
     item["metadata"] |= {"namespace": "ml", "creationTimestamp": f"2026-03-01T{since}:00Z", **more}
     item["metadata"]["ownerReferences"][0]["name"] = f"{name}-x"
@@ -90,7 +86,6 @@ def waiting(name: str, priority: int = 0, since: str = "11:00", **more: Any) -> 
 
 
 def place(*others: dict[str, Any], **known: Any) -> str:
-    """Where `u1`, which came at twelve, stands among others."""
     queue = Queue(records=[waiting("u1", since="12:00"), *others], **known)
     return reasons_of([queued_job()], queue)["u1"].partition(":")[0]
 

@@ -23,14 +23,12 @@ Outcomes = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def tunnels() -> Iterator[tuple[str, list[str]]]:
-    """The address of a proxy, and what it was asked."""
     with proxy() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory, tunnels: tuple[str, list[str]]) -> Iterator[Callable[[str], Cases]]:
-    """Makes the cases of a client in a folder of their own: login programs count how often they ran."""
     folder = tmp_path_factory.mktemp("login")
     with peer(folder) as there:
 
@@ -52,7 +50,6 @@ def cases(tmp_path_factory: pytest.TempPathFactory, tunnels: tuple[str, list[str
 
 @pytest.fixture(scope="module", params=KUBERNETES_CLIENTS)
 def outcomes(request: pytest.FixtureRequest, cases: Callable[[str], Cases]) -> Outcomes:
-    """What became of every case with one of the clients."""
     folder = kubernetes_client(request.param)
     if folder is None:
         if os.environ.get("CI") or os.environ.get("SYMPH_REQUIRE_TOOLS"):

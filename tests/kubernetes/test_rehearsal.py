@@ -45,7 +45,6 @@ def api(there: Peer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeA
 
 
 def asked(address: str) -> tuple[int, dict[str, str]]:
-    """Status and answer of a GET."""
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.netloc, timeout=10)
     try:

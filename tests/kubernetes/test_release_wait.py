@@ -185,7 +185,6 @@ def test_pods_of_other_kinds_are_ready_when_all_of_them_are() -> None:
 
 
 def of_group(index: int, state: Object, *, is_ready: bool = False) -> Object:
-    """A pod of four actors."""
     conditions = [{"type": "Ready", "status": "True"}] if is_ready else []
     labels = {"symph.dev/group": "actor", "batch.kubernetes.io/job-completion-index": str(index)}
     status = {"containerStatuses": [{"name": "actor", "ready": is_ready, "state": state}], "conditions": conditions}

@@ -9,7 +9,7 @@ import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.kubernetes.container_phase import moment_of
-from symphony_charts.kubernetes.status import event_of, is_mute, status_of
+from symphony_charts.kubernetes.status import event_of, lacks_reason, status_of
 
 NOW = moment_of("2026-03-01T12:00:00Z")
 LABELS = {
@@ -21,7 +21,6 @@ LABELS = {
 
 
 def pod(name: str = "rl-agent-r1-0-x", index: int = 0, **status: Any) -> dict[str, Any]:
-    """A pod of one container, `agent`."""
     return {
         "kind": "Pod",
         "metadata": {
@@ -36,12 +35,10 @@ def pod(name: str = "rl-agent-r1-0-x", index: int = 0, **status: Any) -> dict[st
 
 
 def container(state: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """The status of `agent`."""
     return {"containerStatuses": [{"name": "agent", "state": state, "ready": False, "restartCount": 0, **more}]}
 
 
 def job(completions: int = 1, conditions: Any = (), **marks: Any) -> dict[str, Any]:
-    """The Job of the agents."""
     template = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "agent"}]}}
     meta = {"name": "rl-agent-r1", "namespace": "ml", "creationTimestamp": "2026-03-01T11:00:00Z", "labels": LABELS}
     return {
@@ -53,12 +50,10 @@ def job(completions: int = 1, conditions: Any = (), **marks: Any) -> dict[str, A
 
 
 def status(workloads: list[dict[str, Any]], pods: list[dict[str, Any]], releases: Any = ()) -> ExperimentStatus:
-    """The state of `rl`."""
     return status_of("rl", workloads, pods, releases=releases, now=NOW)
 
 
 def only(found: ExperimentStatus) -> InstanceStatus:
-    """The one instance."""
     (one,) = found.instances
     return one
 
@@ -87,7 +82,6 @@ def test_replicas_without_a_pod_are_listed_from_their_workload() -> None:
 
 
 def warning(kind: str, name: str, message: str, minute: int = 0) -> dict[str, Any]:
-    """An event of the cluster."""
     return {
         "metadata": {"creationTimestamp": f"2026-03-01T11:{minute:02}:00Z"},
         "involvedObject": {"kind": kind, "name": name},
@@ -134,7 +128,7 @@ def test_what_runs_and_is_not_ready_says_what_its_probe_found(place: str, messag
     found = warning("Pod", "rl-agent-r1-0-x", message)
     found["involvedObject"]["fieldPath"] = place
     unready = status_of("rl", [job()], [pod(**RUNNING)], now=NOW)
-    assert is_mute(unready)
+    assert lacks_reason(unready)
     seen = only(status_of("rl", [job()], [pod(**RUNNING)], warnings=[found], now=NOW))
     assert (seen.state, seen.reason) == ("running: 4s", said)
 
@@ -183,7 +177,6 @@ def test_a_pod_that_replaces_a_failed_one_counts_as_a_restart() -> None:
 
 
 def of_run(run: str, item: dict[str, Any], **marks: Any) -> dict[str, Any]:
-    """A workload or pod of another run."""
     meta = item["metadata"]
     return {**item, "metadata": {**meta, "labels": {**meta["labels"], "symph.dev/run": run}, **marks}}
 

@@ -61,7 +61,6 @@ class Cluster:
         self.connection = self
 
     def carrier(self) -> Forwarding:
-        """What carries the connection; the first one was only a look whether the cluster forwards at all."""
         (carrier,) = eventually(lambda: self.opened[1:])
         return carrier
 
@@ -71,7 +70,6 @@ class Cluster:
 
 
 def echo(*_: object, stdin: streams.Reader, stdout: streams.Writer, **__: Any) -> int:
-    """A relay that sends back all that it was told."""
     while data := stdin(1 << 15):
         stdout(b"relayed " + data)
     return 0

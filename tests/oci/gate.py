@@ -21,11 +21,9 @@ class Passed:
 
     @property
     def is_tag(self) -> bool:
-        """Whether it is about a manifest by its tag."""
         return "/manifests/" in self.path and "sha256:" not in self.path
 
     def forward(self) -> tuple[int, list[tuple[str, str]], bytes]:
-        """What the registry itself answers."""
         body = self._handler.rfile.read(self.length)
         upstream = http.client.HTTPConnection(self._handler.gate.upstream, timeout=20)
         upstream.request(self.method, self.path, body=body or None, headers=dict(self.headers.items()))
@@ -35,7 +33,6 @@ class Passed:
         return answer.status, answer.getheaders(), content
 
     def reply(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        """Answer the client."""
         self._handler.send_response_only(status)
         for name, value in headers:
             if name.lower() not in ("transfer-encoding", "connection"):
@@ -50,7 +47,6 @@ class Passed:
         self.reply(status, [("Content-Length", "0")], b"")
 
     def cut(self, after: int = 0) -> None:
-        """Read `after` bytes of the body and hang up."""
         self._handler.rfile.read(after)
         self._handler.close_connection = True
         self._handler.connection.close()
@@ -90,7 +86,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def running_gate(upstream: str, on_request: Callable[[Passed], bool]) -> Iterator[str]:
-    """``host:port`` of a gate before the registry `upstream`."""
     gate = Gate(upstream, on_request)
     thread = threading.Thread(target=gate.serve_forever, daemon=True)
     thread.start()

@@ -25,7 +25,6 @@ def registry(tmp_path_factory: pytest.TempPathFactory, need_tool: Callable[[str]
 
 
 def push(host: str, content: str, repository: str = "charts/rl") -> bool | type[Exception]:
-    """Push one small artifact as 0.1.0: whether it was new, or how it ended."""
     with Registry(host) as registry:
         try:
             registry.put_blob(repository, content.encode())
@@ -54,7 +53,6 @@ def content_of(host: str, repository: str) -> bytes | None:
 
 
 def meeting() -> Callable[[Passed], bool]:
-    """Lets two pushes look at the tag before either of them puts it, as in the worst case."""
     barrier = threading.Barrier(2)
     looked = threading.local()
 

@@ -31,7 +31,6 @@ class PoolKind:
 
 
 def as_pools(kinds: list[PoolKind]) -> Pools:
-    """The pools as the planner sees them."""
     return Pools(
         pools=tuple(
             Pool(
@@ -48,7 +47,6 @@ def as_pools(kinds: list[PoolKind]) -> Pools:
 
 
 def as_demands(kinds: list[PodKind]) -> list[Demand]:
-    """The pods as the planner sees them, one demand a kind, named d0, d1..."""
     return [
         Demand(
             Shape(

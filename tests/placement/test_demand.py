@@ -12,7 +12,6 @@ from symphony_charts.spec.data import from_data
 
 
 def of_processes(**processes: dict[str, Any]) -> list[Demand]:
-    """The demands of the chart of some processes."""
     records = {name: {"command": ["x"], **process} for name, process in processes.items()}
     return demands_of(prepare_experiment(from_data({"name": "e", "image": "a:1", "processes": records})).objects)
 

@@ -53,7 +53,6 @@ def dump(*items: Any) -> Pools:
 
 
 def plan(on: Pools, replicas: int = 1, cpu: str = "1", **more: Any) -> Plan:
-    """The plan of an experiment `t` with a process `w`."""
     kind = more.pop("kind", "jobs")
     process = {"command": ["x"], "requests": {"cpu": cpu}, "replicas": replicas, **more}
     data = {"name": "t", "image": "i", "workload": {"kind": kind}, "processes": {"w": process}}

@@ -25,8 +25,6 @@ OWN = {
         "us-central1": {
             "units": {"n1": [0.03, 0.004, 0.01, 0.001]},
             "gpus": {"nvidia-tesla-v100": [2.0, 1.0]},
-            "tpus": {"tpu-v5-lite-podslice": [1.2, 0.5]},
-            "machines": {"a4-highgpu-8g": [100.0, None]},
             "ssd_gib": 0.0001,
         }
     },
@@ -59,12 +57,6 @@ def test_attached_gpus_are_paid_for() -> None:
     assert price == pytest.approx(8 * 0.03 + 52 * 0.004 + 4.0)
     assert TABLE.price("n1-highmem-8", "us-central1", attached_gpus=2, gpu_type="v100", spot=True) is not None
     assert TABLE.price("n1-highmem-8", "us-central1", attached_gpus=1, gpu_type="nvidia-tesla-t4") is None
-
-
-def test_tpus_and_large_machines_have_the_price_that_a_list_gives() -> None:
-    assert TABLE.price("ct5lp-hightpu-4t", "us-central1") == pytest.approx(4.8)
-    assert TABLE.price("a4-highgpu-8g", "us-central1") == 100.0
-    assert TABLE.price("a4-highgpu-8g", "us-central1", spot=True) is None
 
 
 @pytest.mark.parametrize("region", ["asia-east1", "europe-west1", "us-west2", "southamerica-east1"])
@@ -121,11 +113,6 @@ def test_attached_gpus_have_a_price_with_an_origin_of_its_own(gpu: str, each: fl
     assert any(
         "attached GPUs in us-central1, 2026-08-22 (kubernetes/autoscaler" in line for line in money_lines(answer)
     )
-
-
-def test_custom_machines_say_the_list_that_prices_them() -> None:
-    lines = list(money_lines(plan([{**STD, "machine_type": "custom-4-8192"}], 1)))
-    assert any(line.startswith("list prices of us-central1, 2025-03-02 (apache-libcloud") for line in lines)
 
 
 def test_a_region_without_prices_is_named() -> None:
@@ -199,14 +186,17 @@ def test_attached_gpus_and_tpus_of_skypilot_are_read() -> None:
     assert table.regions["mars"].gpus == {"nvidia-tesla-t4": (0.35, 0.1257)}
     assert table.regions["mars"].tpus == {"tpu-v5p-slice": (4.2, None)}
     assert table.regions["moon"].tpus["tpu-v3-slice"] == (2.0, None)
-    with pytest.raises(SpecError, match="no date"):
-        read_prices(SKYPILOT.encode(), "vms.csv")
-    with pytest.raises(SpecError, match="no price list"):
-        read_prices(SKYPILOT.replace("0.35", "much").encode(), "vms.csv", "2026-11-23")
 
 
-def test_what_is_no_price_list_is_refused() -> None:
-    with pytest.raises(SpecError, match="no price list"):
-        read_prices(b"[1, 2]", "list.json")
-    with pytest.raises(SpecError, match="no date"):
-        read_prices(b'{"prices": {"mars": {"on_demand": {}}}}', "list.json")
+@pytest.mark.parametrize(
+    ("text", "name", "date", "what"),
+    [
+        (SKYPILOT, "vms.csv", "", "no date"),
+        (SKYPILOT.replace("0.35", "much"), "vms.csv", "2026-11-23", "no price list"),
+        ("[1, 2]", "list.json", "", "no price list"),
+        ('{"prices": {"mars": {"on_demand": {}}}}', "list.json", "", "no date"),
+    ],
+)
+def test_an_unreadable_price_list_is_refused(text: str, name: str, date: str, what: str) -> None:
+    with pytest.raises(SpecError, match=what):
+        read_prices(text.encode(), name, date)

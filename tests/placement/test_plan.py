@@ -41,7 +41,6 @@ def experiment(processes: dict[str, Any], **more: Any) -> Experiment:
 
 
 def check(experiment: Experiment, pools: Pools) -> Plan:
-    """The plan of what the experiment's chart makes."""
     plan = prepare_experiment(experiment, pools=pools, force=True).plan
     assert plan is not None
     return plan
@@ -74,33 +73,26 @@ def test_as_many_shares_fit_a_machine_as_were_asked_for(machine: str, parts: int
     assert check(experiment({"x": {**share, "replicas": parts + 1}}), pools).verdict == "NO"
 
 
-def test_sidecars_count_as_running_and_steps_by_their_peak() -> None:
-    members = {"main": asking("2"), "side": asking("1", lifecycle="service")}
-    exp = from_data(
-        {
-            "name": "rl",
-            "image": "img",
-            "groups": {"g": {"processes": members}},
-            "prepare": {"fetch": {"requests": {"cpu": "2500m", "memory": "1Gi"}}},
-        }
-    )
-    plan = check(exp, nodes())
-    assert plan.cluster.demands[0].shape.amount("cpu") == 3000
+FETCH = {"prepare": {"fetch": {"requests": {"cpu": "2500m", "memory": "1Gi"}}}}
 
 
-def test_a_step_larger_than_what_follows_sets_the_request() -> None:
-    exp = experiment({"p": asking("1")}, prepare={"fetch": {"requests": {"cpu": "3", "memory": "1Gi"}}})
-    assert check(exp, nodes()).cluster.demands[0].shape.amount("cpu") == 3000
-
-
-def test_limits_stand_in_for_requests() -> None:
-    plan = check(experiment({"p": {"limits": {"cpu": "3", "memory": "2Gi"}}}), nodes())
-    assert plan.cluster.demands[0].shape.amount("cpu") == 3000
-
-
-def test_what_asks_for_nothing_is_counted_with_the_charts_default() -> None:
-    plan = check(experiment({"p": {}}), nodes())
-    assert dict(plan.cluster.demands[0].shape.requests) == {"cpu": 100, "memory": 128 << 20, "pods": 1}
+@pytest.mark.parametrize(
+    ("data", "amounts"),
+    [
+        (
+            {"groups": {"g": {"processes": {"main": asking("2"), "side": asking("1", lifecycle="service")}}}},
+            {"cpu": 3000},
+        ),
+        ({"groups": {"g": {"processes": {"main": asking("2"), "side": asking("1")}}}, **FETCH}, {"cpu": 3000}),
+        ({"processes": {"p": asking("1")}, **FETCH}, {"cpu": 2500}),
+        ({"processes": {"p": {"limits": {"cpu": "3", "memory": "2Gi"}}}}, {"cpu": 3000}),
+        ({"processes": {"p": {}}}, {"cpu": 100, "memory": 128 << 20, "pods": 1}),
+    ],
+    ids=["sidecar", "smaller step", "larger step", "limits for requests", "default of the chart"],
+)
+def test_a_pod_requests_its_containers_or_its_largest_step(data: dict[str, Any], amounts: dict[str, int]) -> None:
+    shape = check(from_data({"name": "rl", "image": "img", **data}), nodes()).cluster.demands[0].shape
+    assert {name: shape.amount(name) for name in amounts} == amounts
 
 
 def test_too_many_pods_for_the_maximum_say_how_many_nodes_more() -> None:

@@ -1,7 +1,7 @@
-"""A key that nobody knows, put anywhere into a valid file, is refused or said: no proof stands without a note.
+"""An unknown key, put anywhere into the node pools of a valid file, is refused or named: no proof without a note.
 
-Every object of a file may get the key, but for those that hold names of the user's choice, and for what a format puts
-around its pools; `AROUND` says which those are. `SYMPH_SOAK` says how many files are made, `SYMPH_SEED` where from.
+Objects that hold names of the user's choice, that a format puts around its pools, or that concern a cluster's control
+plane and network do not get the key. `SYMPH_SOAK` says how many files are made, `SYMPH_SEED` where from.
 """
 
 from __future__ import annotations
@@ -74,7 +74,6 @@ release_channel: [{channel: REGULAR}]
 
 
 def resources(kind: str) -> list[dict[str, Any]]:
-    """The two resources as a plan or a state has them."""
     made = ((CLUSTER, "google_container_cluster"), (NODE_POOL, "google_container_node_pool"))
     return [{"address": f"{name}.r", "mode": "managed", "type": name, "name": "r", kind: body} for body, name in made]
 
@@ -177,7 +176,12 @@ NAMES = (
     r"/(labels|nodeLabels|sysctls|allocatable|system"
     r"|management|release_channel|shielded_instance_config|shieldedInstanceConfig|activeMigration)(/\d+)?$"
 )
-OF_TERRAFORM = r"|^$|^/resource(/[a-z_]+)?$"
+# Objects of a cluster that concern its control plane and its network.
+IN_CLUSTER = (
+    r"(/(network_?policy|confidential_?nodes|cluster_autoscaling|autoscaling|network_?config"
+    r"|node_pool_defaults|addons_?config(/0)?/\w+)(/0)?)?$"
+)
+OF_TERRAFORM = r"|^$|^/resource(/[a-z_]+)?$|^/resource/google_container_cluster/c(?i:" + IN_CLUSTER + ")"
 OF_KUBERNETES = r"|^$|^/items/\d+$|/metadata$|/status(/.*)?$"
 FORMATS = [
     Format(
@@ -193,12 +197,12 @@ FORMATS = [
     Format(
         "plan.json",
         {"format_version": "1.2", "planned_values": {"root_module": {"resources": resources("values")}}},
-        r"|^$|^/planned_values(/root_module(/resources/\d+)?)?$",
+        r"|^$|^/planned_values(/root_module(/resources/\d+)?)?$|/resources/0/values(?i:" + IN_CLUSTER + ")",
     ),
     Format(
         "state.json",
         {"format_version": "1.0", "values": {"root_module": {"resources": resources("values")}}},
-        r"|^$|^/values(/root_module(/resources/\d+)?)?$",
+        r"|^$|^/values(/root_module(/resources/\d+)?)?$|/resources/0/values(?i:" + IN_CLUSTER + ")",
     ),
     Format(
         "terraform.tfstate",
@@ -206,10 +210,11 @@ FORMATS = [
             "version": 4,
             "terraform_version": "1.11.4",
             "resources": [
-                {**resource, "instances": [{"attributes": resource.pop("values")}]} for resource in resources("values")
+                {"mode": "managed", "type": resource["type"], "instances": [{"attributes": resource["values"]}]}
+                for resource in resources("values")
             ],
         },
-        r"|^$|^/resources/\d+(/instances/\d+)?$",
+        r"|^$|^/resources/\d+(/instances/\d+)?$|/resources/0/instances/0/attributes(?i:" + IN_CLUSTER + ")",
     ),
     Format("pools.json", [GCLOUD_POOL]),
     Format(
@@ -223,6 +228,7 @@ FORMATS = [
             "addonsConfig": {"dnsCacheConfig": {"enabled": True}},
             "autoscaling": {"enableNodeAutoprovisioning": False},
         },
+        "|^(?i:" + IN_CLUSTER + ")",
     ),
     Format("nodes.json", {"apiVersion": "v1", "kind": "List", "items": [NODE]}, OF_KUBERNETES),
     Format("class.json", CLASS, OF_KUBERNETES),
@@ -234,7 +240,6 @@ VALUES: tuple[Any, ...] = (True, False, 3, 0, "text", ["a"], {"enabled": True}, 
 
 
 def objects(value: Any, around: re.Pattern[str], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects that a stray key may fall into, with their paths."""
     if isinstance(value, dict) and not around.search(path):
         yield path, value
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -243,7 +248,6 @@ def objects(value: Any, around: re.Pattern[str], path: str = "") -> Iterator[tup
 
 
 def cases(file: Format) -> Iterator[tuple[str, str, Any]]:
-    """Where a key was put, its name, and the file that came of it: each place once, then at random."""
     rng = random.Random(f"{SEED} {file.name}")
     around = re.compile(NAMES + file.around.replace("$.", "|$."))
     places = [path for path, _ in objects(file.data, around)]
@@ -261,14 +265,13 @@ ANYWHERE = Shape(requests=(("cpu", 10), ("memory", 1 << 20), ("pods", 1)), toler
 
 
 def faults_of(file: Format, key: str, data: Any) -> Iterator[str]:
-    """What is wrong with how the key was taken."""
     try:
         pools = read_pools(json.dumps(data), file.name)
     except SpecError as error:
         if key not in str(error):
             yield f"refused, but for another reason: {error}"
         return
-    concerned = [pool for pool in pools.pools if any(key in doubt.text for doubt in pool.doubts)]
+    concerned = [pool for pool in pools.pools if any(key in uncertainty.text for uncertainty in pool.uncertainties)]
     if not concerned and not any(key in note for note in pools.notes):
         yield "not said"
     for pool in concerned:
@@ -286,6 +289,6 @@ def test_a_stray_key_never_leaves_a_proof_without_a_note(file: Format) -> None:
 @pytest.mark.parametrize("file", FORMATS, ids=[file.name for file in FORMATS])
 def test_the_files_that_keys_are_put_into_raise_no_doubt_of_their_own(file: Format) -> None:
     pools: Pools = read_pools(json.dumps(file.data), file.name)
-    said = [doubt.text for pool in pools.pools for doubt in pool.doubts]
+    said = [uncertainty.text for pool in pools.pools for uncertainty in pool.uncertainties]
     assert [text for text in said if "is no key that is understood" in text] == []
     assert [note for note in pools.notes if "is no key that is understood" in note] == []

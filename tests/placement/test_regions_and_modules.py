@@ -22,7 +22,6 @@ WHOLE = Shape(requests=(("cpu", 7000), ("memory", MIB), ("pods", 1)))
 
 
 def verdict(pools: Pools, count: int, shape: Shape = WHOLE) -> Group:
-    """The verdict where nothing of kube-system takes room."""
     return plan_demands([Demand(shape, [("g", count)])], replace(pools, workloads=())).groups[0]
 
 
@@ -35,7 +34,6 @@ def refusal(text: str, name: str = "main.tf.json") -> SpecError:
 def configuration(
     pool: dict[str, Any], cluster: dict[str, Any] | None = None, variables: dict[str, Any] | None = None
 ) -> Pools:
-    """Pools of Terraform configuration with one pool and maybe its cluster."""
     return read_pools(text_of(pool, cluster), "main.tf.json", variables=variables)
 
 
@@ -70,7 +68,7 @@ def test_zones_of_the_cluster_multiply_its_pools() -> None:
 def test_a_location_that_refers_to_the_cluster_is_followed() -> None:
     referring = {"location": "${google_container_cluster.c.location}", "node_count": 3}
     pool = configuration(referring, {"location": "us-central1-a"}).pools[0]
-    assert (pool.zones, pool.max_nodes, pool.doubts) == (("us-central1-a",), 3, ())
+    assert (pool.zones, pool.max_nodes, pool.uncertainties) == (("us-central1-a",), 3, ())
 
 
 def test_a_zonal_cluster_has_its_own_zone_and_the_additional_ones() -> None:
@@ -170,7 +168,7 @@ def test_all_documents_of_a_yaml_file_are_read() -> None:
     second = CLASS.replace("fast", "slow").replace("[big]", "[small]")
     pools = read_pools(f"---\n{CLASS}---\n{second}---\n", "classes.yaml")
     assert pools.names == ["fast-2", "slow-2"]
-    assert "classes.yaml:15" in dict(pools.wanted)["small"]
+    assert "classes.yaml:15" in dict(pools.required_pools)["small"]
 
 
 def test_a_fault_of_a_later_document_has_its_own_line() -> None:

@@ -35,7 +35,6 @@ SIDECAR = {"spec": {"containers": [{"name": "proxy", "image": "b", "resources": 
 
 
 def prepared(assign_to: dict[str, Any], *siblings: dict[str, Any], **group: Any) -> Prepared:
-    """A group whose first process is assigned, on pools."""
     processes = {"learner": {"assign_to": assign_to}} | {f"s{number}": one for number, one in enumerate(siblings)}
     data = {"name": "e", "image": "a:1", "groups": {"g": {"processes": processes, **group}}}
     return prepare_experiment(from_data(data), pools=POOLS, force=True)

@@ -121,7 +121,6 @@ def test_a_system_pod_without_rules_leaves_all_unknown(tmp_path: Path) -> None:
 
 
 def of_cluster(**addons: Any) -> Pools:
-    """A pool of two nodes in a cluster with these add-ons, by the names of Terraform."""
     node_pool = {"name": "p", "cluster": "c", "node_count": 2, "node_config": {"machine_type": "n2-standard-8"}}
     cluster = {"name": "c", "location": "us-central1-a", "addons_config": addons}
     resources = {"google_container_cluster": {"c": cluster}, "google_container_node_pool": {"p": node_pool}}

@@ -15,7 +15,6 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def verdicts(pool: dict[str, Any], **processes: dict[str, Any]) -> dict[str, str]:
-    """The verdict of each lone process on nodes of 4 CPU; `spec` lays an overlay on its pod."""
     records = {}
     for name, process in processes.items():
         spec = process.pop("spec", {})

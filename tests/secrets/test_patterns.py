@@ -23,7 +23,6 @@ GITHUB = r"\b(ghp_[0-9a-zA-Z]{36})\b"
 
 
 def spans(pattern: str, text: bytes) -> list[list[tuple[int, int]]]:
-    """The matches of RE2 and those of `re`, with their groups."""
     found = []
     for compiled in (compile_pattern(pattern), PythonPattern(pattern)):
         found.append(

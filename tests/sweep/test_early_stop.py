@@ -13,7 +13,6 @@ RULES: tuple[Rule, ...] = ("median", "halving")
 
 
 def judge(rule: Rule, *others: float, goal: Goal = "min", grace: float = 1) -> Judge:
-    """Others that have had these values at each of ten steps."""
     made = Judge(metric="loss", goal=goal, rule=rule, grace=grace)
     for index, value in enumerate(others):
         made.see(f"other-{index}", {"loss": [(float(step), value) for step in range(10)]})
@@ -21,7 +20,6 @@ def judge(rule: Rule, *others: float, goal: Goal = "min", grace: float = 1) -> J
 
 
 def verdict(made: Judge, *values: float) -> str:
-    """What is said of one with these values at the steps from 0 on."""
     made.see("own", {"loss": [(float(step), value) for step, value in enumerate(values)]})
     return made.verdict("own")
 

@@ -41,17 +41,14 @@ class Cluster:
         pass
 
     def find(self, name: str, namespace: str) -> Revision | None:
-        """The release of a trial."""
         if name not in self.began:
             return None
         return Revision(name=name, namespace=namespace, revision=1, status="deployed", chart="e", updated="")
 
     def run_of(self, name: str, _namespace: str) -> str:
-        """The run it is in."""
         return self.runs[name]
 
     def progress(self, name: str, _namespace: str) -> list[Progress]:
-        """How far its workload is."""
         if time.monotonic() < self.began[name] + self.seconds:
             return [Progress(title="Job/x", state="ready")]
         if "bad" in name:
@@ -59,20 +56,17 @@ class Cluster:
         return [Progress(title="Job/x", state="finished")]
 
     def install(self, name: str, chart: Path, *_: object, **__: object) -> None:
-        """Begin a trial."""
         with self._lock:
             self.installed.append(name)
             self.charts[name] = chart.name
             self.began[name], self.runs[name] = time.monotonic(), RUN
 
     def uninstall(self, name: str, _namespace: str, *, wait_s: float) -> None:
-        """Take it away, with its pods."""
         assert wait_s > 0
         self.removed.append(name)
         del self.began[name]
 
     def wait(self, name: str, namespace: str, *, finished: bool, timeout_s: float) -> None:
-        """Wait as `Releases` does."""
         assert finished
         left = self.began[name] + self.seconds - time.monotonic()
         time.sleep(max(0.0, min(left, timeout_s)))
@@ -89,12 +83,10 @@ def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def prepared(name: str) -> Prepared:
-    """An experiment of that name."""
     return prepare_experiment(from_data({"name": name, "image": "i:1", "processes": {"p": {"command": ["x"]}}}))
 
 
 def runs(*names: str) -> list[TrialRun]:
-    """Trials by name."""
     return [TrialRun(trial=Trial(name=name, settings={}), experiment=BASE.experiment) for name in names]
 
 
@@ -104,7 +96,6 @@ SOURCE = ReleaseSource(name="e", chart=Path())
 
 
 def outcomes_of(cluster: Cluster, *names: str, again: bool = False, **settings: Any) -> dict[str, Outcome]:
-    """How the trials end there, all at once."""
     there = Installation(connect=lambda: cast("Releases", cluster), namespace="n", **settings)
     going = install_trials(runs(*names), BASE, SOURCE, there, parallel=len(names), again=again)
     return {one.trial.name: one for one in going}

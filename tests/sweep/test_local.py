@@ -38,19 +38,16 @@ def _tools(need_tool: Callable[[str], str]) -> None:
 
 
 def spec_of(folder: Path, line: str) -> SpecFile:
-    """The experiment whose one process runs this line."""
     path = folder / "e.yaml"
     path.write_text(f"name: e\nprocesses: {{w: {{cmds: ['{line}'], env: {{X: '0'}}, restart: never}}}}\n")
     return files.read(path)
 
 
 def runs_of(spec: SpecFile, values: str) -> list[TrialRun]:
-    """Its trials with these values of X."""
     return prepare_trials(spec, trials("e", [parse_axis(f"x={values}")]), None)
 
 
 def swept(spec: SpecFile, values: str = "0", *, again: bool = False, timeout_s: float | None = None) -> list[Outcome]:
-    """How they end."""
     return list(run_trials(runs_of(spec, values), spec, parallel=2, again=again, timeout_s=timeout_s))
 
 
@@ -97,7 +94,6 @@ def test_a_run_whose_start_was_cut_is_no_result_of_its_trial(tmp_path: Path, mon
     wait = local._wait
 
     def wait_for(joined: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
-        """Its supervisor finds, while somebody waits for it, that whoever was starting it is gone."""
         if joined == cut:
             up.down(joined)
             write_json(joined.folder / "state.json", {**joined.state(), "cause": START_CUT}, is_safe=False)

@@ -29,7 +29,6 @@ def study(folder: Path, of: Experiment | None = None) -> Search:
 
 
 def loss(trial: Trial) -> float:
-    """Lowest at 0.01 and adam."""
     lr = float(trial.settings["lr"])
     return abs(lr - 0.01) + (trial.settings["opt"] == "sgd")
 

@@ -21,7 +21,7 @@ Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
 
 
 def effect_of(difference: Difference) -> tuple[Effect, str]:
-    """What Argo CD does with one object, and why."""
+    """Return what Argo CD does with one object, and why."""
     kind = kind_called(difference.kind)
     if difference.change == "unchanged":
         return "nothing", ""
@@ -47,7 +47,7 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
 
 
 def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
-    """What Argo CD does with one object where its application gets another destination.
+    """Return what Argo CD does with one object if its application moves to another destination.
 
     With `ends` that is in the same cluster, where it prunes what the project still allows; elsewhere nothing `ends`.
     Source: argoproj/argo-cd, controller/state.go (GetManagedLiveObjs asks the cluster of the destination alone).
@@ -61,7 +61,7 @@ def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
 
 
 def outcome_of(differences: Sequence[Difference]) -> Outcome:
-    """The worst that happens to any object."""
+    """Return the worst that happens to any object."""
     effects = {effect_of(difference)[0] for difference in differences}
     if "fails" in effects:
         return "fails"
@@ -95,6 +95,6 @@ def _frozen_fields(difference: Difference) -> list[str]:
 
 
 def _is_under(path: str, roots: Sequence[str]) -> bool:
-    """Whether a path is one of `roots`, where ``*`` is any name, or below it."""
+    """Return True if a path is one of `roots`, where ``*`` is any name, or below it."""
     patterns = (re.escape(root).replace(r"\*", r"[^.\[]+") for root in roots)
     return any(re.match(rf"{pattern}(?:[.\[]|\Z)", path) for pattern in patterns)

@@ -1,7 +1,8 @@
 """Argo CD is given a project, an ApplicationSet over all pointers, and settings of its own, once.
 
-The rules for finite work decide the fields: a Job that is there is never pruned late, never replaced, never healed, and
-left alone by commits to other experiments (docs/gitops.md says why). Source: argoproj/argo-cd, docs/operator-manual.
+The rules for finite work decide the fields: a Job that is there is never pruned late, never replaced, never healed,
+and left alone by commits to other experiments (docs/gitops.md says why). Source: argoproj/argo-cd,
+docs/operator-manual.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _QUEUED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgoSetup:
-    """How a repository is shown to Argo CD. `protects` keeps what runs when a pointer vanishes by accident.
+    """The settings of a repository in Argo CD. `protects` keeps what runs when a pointer vanishes by accident.
 
     `root` is the folder of the repository in which everything stands, empty for its top.
     """
@@ -56,11 +57,11 @@ class ArgoSetup:
     root: str = ""
 
     def below(self, path: str) -> str:
-        """A path of ours in the whole repository."""
+        """Return a path of ours in the whole repository."""
         return f"{self.root}/{path}" if self.root else path
 
     def segment(self, number: int) -> str:
-        """A part of the path of a pointer, as the ApplicationSet's template has it."""
+        """Return a part of the path of a pointer, as the ApplicationSet's template has it."""
         return f"{{{{ index .path.segments {number + len(self.root.split('/')) * bool(self.root)} }}}}"
 
     @property
@@ -80,12 +81,11 @@ def parse_version(text: str) -> tuple[int, int]:
 
 
 def app_name(env: str, team: str, name: str) -> str:
-    """The name of an experiment's Application."""
     return f"{env}-{team}-{name}"
 
 
 def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination]) -> dict[str, object]:
-    """The AppProject of an environment: this repository, these places, our charts' kinds, nothing cluster-wide."""
+    """Return the AppProject of an environment: this repository, these places, the kinds of our charts."""
     spec: dict[str, object] = {
         "description": f"Experiments that symph publishes to {env}",
         "sourceRepos": [setup.url],
@@ -100,7 +100,7 @@ def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination])
 
 
 def application_set(setup: ArgoSetup) -> dict[str, object]:
-    """The ApplicationSet that makes one Application of each pointer."""
+    """Return the ApplicationSet that makes one Application of each pointer."""
     files = [{"path": setup.below(f"envs/*/*/*{POINTER_SUFFIX}")}]
     generator = {"git": {"repoURL": setup.url, "revision": setup.revision, "files": files}}
     spec: dict[str, object] = {
@@ -115,7 +115,7 @@ def application_set(setup: ArgoSetup) -> dict[str, object]:
 
 
 def health_config(checks: Mapping[str, str], namespace: str = "argocd") -> dict[str, object]:
-    """The part of ConfigMap argocd-cm that holds health `checks`: Lua by ``<group>_<Kind>``.
+    """Return the part of ConfigMap argocd-cm that holds health `checks`: Lua by ``<group>_<Kind>``.
 
     It is to be applied server-side, so that the other settings in there stay.
     """

@@ -30,29 +30,28 @@ ENVIRONMENT_LABEL = "symph.dev/env"
 
 
 def project_name(project: str, env: str) -> str:
-    """The name of an environment's project."""
     return f"{project}-{env}"
 
 
 def target_of(destination: Destination) -> dict[str, str]:
-    """A destination as Argo CD's objects write it."""
+    """Return a destination as Argo CD's objects write it."""
     cluster = {"name": destination.name} if destination.name else {"server": destination.server}
     return {**cluster, "namespace": destination.namespace}
 
 
 def is_one_cluster(first: Destination, second: Destination) -> bool:
-    """Whether two destinations are in one cluster, as far as their words tell."""
+    """Return True if two destinations are in one cluster, as far as their words tell."""
     return place_key(first)[0] == place_key(second)[0]
 
 
 def place_key(destination: Destination) -> tuple[str, str]:
-    """What two destinations share that are one place: the cluster as far as its words tell, and the namespace."""
+    """Return a key that is equal for two destinations in the same cluster, by its text, and namespace."""
     name = destination.name or destination.server
     return "in-cluster" if name == Destination().server else name, destination.namespace
 
 
 def with_places_in_use(content: bytes, before: bytes | None, in_use: Mapping[str, Iterable[Destination]]) -> bytes:
-    """The projects in the file of `content`, allowing also what those of `before` allowed and still is in use.
+    """Return the projects in the file of `content`, allowing also what those of `before` allowed and still is in use.
 
     What an environment runs is pruned only where its project allows it; `in_use` has the destinations of its pointers.
     A pointer alone allows nothing, nor does what another environment's project allows now.
@@ -69,7 +68,7 @@ def with_places_in_use(content: bytes, before: bytes | None, in_use: Mapping[str
 
 
 def destination_fault(content: bytes | None, env: str, destination: Destination) -> str:
-    """Why the projects in the file of `content` let nothing of `env` run at `destination`; empty where they let it.
+    """Return why the projects in the file of `content` forbid `destination` for `env`; empty if allowed.
 
     Projects without a label of an environment are for all. A file that is absent, or holds none, says nothing.
     """
@@ -112,7 +111,6 @@ def _permits(project: Mapping[str, object], destination: Destination) -> bool:
 
 
 def _matches(place: Mapping[str, object], destination: Destination) -> bool:
-    """Whether an entry speaks of `destination`; a cluster by its address and one by its name cannot be compared."""
     key, cluster = ("name", destination.name) if destination.name else ("server", destination.server)
     is_other_form = not place.get(key)
     return (is_other_form or _glob(place.get(key), cluster)) and _glob(place.get("namespace"), destination.namespace)

@@ -7,14 +7,13 @@ kubernetes/apimachinery, pkg/api/validation (the words on fields that cannot be 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from symphony_charts.backend.why import Why
+from symphony_charts.kinds.base import Object
 
 __all__ = ["why_unsynced"]
 
-Object = Mapping[str, Any]
 
 _IMMUTABLE = re.compile(
     r"(?P<kind>\w+)(?:\.[\w.-]+)? \"(?P<name>[^\"]+)\" is invalid: (?P<field>[\w.\[\]]+): .*?"
@@ -25,7 +24,7 @@ _FAILED = ("Failed", "Error")
 
 
 def why_unsynced(application: Object) -> Why | None:
-    """What keeps Argo CD from making the cluster as Git says, or what differs; None where nothing does."""
+    """Return why an Application is not synced with Git; None if it is."""
     meta, status = application["metadata"], application.get("status") or {}
     place = str(((application.get("spec") or {}).get("destination") or {}).get("namespace") or "default")
     look = f"kubectl -n {meta.get('namespace', 'argocd')} describe application {meta['name']}"
@@ -47,7 +46,6 @@ def why_unsynced(application: Object) -> Why | None:
 
 
 def _refusals(status: Object) -> Iterator[str]:
-    """What the cluster said to the objects of the last sync, then what is said of all of it."""
     operation = status.get("operationState") or {}
     for item in (operation.get("syncResult") or {}).get("resources") or []:
         if item.get("status") == "SyncFailed":

@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """What the change does, in a sentence."""
+        """Return a sentence about what the change does."""
         if self.move:
             before, after, ends = self.move
             if ends:
@@ -107,7 +107,7 @@ def _move(before: Destination | None, after: Destination | None) -> tuple[str, s
 
 
 def _kept(objects: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Without helm's test hooks, which Argo CD leaves out."""
+    """Drop helm's test hooks, which Argo CD leaves out."""
     return [item for item in objects if "helm.sh/hook" not in str(item.get("metadata"))]
 
 

@@ -56,12 +56,12 @@ class Difference:
 
     @property
     def is_renamed(self) -> bool:
-        """Whether it is another object by name than before."""
+        """True if it is another object by name than before."""
         return bool(self.before and self.after and self.before != self.after)
 
 
 def compare(before: Objects, after: Objects) -> tuple[Difference, ...]:
-    """Every object of either side, those of `after` in its order, then those that are gone.
+    """Return every object of either side, those of `after` in its order, then those that are gone.
 
     Objects are the same when kind and name are, but for the hash at the end of what is replaced instead of changed.
     """
@@ -109,7 +109,6 @@ def _run_of(item: Mapping[str, object]) -> str:
 
 
 def _with_text(value: object, old: str, new: str) -> object:
-    """Return `value` with `new` for each `old`: names and addresses in an object of a run contain the run."""
     match value:
         case str():
             return value.replace(old, new)
@@ -145,7 +144,7 @@ def _walk(before: object, after: object, path: str) -> Iterator[FieldChange]:
 
 
 def _by_name(value: object) -> dict[str, object] | None:
-    """A list whose items have names of their own as a map of them; None for any other value."""
+    """Return a list of items with unique names as a map by name; None for any other value."""
     if not isinstance(value, list) or not value:
         return None
     names = [item.get("name") if isinstance(item, Mapping) else None for item in value]
@@ -155,6 +154,6 @@ def _by_name(value: object) -> dict[str, object] | None:
 
 
 def _plain(item: Mapping[str, object]) -> object:
-    """A named item without its name; a lone value stands for itself, as in ``env.LR``."""
+    """Return a named item without its name; a lone value stands for itself, as in ``env.LR``."""
     rest = {key: value for key, value in item.items() if key != "name"}
     return rest["value"] if list(rest) == ["value"] else rest

@@ -21,13 +21,13 @@ Read: TypeAlias = Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]],
 
 
 class Published:
-    """What a repository holds of one experiment; `read` loads folders and files of its tip."""
+    """One experiment in a repository; `read` loads folders and files of its tip."""
 
     def __init__(self, read: Read, team: str, name: str) -> None:
         self._read, self.team, self.name = read, team, name
 
     def pointer(self, env: str) -> Pointer:
-        """The pointer of the experiment in `env`. Raises NotFound."""
+        """Return the pointer of the experiment in `env`. Raises NotFound."""
         path = layout.pointer_path(env, self.team, self.name)
         content = self._read([layout.pointer_folder(env, self.team)], lambda _seen: [path]).read(path)
         if content is None:
@@ -37,14 +37,14 @@ class Published:
         return parse_pointer(content, path)
 
     def in_environment(self, env: str) -> Side:
-        """The side of what `env` runs, with the environment's own values."""
+        """Return the side of what `env` runs, with the environment's own values."""
         pointer = self.pointer(env)
         title = f"{pointer.version} in {env}"
         side = self._side(title, pointer.chart, pointer.values, pointer.destination.namespace)
         return replace(side, destination=pointer.destination)
 
     def version(self, version: str, env_values: Values, namespace: str) -> Side:
-        """A published version under given values."""
+        """Return a published version under given values."""
         return self._side(version, layout.chart_path(self.team, self.name, version), env_values, namespace)
 
     def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:

@@ -40,7 +40,7 @@ class RepositoryFiles:
 
 
 def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
-    """All findings, each with the file that has it, in order of path."""
+    """Return all findings, each with the file that has it, in order of path."""
     findings = [*_links(tree), *_immutable(tree)]
     pointers: list[tuple[str, Pointer]] = []
     for path, content in sorted(tree.files.items()):
@@ -64,7 +64,7 @@ def is_repository(tree: RepositoryFiles) -> bool:
 
 
 def _published_charts(files: Iterable[str]) -> set[str]:
-    """The folders ``charts/<team>/<experiment>/<version>`` among `files`."""
+    """Return the folders ``charts/<team>/<experiment>/<version>`` among `files`."""
     return {"/".join(path.split("/")[:4]) for path in files if path.startswith("charts/") and path.count("/") > 3}
 
 
@@ -142,7 +142,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
 
 
 def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
-    """What Argo CD could never render: a value that the chart does not have, or one of another type."""
+    """Yield values that the chart's schema refuses, which Argo CD could never render."""
     try:
         problems = values_problems(_chart_of(pointer, files), pointer.chart, pointer.values)
     except SpecError as error:
@@ -161,7 +161,6 @@ def _chart_of(pointer: Pointer, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _why_other(pointer: Pointer, files: Mapping[str, bytes]) -> tuple[str, str]:
-    """In what a chart differs from the published one, and what helps: somebody edited it, or git's attributes did."""
     own = _chart_of(pointer, files)
     attributes = "`charts/** -text -filter` as the last line of .gitattributes, then a fresh clone"
     if any(content.startswith(_LFS) for content in own.values()):
@@ -193,7 +192,7 @@ _MANY_APPS, _MANY_FILES, _MANY_REFS = 2_000, 120_000, 5_000
 
 
 def size_findings(files: Mapping[str, bytes], refs: int | None) -> Iterator[Finding]:
-    """How large the repository is, and what to do where that hurts. `refs` is None where it is unknown."""
+    """Yield the size of the repository, and a step for each limit it passes. `refs` is None if unknown."""
     pointers = sum(1 for path in files if path.endswith(layout.POINTER_SUFFIX))
     charts = len(_published_charts(files))
     counted = f"{pointers} applications, {charts} chart versions, {len(files)} files"

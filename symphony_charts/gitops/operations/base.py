@@ -22,7 +22,7 @@ REASON = "Symph-Reason"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What an operation does to the tip: `edits`, none when all is as it should be.
+    """The change that an operation makes to the tip: `edits`, empty if nothing has to change.
 
     `subject` says it in a line; `trailers` say it to programs; `facts` are for the answer to the user.
     """
@@ -43,11 +43,11 @@ class Operation(Protocol):
         """The files it reads, as far as they can be named once the folders are known."""
 
     def change(self, tip: Snapshot) -> Change:
-        """What it changes. Raises Conflict, NotFound or SpecError where it cannot."""
+        """Return the change. Raises Conflict, NotFound or SpecError."""
 
 
 def message_of(changes: Iterable[Change], extra: Iterable[tuple[str, str]] = ()) -> str:
-    """The message of the commit that makes `changes`: a subject, a line each where they are several, trailers."""
+    """Return the message of the commit that makes `changes`: a subject, a line per change, trailers."""
     changes = list(changes)
     subjects = [change.subject for change in changes]
     head = subjects[0] if len(subjects) == 1 else f"{subjects[0].partition(' ')[0]} {len(subjects)} charts"

@@ -19,7 +19,7 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What a command says of an environment's values.
+    """The options of a command about an environment's values.
 
     `files` of None keeps its own, else they take the place of all of them; `sets` are assigned as helm's ``--set`` is;
     `unset` are paths at which it shall have none of its own.
@@ -31,7 +31,7 @@ class Given:
 
 
 def environment_values(values: Values, old_settings: Values, settings: Values | None, given: Given) -> Values:
-    """The values of an environment that has `values` now, of which `old_settings` came from settings.
+    """Return the values of an environment that has `values` now, of which `old_settings` came from settings.
 
     `settings` are those of today, None where there are none to be read.
     """
@@ -47,7 +47,6 @@ def environment_values(values: Values, old_settings: Values, settings: Values | 
 
 
 def _rebased(values: Mapping[str, object], old: Mapping[str, object], new: Mapping[str, object]) -> Values:
-    """`values` with `new` for all that is in them as `old` has it; what they lack of `old` they go on lacking."""
     result: Values = {}
     for key in dict.fromkeys((*values, *new)):
         own, before, after = (layer.get(key, _ABSENT) for layer in (values, old, new))

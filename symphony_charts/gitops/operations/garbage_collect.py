@@ -27,16 +27,13 @@ class Tidy:
     pointer_folders: tuple[str, ...]
 
     def folders(self) -> Iterable[str]:
-        """All versions, all pointers."""
         return [*(layout.versions_path(*each) for each in self.experiments), *self.pointer_folders]
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """Every pointer."""
         paths = [f"{folder}/{name}" for folder in self.pointer_folders for name in tip.folder(folder)]
         return [path for path in paths if layout.pointer_name(path) is not None]
 
     def change(self, tip: Snapshot) -> Change:
-        """The folders of the versions that go."""
         needed = set()
         for path in self.files(tip):
             pointer = parse_pointer(tip.read(path) or b"", path)

@@ -33,7 +33,7 @@ _HEADER = "# Written by symph, which keeps no comments. Change values by `publis
 
 
 class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ran, and why: version, content digest and values, the operation that began it, when (ISO 8601) and by whom.
+    """One deployment: version, content digest and values, the operation that began it, when (ISO 8601) and by whom.
 
     `settings` are the part of `values` that settings said when it was written.
     """
@@ -80,7 +80,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def moved(self, after: Deployed, destination: Destination | None, source: Mapping[str, str]) -> Pointer:
-        """The pointer at `after`, or elsewhere; what ran until now goes into the history if anything else runs now."""
+        """Return the pointer at `after` or another destination; a replaced deployment joins the history."""
         place = destination or self.destination
         is_same = (self.version, self.digest, self.values) == (after.version, after.digest, after.values)
         if is_same and place == self.destination and self.settings == after.settings:
@@ -102,7 +102,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def revived(self, version: str | None, at: str, by: str) -> Pointer:
-        """This pointer, once retired, back at what it said last, or at the newest with `version`. Raises NotFound."""
+        """Return this retired pointer at its last deployment, or the newest of `version`. Raises NotFound."""
         known = msgspec.structs.replace(self, history=[self.deployed, *self.history])
         entry = known.find(version)
         return msgspec.structs.replace(
@@ -120,7 +120,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def find(self, version: str | None) -> Deployed:
-        """The newest entry of the history with `version`, or with None what ran before. Raises NotFound."""
+        """Return the newest entry of the history with `version`, or with None what ran before. Raises NotFound."""
         for entry in self.history:
             if version is None or entry.version == version:
                 return entry
@@ -134,13 +134,13 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def place_of(destination: Destination) -> str:
-    """Where that is, in words."""
+    """Return the destination in words."""
     cluster = destination.name or ("" if destination.server == Destination().server else destination.server)
     return f"namespace {destination.namespace}" + (f" of {cluster}" if cluster else "")
 
 
 def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] | None:
-    """Where it ran (``from``), where it starts (``to``) and whether the former ends; None where it stays, or is new.
+    """Return where it ran (``from``), where it starts (``to``) and if the former ends; None if it stays.
 
     Argo CD prunes in one cluster: in another, what ran goes on until somebody deletes it.
     """
@@ -151,7 +151,7 @@ def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] 
 
 
 def parse_pointer(content: bytes, path: str) -> Pointer:
-    """The pointer in the file `path`. Raises SpecError for what is none."""
+    """Return the pointer in the file `path`. Raises SpecError for what is none."""
     try:
         data = load(content.decode())
         return msgspec.convert(data, Pointer)
@@ -160,7 +160,7 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
 
 
 def render_pointer(pointer: Pointer) -> bytes:
-    """The file of a pointer, the same bytes for equal pointers."""
+    """Return the file of a pointer, the same bytes for equal pointers."""
     data = msgspec.to_builtins(pointer)
     # What Flux alone reads is left out where nobody named it.
     data["destination"] = {key: value for key, value in data["destination"].items() if value or key in _ALWAYS}
@@ -168,6 +168,6 @@ def render_pointer(pointer: Pointer) -> bytes:
 
 
 def published_digest(chart: str, files: Mapping[str, bytes]) -> str:
-    """The digest of the published chart in the folder `chart` with `files`; empty for what no longer is one."""
+    """Return the digest of the published chart in the folder `chart` with `files`; empty for what no longer is one."""
     own = {path: content for path, content in files.items() if not path.startswith("ci/")}
     return content_digest(chart.split("/")[2], own) if "Chart.yaml" in own else ""

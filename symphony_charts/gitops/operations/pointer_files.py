@@ -26,26 +26,26 @@ __all__ = [
 
 
 def deploy_folders(env: str, team: str, name: str) -> list[str]:
-    """The folders that deploying looks into."""
+    """Return the folders that deploying looks into."""
     flux = layout.flux_path(env, team, name).rpartition("/")[0]
     return [layout.pointer_folder(env, team), "envs", "bootstrap", flux]
 
 
 def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
-    """The pointer of an experiment in an environment, None without one."""
+    """Return the pointer of an experiment in an environment, None without one."""
     path = layout.pointer_path(env, team, name)
     content = tip.read(path)
     return None if content is None else parse_pointer(content, path)
 
 
 def new_beside(tip: Snapshot, env: str | None) -> list[str] | None:
-    """Where the repository has no environment `env` yet: those that it has; None where it has it."""
+    """Return the environments of the repository if `env` is not among them, else None."""
     known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]
     return None if env is None or env in known else sorted(known)
 
 
 def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:
-    """What changes when `after` takes the place of `before`; None is an environment that runs nothing.
+    """Return the edits that replace `before` by `after`; None is an environment that runs nothing.
 
     Raises Conflict where Argo CD would have two applications of one name.
     """
@@ -70,7 +70,7 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
 
 
 def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
-    """Where the pointers of each environment let something run; one that cannot be read says nothing."""
+    """Return the destinations of each environment's pointers; unreadable ones are skipped."""
     folders = [f"envs/{env}/{team}" for env in tip.folder("envs") for team in tip.folder(f"envs/{env}")]
     paths = [f"{folder}/{name}" for folder in folders for name in tip.folder(folder)]
     places: dict[str, list[Destination]] = {}
@@ -82,7 +82,7 @@ def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
 
 
 def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> list[str]:
-    """What keeps Argo CD from syncing the pointer as it is, or from ending what ran elsewhere."""
+    """Return what keeps Argo CD from syncing the pointer, or from ending what ran elsewhere."""
     if after is None:
         return []
     project = tip.read(PROJECT_FILE)

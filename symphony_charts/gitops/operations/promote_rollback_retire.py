@@ -54,15 +54,13 @@ class Promote:
     by: str = ""
 
     def folders(self) -> Iterable[str]:
-        """The pointers of both environments, and the versions that are there."""
         return _folders(self.team, self.name, self.before, self.after)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """Both pointers."""
         return [layout.pointer_path(env, self.team, self.name) for env in (self.before, self.after)]
 
     def change(self, tip: Snapshot) -> Change:
-        """The pointer of `after` at the version of `before`. Raises NotFound, or Conflict where expectations fail."""
+        """Move the pointer of `after` to the version of `before`. Raises NotFound or Conflict."""
         source = read_pointer(tip, self.before, self.team, self.name)
         target = pointer_or_none(tip, self.after, self.team, self.name)
         _expect(self.version, source.version, self.before, self.name)
@@ -122,15 +120,13 @@ class Rollback:
     retired: Pointer | None = None
 
     def folders(self) -> Iterable[str]:
-        """The environment's pointers, and the versions that are there."""
         return _folders(self.team, self.name, self.env)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """The pointer."""
         return [layout.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
-        """The pointer as it was. Raises NotFound where the history or the repository does not hold that version."""
+        """Restore the pointer. Raises NotFound if the history or the repository lacks that version."""
         if self.retired is not None and pointer_or_none(tip, self.env, self.team, self.name) is None:
             return self._revived(tip, self.retired)
         pointer = read_pointer(tip, self.env, self.team, self.name)
@@ -144,7 +140,6 @@ class Rollback:
         return _change(tip, subject, "rollback", pointer, moved, trailers)
 
     def _revived(self, tip: Snapshot, retired: Pointer) -> Change:
-        """The pointer that was taken away, at what it said last, or with `version` at what it ran before that."""
         _expect(self.expect, "", self.env, self.name)
         after = retired.revived(self.version, self.at, self.by)
         _need_chart(tip, retired, after.version)
@@ -162,15 +157,13 @@ class Retire:
     expect: str | None = None
 
     def folders(self) -> Iterable[str]:
-        """The environment's pointers."""
         return deploy_folders(self.env, self.team, self.name)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        """The pointer."""
         return [layout.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
-        """The pointer removed; nothing if it is gone."""
+        """Return the pointer removed; nothing if it is gone."""
         pointer = pointer_or_none(tip, self.env, self.team, self.name)
         subject = f"retire {self.team}/{self.name} from {self.env}"
         if pointer is None:
@@ -189,7 +182,7 @@ class Retire:
 
 
 def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
-    """The pointer of an experiment in an environment. Raises NotFound without one."""
+    """Return the pointer of an experiment in an environment. Raises NotFound without one."""
     pointer = pointer_or_none(tip, env, team, name)
     if pointer is None:
         others = [path.removesuffix(layout.POINTER_SUFFIX) for path in tip.folder(layout.pointer_folder(env, team))]
@@ -259,7 +252,6 @@ _SEALED = ("encryptedData", "sealedFor")
 
 
 def _with_ciphertext_of(values: Values, own: Values) -> Values:
-    """`values` with what is sealed in `own`: the ciphertext of one namespace is none in another."""
     rest = {key: value for key, value in sub(values, "secrets").items() if key not in _SEALED}
     sealed = {key: value for key, value in sub(own, "secrets").items() if key in _SEALED}
     return {**values, "secrets": {**rest, "encryptedData": {}, **sealed}}

@@ -63,13 +63,12 @@ class Publish:
     check: Callable[[Values], None] = lambda _values: None
 
     def folders(self) -> Iterable[str]:
-        """The experiment's versions, and the team's pointers."""
         yield layout.versions_path(self.team, self.name)
         if self.env is not None:
             yield from deploy_folders(self.env, self.team, self._release)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """The pointer, and the values of the newest version, which usually is what runs, too."""
+        """Yield the pointer, and the values of the newest version, which usually is what runs, too."""
         if self.env is not None:
             yield layout.pointer_path(self.env, self.team, self._release)
             if self.secret_file is not None:
@@ -79,7 +78,7 @@ class Publish:
             yield f"{layout.chart_path(self.team, self.name, last)}/values.yaml"
 
     def change(self, tip: Snapshot) -> Change:
-        """The chart's folder unless it is there, and the pointer unless it points there."""
+        """Return the chart's folder unless it is there, and the pointer unless it points there."""
         decision = self._decide(tip)
         chart = decision.chart
         edits: dict[str, bytes | None] = {}
@@ -117,7 +116,7 @@ class Publish:
         return decide_version(chart, published, self.version, values)
 
     def _pointers(self, tip: Snapshot, version: str) -> tuple[Pointer | None, Pointer | None]:
-        """The pointer as it is and as it shall be; None where there is none."""
+        """Return the pointer as it is and as it shall be; None where there is none."""
         if self.env is None:
             return None, None
         before = pointer_or_none(tip, self.env, self.team, self._release)
@@ -189,7 +188,7 @@ class Publish:
 
 
 def _values(tip: Snapshot, chart: str) -> Values | None:
-    """The default values of a published chart; None where it has none that can be read."""
+    """Return the default values of a published chart; None where it has none that can be read."""
     content = tip.read(f"{chart}/values.yaml")
     try:
         values = load(content.decode()) if content is not None else None

@@ -31,7 +31,10 @@ class Decision:
 
 
 def version_key(version: str) -> tuple[object, ...]:
-    """What sorts versions by precedence; names that are no versions come first. Source: SemVer 2.0.0, clause 11."""
+    """Return a key that sorts versions by precedence; names that are no versions come first.
+
+    Source: SemVer 2.0.0, clause 11.
+    """
     match = _NUMBERS.fullmatch(version)
     if match is None:
         return (-1,)
@@ -43,14 +46,14 @@ def version_key(version: str) -> tuple[object, ...]:
 
 
 def newest(versions: Iterable[str]) -> str | None:
-    """The highest of `versions`, None without any."""
+    """Return the highest of `versions`, None without any."""
     return max((v for v in versions if _NUMBERS.fullmatch(v)), key=version_key, default=None)
 
 
 def decide_version(
     chart: Chart, published: Mapping[str, Entry], wanted: str | None, last_values: Values | None
 ) -> Decision:
-    """What `chart` is called among the `published` versions, whose entries hold the ids of their trees.
+    """Decide the version of `chart` among the `published` ones, whose entries hold the ids of their trees.
 
     Content that was published keeps its version; other content gets the next one by what changed from `last_values`,
     those of the newest version. Raises Conflict where `wanted` exists with other content.
@@ -81,7 +84,7 @@ def decide_version(
 
 
 def _is_at(chart: Chart, version: str, oid: str, tops: dict[str, dict[str, Entry]]) -> bool:
-    """Whether the tree `oid` holds `chart` under `version`; `tops` keeps, by hash, what no version changes."""
+    """Return True if the tree `oid` holds `chart` under `version`; `tops` keeps, by hash, what no version changes."""
     hash_name = hash_of(oid)
     if hash_name not in tops:
         tops[hash_name] = top_entries(chart.files, hash_name)

@@ -26,7 +26,6 @@ class Entry:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder."""
         return self.mode == FOLDER
 
 
@@ -58,7 +57,7 @@ class Snapshot:
     more: Callable[[Snapshot, Iterable[NotLoadedError]], Snapshot] | None = None
 
     def folder(self, path: str) -> Mapping[str, Entry]:
-        """The entries of a folder, none where it is absent. Raises Conflict where something else stands there."""
+        """Return the entries of a folder, none if it is absent. Raises Conflict if a file is there instead."""
         parent, _, name = path.rpartition("/")
         if path:
             entry = self.folder(parent).get(name)
@@ -74,12 +73,12 @@ class Snapshot:
         return self.folders[path]
 
     def entry(self, path: str) -> Entry | None:
-        """The entry of a file or folder, None where it is absent."""
+        """Return the entry of a file or folder, None where it is absent."""
         parent, _, name = path.rpartition("/")
         return self.folder(parent).get(name)
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file, None where it is absent. Raises Conflict for a link or a folder."""
+        """Return the content of a file, None where it is absent. Raises Conflict for a link or a folder."""
         entry = self.entry(path)
         if entry is None:
             return None
@@ -95,7 +94,7 @@ class Snapshot:
         return self.more(self, [lacking])
 
     def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """The contents of the files among `paths` that are there; all that lack are loaded at once."""
+        """Return the contents of the files among `paths` that are there; all that lack are loaded at once."""
         found: dict[str, bytes] = {}
         lacking: list[NotLoadedError] = []
         for path in paths:
@@ -151,7 +150,7 @@ def ask(
     questions: Sequence[Callable[[Snapshot], Answer]],
     load: Callable[[Snapshot, Iterable[NotLoadedError]], Snapshot],
 ) -> tuple[Snapshot, tuple[Answer, ...]]:
-    """The answers to `questions`, and the snapshot with all that they read.
+    """Return the answers to `questions`, and the snapshot with all that they read.
 
     `load` returns the snapshot with what is missing, or raises. A question depends on nothing but the snapshot, so one
     that read what was not loaded is asked again, all such questions in one round.
@@ -171,7 +170,7 @@ def ask(
 
 
 def parse_tree(data: bytes, hash_name: str = "sha1") -> dict[str, Entry]:
-    """The entries of a Git tree object, whose ids are as long as those of `hash_name`.
+    """Return the entries of a Git tree object, whose ids are as long as those of `hash_name`.
 
     Source: git, Documentation/user-manual "tree object".
     """

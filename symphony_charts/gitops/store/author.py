@@ -14,7 +14,7 @@ __all__ = ["Author", "author_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who wrote a commit, and who makes it (the same unless said), as ``Name <mail>``; `sign` signs its bytes."""
+    """Author and committer of a commit (the same by default), as ``Name <mail>``; `sign` signs its bytes."""
 
     name: str
     committer: str = ""
@@ -22,7 +22,7 @@ class Author:
 
 
 def author_of(repository: Repository, key: str | None = None) -> Author:
-    """Who commits to `repository`: git's own identity, with the author and the key that the settings name.
+    """Return the author for `repository`: git's identity, with the author and key of the settings.
 
     `key` takes their key's place, and an empty one leaves the commit unsigned. Where neither names one, git's own
     ``commit.gpgsign`` counts. Raises SpecError where git knows nobody, or a key is not there.

@@ -19,7 +19,7 @@ __all__ = ["apply_to_checkout", "preview_in_checkout"]
 
 
 def preview_in_checkout(checkout: Path, operations: Sequence[Operation], root: str = "") -> tuple[Change, ...]:
-    """What the operations would change below the folder `root` of the work tree `checkout` as it is now.
+    """Return what the operations would change below the folder `root` of the work tree `checkout`.
 
     Raises NotFound where there is no checkout, Conflict for links and for operations that edit one path.
     """

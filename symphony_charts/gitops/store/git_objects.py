@@ -58,28 +58,28 @@ class _Node:
 
 
 def object_of(kind: Literal["blob", "tree", "commit"], data: bytes, hash_name: str = "sha1") -> GitObject:
-    """The object with `data`, named by `hash_name` (sha1, or sha256)."""
+    """Return the object with `data`, named by `hash_name` (sha1, or sha256)."""
     oid = hashlib.new(hash_name, b"%s %d\0%s" % (kind.encode(), len(data), data), usedforsecurity=False).hexdigest()
     return GitObject(kind=kind, oid=oid, data=data)
 
 
 def hash_of(oid: str) -> str:
-    """What an object's id was made by."""
+    """Return the name of the hash that made an object's id."""
     return "sha256" if len(oid) == 64 else "sha1"
 
 
 def tree_object(entries: Mapping[str, Entry], hash_name: str) -> GitObject:
-    """The tree that holds exactly `entries`."""
+    """Return the tree that holds exactly `entries`."""
     return object_of("tree", b"".join(_lines(entries)), hash_name)
 
 
 def tree_id(files: Mapping[str, bytes], hash_name: str = "sha1") -> str:
-    """The id of the tree that holds exactly `files` (path -> content)."""
+    """Return the id of the tree that holds exactly `files` (path -> content)."""
     return build_tree(Snapshot(hash_name=hash_name), files).oid
 
 
 def top_entries(files: Mapping[str, bytes], hash_name: str) -> dict[str, Entry]:
-    """The entries at the top of the tree that holds exactly `files`."""
+    """Return the entries at the top of the tree that holds exactly `files`."""
     entries: dict[str, Entry] = {}
     folders: dict[str, dict[str, bytes]] = {}
     for path, content in files.items():
@@ -92,12 +92,11 @@ def top_entries(files: Mapping[str, bytes], hash_name: str) -> dict[str, Entry]:
 
 
 def file_entry(content: bytes, hash_name: str) -> Entry:
-    """The entry of a file that holds `content`."""
     return Entry(mode=FILE, oid=object_of("blob", content, hash_name).oid)
 
 
 def build_tree(tip: Snapshot, edits: Edits) -> Tree:
-    """The root tree of `tip` with `edits` applied; folders that become empty vanish.
+    """Return the root tree of `tip` with `edits` applied; folders that become empty vanish.
 
     Every folder that edits pass through must be loaded. Raises Conflict where a file stands in the way.
     """
@@ -121,7 +120,7 @@ def commit_object(
     signature: str = "",
     hash_name: str = "sha1",
 ) -> GitObject:
-    """The commit of `tree`; `author` and `committer` (the same unless said) are ``Name <mail>``.
+    """Return the commit of `tree`; `author` and `committer` (the same unless said) are ``Name <mail>``.
 
     `time` counts seconds since 1970, in UTC.
 
@@ -153,7 +152,7 @@ def _is_name(part: str) -> bool:
 
 
 def _build(tip: Snapshot, path: str, node: _Node, objects: dict[str, GitObject]) -> str | None:
-    """The id of the folder's new tree, None when nothing is left of it."""
+    """Return the id of the folder's new tree, None when nothing is left of it."""
     entries = {} if node.is_cleared else dict(tip.folder(path))
     for name, content in node.files.items():
         entries.pop(name, None) if content is None else entries.__setitem__(

@@ -26,7 +26,7 @@ _REASON = re.compile(rf"{REASON}: (.+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What happened to an experiment in an environment; what is not known of it is None.
+    """One event of an experiment in an environment; unknown fields are None.
 
     `version` is what ran from then on, None after a retirement. `at` is ISO 8601 in UTC. `reason` is its author's own.
     """
@@ -43,7 +43,7 @@ class Event:
 
 
 def events_in(log: Log, name: str, env: str) -> list[Event]:
-    """What the commits say of the experiments of any team that are called `name`, the newest first."""
+    """Return the events of all experiments called `name` in the commits, newest first."""
     return [event for commit in log.find(f"/{name} ") for event in _events(commit, name, env)]
 
 
@@ -68,7 +68,7 @@ def with_pointer(events: Iterable[Event], pointer: Pointer | None, log: Log, nam
 
 
 def _merged(told: Iterable[Event], rest: list[Event], order: list[str | None]) -> Iterator[Event]:
-    """Both, each as it comes, and among each other in the `order` of their commits."""
+    """Merge both in the `order` of their commits."""
     for event in told:
         while rest and event.commit in order and order.index(rest[0].commit) < order.index(event.commit):
             yield rest.pop(0)
@@ -77,7 +77,7 @@ def _merged(told: Iterable[Event], rest: list[Event], order: list[str | None]) -
 
 
 def pointer_retired(events: Iterable[Event], log: Log, name: str) -> Pointer | None:
-    """The pointer that the last retirement took away; None where the newest event is none, or it cannot be read."""
+    """Return the pointer that the last retirement removed; None without one, or if it cannot be read."""
     last = next(iter(events), None)
     return _pointer_before(log, last, name) if last is not None and last.op == "retire" else None
 

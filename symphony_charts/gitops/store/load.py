@@ -23,7 +23,7 @@ def load(
     folders: Iterable[str],
     files: Callable[[Snapshot], Iterable[str]] = lambda _seen: (),
 ) -> Snapshot:
-    """The `folders` of commit `tip` and all above them, then the `files` that are asked for when those are known."""
+    """Load the `folders` of commit `tip` and their ancestors, then the `files` named once those are known."""
     if not tip:
         return Snapshot(hash_name=cache.hash_name, root=root)
     snapshot = _with_folders(cache, Snapshot(commit=tip, hash_name=cache.hash_name, root=root), ancestors(folders))
@@ -32,7 +32,7 @@ def load(
 
 
 def load_more(cache: Cache, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
-    """The snapshot with what a question missed in it. Raises ToolFailed where the repository lacks what it names."""
+    """Return the snapshot with what a question missed. Raises ToolFailed if the repository lacks it."""
     missing = list(missing)
     folders = [path for item in missing for path in item.folders]
     files = [path for item in missing for path in item.files]
@@ -76,7 +76,7 @@ def _trees(cache: Cache, snapshot: Snapshot, paths: list[str]) -> dict[str, dict
 
 
 def graft(cache: Cache, commit: str, root: str, tree: str) -> list[GitObject]:
-    """The trees above the folder `root` of `commit` with `tree` in its place, the new root of all last."""
+    """Return the trees above the folder `root` of `commit` with `tree` in its place, the new root of all last."""
     made: list[GitObject] = []
     path = root
     while path:

@@ -15,7 +15,7 @@ __all__ = ["Placed", "pointers"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """What stands in the place of a pointer: environment, team and experiment by its path, and what it says.
+    """A file at the path of a pointer: environment, team and experiment by its path, and its content.
 
     `pointer` is None where `fault` says why it cannot be read; `has_chart` says whether its chart is there.
     """
@@ -29,7 +29,7 @@ class Placed:
 
 
 def pointers(store: Store, env: str | None) -> list[Placed]:
-    """Every pointer of `env`, or of all environments; one that cannot be read spoils no other."""
+    """Return every pointer of `env`, or of all environments; one that cannot be read spoils no other."""
     top = store.read(["envs"], lambda _seen: ())
     envs = [env] if env else sorted(name for name, entry in top.folder("envs").items() if entry.is_folder)
     middle = store.read([f"envs/{each}" for each in envs], lambda _seen: ())

@@ -14,7 +14,7 @@ __all__ = ["PushResult", "Run", "all_edits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResult:
-    """What became of operations: the commit that holds their changes, and the answer to each, in order.
+    """The result of operations: the commit that holds their changes, and the answer to each, in order.
 
     `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
     that changed. `was_lost` says that the server had taken the commit although its answer never came. `heard` is what
@@ -51,7 +51,7 @@ class Run:
 
 
 def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
-    """All edits; no two operations of one commit may edit one path."""
+    """Return all edits; no two operations of one commit may edit one path."""
     edits: dict[str, bytes | None] = {}
     for change in changes:
         twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)

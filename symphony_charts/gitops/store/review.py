@@ -50,7 +50,7 @@ class Waiting:
 
 
 def find_waiting(url: str, base: str, root: Path) -> list[Waiting]:
-    """What waits on the branches of the repository `url` besides `base`; `root` holds the caches.
+    """Return what waits on the branches of the repository `url` besides `base`; `root` holds the caches.
 
     Only the newest commit of each branch is looked at. Raises what fetching raises.
     """
@@ -63,7 +63,7 @@ def find_waiting(url: str, base: str, root: Path) -> list[Waiting]:
 
 
 def is_done(waiting: Waiting, runs: str | None) -> bool:
-    """Whether the environment is as the change would have it; it `runs` a version, or None."""
+    """Return True if the environment is as the change would have it; it `runs` a version, or None."""
     return runs is None if waiting.op == "retire" else runs == waiting.version
 
 
@@ -78,7 +78,7 @@ def _waiting(branch: str, message: str) -> Waiting | None:
 
 
 def find_stale(store: Store) -> Stale | None:
-    """What the branch of `store` lacks; None where it has all, or is not there yet. Raises what fetching raises."""
+    """Return what the branch of `store` lacks; None if nothing, or if it does not exist yet."""
     with store.cache.locked(60.0):
         store.cache.prepare()
         found = fetch_branch_and_base(store.cache)
@@ -119,7 +119,6 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
 
 
 def _written_by(operations: Sequence[Operation], root: str) -> Callable[[str], bool]:
-    """Whether an operation writes a path itself, or decides what stands there: a chart's next version."""
     folders = [f"{layout.versions_path(each.team, each.name)}/" for each in operations if isinstance(each, Publish)]
     pointers = {path for operation in operations for path in _pointer_paths(operation)}
     inside = f"{root}/" if root else ""
@@ -142,7 +141,7 @@ def _pointers_of_both(store: Store, stale: Stale) -> list[str]:
 
 
 def _charts_of_both(store: Store, stale: Stale) -> list[str]:
-    """The versions that both sides hold with other content: files of two charts must not mix."""
+    """Return the versions that both sides hold with other content: files of two charts must not mix."""
     repo = store.cache.repo
     inside = f"{store.folder}/" if store.folder else ""
     sides = [

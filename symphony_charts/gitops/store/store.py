@@ -83,16 +83,16 @@ class Store:
         return replace(result, seconds=time.monotonic() - started)
 
     def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
-        """What the operations would change at the newest tip; nothing is written."""
+        """Return what the operations would change at the newest tip; write nothing."""
         with self.cache.locked(self._timeout_s):
             return self._ask(operations, self._newest())
 
     def read(self, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
-        """The newest tip with these folders and files; what is read beyond them is loaded then."""
+        """Return the newest tip with these folders and files; what is read beyond them is loaded then."""
         return self.at_tip()(folders, files)
 
     def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
-        """What reads folders and files of the tip as it is now, however often, without asking for a newer one."""
+        """Return a function that reads folders and files of the current tip without fetching a newer one."""
         with self.cache.locked(self._timeout_s):
             tip = self._newest()
 
@@ -143,7 +143,7 @@ class Store:
             tip, is_fresh = landed, True
 
     def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str | None:
-        """The tip to go on from; None when the commit got there after all. Raises when there is no going on."""
+        """Return the tip to go on from; None when the commit got there after all. Raises when there is no going on."""
         run.tries += 1
         if answer.was_sent:
             run.base = run.base or tip
@@ -153,14 +153,14 @@ class Store:
             run.arrived = arrived
             return None
         if new_tip == tip:
-            self._judge(answer, run)
+            self._raise_if_final(answer, run)
         else:
             run.silent_since = None
         self._wait(run, answer.text)
         return new_tip
 
     def _arrived(self, tip: str, run: Run) -> str | None:
-        """The newest of the commits that were sent which is part of `tip`.
+        """Return the newest of the commits that were sent which is part of `tip`.
 
         All that came since the first was made is looked through, also where somebody has cut the history off, or has
         made the cache anew.
@@ -169,7 +169,7 @@ class Store:
             fetch_since(self.cache, tip, run.base, self._left(run))
         return find_commit(self.cache.repo, tip, run.sent)
 
-    def _judge(self, answer: Answer, run: Run) -> None:
+    def _raise_if_final(self, answer: Answer, run: Run) -> None:
         """Raise where the server refused for good, or has been failing for longer than we wait."""
         now = time.monotonic()
         run.silent_since = run.silent_since or now
@@ -196,7 +196,7 @@ class Store:
         return load_more(self.cache, snapshot, missing)
 
     def _can_begin_again(self, error: SymphError | NotLoadedError, run: Run) -> bool:
-        """A cache that cannot be read is made anew, once; what an operation says is an answer."""
+        """Return True after making an unreadable cache anew, once; an error of an operation is final."""
         if isinstance(error, (Conflict, NotFound, SpecError)) or run.is_anew:
             return False
         run.is_anew = True
@@ -222,13 +222,13 @@ class Store:
         return commit.oid
 
     def write_commit(self, tree: str, parents: Sequence[str], message: str, now: int) -> str:
-        """A commit in the cache, of a tree that it holds; its id. Needs the lock of the cache."""
+        """Return a commit in the cache, of a tree that it holds; its id. Needs the lock of the cache."""
         commit = self._commit(tree, parents, message, now)
         write_pack(self.cache.repo, [(commit.kind, commit.oid, commit.data)])
         return commit.oid
 
     def tree_at(self, commit: str, path: str) -> str:
-        """The id of what stands at `path` of a commit in the cache; empty where nothing does."""
+        """Return the id of what stands at `path` of a commit in the cache; empty where nothing does."""
         (found,) = read_objects(self.cache.repo, [f"{commit}:{path}"])
         return found[1] if found else ""
 
@@ -247,7 +247,7 @@ class Store:
         return commit if self.author.sign is None else make(signature=self.author.sign(commit.data))
 
     def _reread(self, run: Run) -> str:
-        """The tip, asked for until the server answers or patience ends.
+        """Return the tip, asked for until the server answers or patience ends.
 
         The newest commit is enough, unless a commit of ours may be in the history since the last tip.
         """

@@ -101,7 +101,7 @@ class HelmReleases:
     def render(
         self, name: str, chart: Path, values: Mapping[str, object], *, namespace: str, is_upgrade: bool = False
     ) -> list[Object]:
-        """The objects that `apply` would send, hooks left out."""
+        """Return the objects that `apply` would send, hooks left out."""
         ended = self._client.template_resources(
             self._done(name, self._client.get_chart(chart)),
             name,
@@ -113,12 +113,12 @@ class HelmReleases:
         return _objects(self._done(name, ended))
 
     def current(self, name: str, namespace: str) -> Revision | None:
-        """The newest revision, whatever became of it; None if there is no such release."""
+        """Return the newest revision, whatever became of it; None if there is no such release."""
         revisions = self.history(name, namespace)
         return revisions[0] if revisions else None
 
     def history(self, name: str, namespace: str) -> list[Revision]:
-        """All revisions that helm remembers, the newest first; empty if there is no such release."""
+        """Return all revisions that helm remembers, the newest first; empty if there is no such release."""
         try:
             items = self._done(name, self._command.history(name, namespace=namespace))
         except NotFound:
@@ -127,11 +127,10 @@ class HelmReleases:
         return sorted(revisions, key=lambda revision: -revision.revision)
 
     def manifest(self, name: str, namespace: str, revision: int | None = None) -> list[Object]:
-        """The objects of a revision (None: the newest), as the chart gave them."""
+        """Return the objects of a revision (None: the newest), as the chart gave them."""
         return _objects(self._done(name, self._command.get_resources(name, namespace=namespace, revision=revision)))
 
     def notes(self, name: str, namespace: str) -> str:
-        """What the chart says to whoever installed it."""
         status = self._done(name, self._command.status(name, namespace=namespace))
         return str(status["info"].get("notes") or "")
 
@@ -145,7 +144,7 @@ class HelmReleases:
         self._done(name, self._command.uninstall(name, namespace=namespace, keep_history=keep_history))
 
     def _done(self, name: str, call: Coroutine[Any, Any, _T]) -> _T:
-        """The result of one of pyhelm3's calls, whose coroutines never wait here; its errors become ours."""
+        """Return the result of one of pyhelm3's calls, whose coroutines never wait here; its errors become ours."""
         try:
             call.send(None)
         except StopIteration as ended:
@@ -157,7 +156,6 @@ class HelmReleases:
 
 
 def _ours(error: errors.Error, name: str) -> SymphError:
-    """The error of this package that says what helm said."""
     failed = error.__cause__
     if not isinstance(failed, ToolFailed):
         return ToolFailed(str(error))
@@ -177,7 +175,6 @@ def _ours(error: errors.Error, name: str) -> SymphError:
 
 
 def _faults(failed: ToolFailed) -> list[Problem]:
-    """What helm says of values it refuses: a line for each that breaks the chart's schema, or one message."""
     next_step = "change --set or --values; symph package makes a chart of other values"
     faults = []
     for line in failed.stderr.splitlines():

@@ -72,7 +72,7 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
         return semver.Version.parse(ended.text.strip().removeprefix("v"))
 
     def _env(self) -> dict[str, str | None]:
-        """The cluster in variables, since an argument list is visible to every user of the machine.
+        """Return the cluster in variables, since an argument list is visible to every user of the machine.
 
         helm's own variables of that kind are taken away: they could name another cluster than kubeconfig does, which
         is the one that objects are checked on.
@@ -104,7 +104,6 @@ def _failure(ended: Completed) -> BaseException:
 
 
 def _class_of(stderr: str) -> type[errors.Error]:
-    """pyhelm3's class of a failure, of the few that callers tell apart."""
     low = stderr.lower()
     kind: type[errors.Error] = errors.Error
     if "release: not found" in low:

@@ -23,7 +23,7 @@ OLDEST = "3.14.0"
 
 
 def find_helm() -> str:
-    """The helm to use: $HELM_BIN, else the one on PATH. Raises ToolMissing without one."""
+    """Return the helm to use: $HELM_BIN, else the one on PATH. Raises ToolMissing without one."""
     program = os.environ.get("HELM_BIN") or shutil.which("helm")
     if program and shutil.which(program) is None:
         raise ToolMissing("HELM_BIN names no program", program, "unset it, or let it name helm")
@@ -42,7 +42,7 @@ def template_chart(
     namespace: str = "default",
     values: Mapping[str, object] | None = None,
 ) -> list[dict[str, object]]:
-    """The objects that `helm template` prints for the chart of `files`, tests included."""
+    """Return the objects that `helm template` prints for the chart of `files`, tests included."""
     program = find_helm()
     with _on_disk(name, files, values) as (folder, overlay):
         ended = run([program, "template", release, str(folder), "-n", namespace, "-f", str(overlay)], env=_env(folder))
@@ -51,7 +51,7 @@ def template_chart(
 
 
 def lint_chart(name: str, files: Mapping[str, bytes]) -> Completed:
-    """What `helm lint --strict` says; its exit status is for the caller to judge."""
+    """Run `helm lint --strict`; the caller checks the exit status."""
     program = find_helm()
     with _on_disk(name, files, None) as (folder, _):
         return run([program, "lint", "--strict", str(folder)], env=_env(folder), check=False)

@@ -1,4 +1,4 @@
-"""`judge` rehearses a step of a release: helm itself takes it, and the cluster judges every write and keeps none.
+"""Rehearse a step of a release: helm itself takes it, and the cluster judges every write and keeps none.
 
 helm computes what it sends from the previous release, the live objects and the new ones, in ways that differ between
 its versions and with how a release was first applied. So nothing of that is imitated: helm runs against a port of this
@@ -21,18 +21,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from symphony_charts.errors import Conflict, Problem, SpecError, SymphError
-from symphony_charts.kubernetes.client import KubeApi
+from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.connection import Connection
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases
 from symphony_charts.kubernetes.releases.helm_command import Target
 
-__all__ = ["Refusal", "Rehearsal", "is_owned", "judge", "rehearsed"]
+__all__ = ["Refusal", "Rehearsal", "is_owned", "rehearse", "rehearsed"]
 
-Object = dict[str, Any]
 
 _FAILURE = 400
 _RECORD = "sh.helm.release.v1."
@@ -77,7 +75,7 @@ class Rehearsal:
     _made: set[str] = field(default_factory=set)
 
     def answer(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> _Answer:
-        """What helm is told of a request."""
+        """Answer a request of helm."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if method in ("GET", "HEAD"):
@@ -137,7 +135,6 @@ class Rehearsal:
         headers: Mapping[str, str],
         item: Object,
     ) -> _Answer:
-        """The server's verdict; for a namespace that is not there yet that of its stand-in, where all is new."""
         for wanted, present in self.stand_in.items():
             space = f"/namespaces/{wanted}/"
             if space in path:
@@ -151,7 +148,6 @@ class Rehearsal:
         return self._forward(method, path, {**query, "dryRun": "All"}, body, headers)
 
     def _is_undecided(self, answer: _Answer) -> bool:
-        """Whether the refusal is of the dry run alone: it wants something that was made a moment ago, and not kept."""
         message = answer.message()
         return answer.status in (403, 404) and any(f'"{name}" not found' in message for name in self._made)
 
@@ -178,15 +174,15 @@ class _Answer:
     headers: Mapping[str, str]
 
     def object(self) -> Object:
-        """The body as an object; empty for what is none."""
+        """Return the body as an object; empty for what is none."""
         return _decoded(self.body)
 
     def warnings(self) -> list[str]:
-        """What the server warns of, in one header for all."""
+        """The server's warnings, which share one header."""
         return [text.replace('\\"', '"') for text in _WARNING.findall(self.headers.get("Warning", ""))]
 
     def message(self) -> str:
-        """What the server says of a refusal."""
+        """The server's reason for a refusal."""
         return str(self.object().get("message") or self.body.decode("utf-8", "replace"))
 
 
@@ -215,7 +211,7 @@ def rehearsed(rehearsal: Rehearsal, namespace: str) -> Iterator[tuple[Path, dict
 
 
 def is_owned(item: Object, release: str, namespace: str) -> bool:
-    """Whether an object bears the marks by which helm knows what a release may take over."""
+    """Return True if an object bears the marks by which helm knows what a release may take over."""
     marks = _meta(item).get("annotations") or {}
     labels = _meta(item).get("labels") or {}
     return (
@@ -293,7 +289,7 @@ _OTHERS = "choose another --name or namespace; what Argo CD runs is changed by s
 _FIELDS = "undo that change, or let helm take the fields over: helm upgrade --force-conflicts"
 
 
-def judge(
+def rehearse(
     api: KubeApi,
     step: Step,
     name: str,
@@ -314,14 +310,14 @@ def judge(
     if os.environ.get("HELM_DRIVER") == "sql":
         return rehearsal
     try:
-        _rehearse(rehearsal, step, namespace, timeout_s)
+        _run_helm(rehearsal, step, namespace, timeout_s)
     except Conflict:
         # helm stops at the first object of somebody else's. Once it is shown none of them, every one is named.
         own = {_title(item) for item in manifest()}
         foreign = Rehearsal(
             connection=api.connection, stand_in=stand_in, hidden=lambda item: _is_foreign(item, own, name, namespace)
         )
-        _rehearse(foreign, step, namespace, timeout_s)
+        _run_helm(foreign, step, namespace, timeout_s)
         if not foreign.refusals:
             raise
         rehearsal = foreign
@@ -330,7 +326,7 @@ def judge(
     return rehearsal
 
 
-def _rehearse(rehearsal: Rehearsal, step: Step, namespace: str, timeout_s: float) -> None:
+def _run_helm(rehearsal: Rehearsal, step: Step, namespace: str, timeout_s: float) -> None:
     with rehearsed(rehearsal, namespace) as (kubeconfig, env):
         step(HelmReleases(Target(kubeconfig=kubeconfig), timeout_s=timeout_s, env=env))
 

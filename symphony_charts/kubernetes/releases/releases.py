@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, SpecError
-from symphony_charts.kubernetes.client import KubeApi
+from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
-from symphony_charts.kubernetes.releases.rehearsal import judge
+from symphony_charts.kubernetes.releases.rehearsal import rehearse
 from symphony_charts.kubernetes.releases.wait import (
     Progress,
     is_finite,
@@ -25,7 +24,6 @@ from symphony_charts.kubernetes.releases.wait import (
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
 
-Object = dict[str, Any]
 
 _EXPERIMENT = "symph.dev/experiment"
 _INSTANCE = "app.kubernetes.io/instance"
@@ -45,7 +43,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """What an uninstall took away: the release's own objects, and leftovers of failed upgrades that were swept."""
+    """Objects that an uninstall removed: those of the release, and leftovers of failed upgrades."""
 
     objects: tuple[str, ...]
     swept: tuple[str, ...]
@@ -71,7 +69,6 @@ class Releases:
         self._timeout_s = timeout_s
 
     def close(self) -> None:
-        """Give the connections back."""
         self._api.close()
 
     def __enter__(self) -> Releases:
@@ -83,7 +80,7 @@ class Releases:
     # --- looking ---
 
     def current(self, name: str, namespace: str) -> Revision:
-        """The newest revision of an experiment's release; raises NotFound, also for a release that is not ours."""
+        """Return the newest revision of an experiment's release. Raises NotFound, also for others' releases."""
         newest = self._helm.current(name, namespace)
         if newest is None or newest.status == "uninstalled":
             next_step = "symph status lists the releases; -n chooses the namespace"
@@ -94,22 +91,21 @@ class Releases:
         return newest
 
     def history(self, name: str, namespace: str) -> list[Revision]:
-        """The revisions of an experiment's release, the newest first; raises NotFound."""
+        """Return the revisions of an experiment's release, the newest first; raises NotFound."""
         self.current(name, namespace)
         return self._helm.history(name, namespace)
 
     def notes(self, name: str, namespace: str) -> str:
-        """What the chart says about the running release."""
         return self._helm.notes(name, namespace)
 
     def reruns(self, name: str, namespace: str, revision: int) -> list[str]:
-        """The Jobs that a rollback to `revision` would start again from their beginning."""
+        """Return the Jobs that a rollback to `revision` would start again from their beginning."""
         now = {_title(item) for item in self._helm.manifest(name, namespace)}
         then = self._helm.manifest(name, namespace, revision)
         return [item["metadata"]["name"] for item in then if is_finite(item) and _title(item) not in now]
 
     def find(self, name: str, namespace: str) -> Revision | None:
-        """The newest revision of a release; None where there is none. Raises NotFound for one that is not ours."""
+        """Return the newest revision of a release, None without one. Raises NotFound for others' releases."""
         newest = self._helm.current(name, namespace)
         if newest is None or newest.status == "uninstalled":
             return None
@@ -120,7 +116,7 @@ class Releases:
         return run_in(self._helm.manifest(name, namespace)) if self.find(name, namespace) else ""
 
     def progress(self, name: str, namespace: str) -> list[Progress]:
-        """How far each workload of the release is."""
+        """Return the progress of each workload of the release."""
         return look(self._experiments(namespace), self._helm.manifest(name, namespace), name)
 
     # --- changing ---
@@ -181,7 +177,7 @@ class Releases:
         if chosen is None or chosen not in [one.revision for one in history]:
             names = ", ".join(str(one.revision) for one in history)
             raise NotFound(f'"{name}" has no revision {chosen or "before this one"}', next=f"it has {names}")
-        self._judge(lambda helm: helm.rollback(name, namespace, chosen, hooks=False), name, namespace, is_there=True)
+        self._rehearse(lambda helm: helm.rollback(name, namespace, chosen, hooks=False), name, namespace, is_there=True)
         if not dry_run:
             self._helm.rollback(name, namespace, chosen)
         return chosen
@@ -242,7 +238,7 @@ class Releases:
         if not _is_ours(objects):
             what = f"{chart} is no chart of an experiment"
             raise SpecError.one(what, next=f"helm itself installs it: helm install {name} {chart}")
-        self._judge(
+        self._rehearse(
             lambda helm: helm.apply(name, chart, values, namespace=namespace, hooks=False),
             name,
             namespace,
@@ -257,16 +253,16 @@ class Releases:
             self._api.apply(secret, namespace)
         return self._helm.apply(name, chart, values, namespace=namespace)
 
-    def _judge(self, step: Callable[[HelmReleases], object], name: str, namespace: str, *, is_there: bool) -> None:
+    def _rehearse(self, step: Callable[[HelmReleases], object], name: str, namespace: str, *, is_there: bool) -> None:
         """Raise SpecError (or Conflict) with everything that the cluster would refuse of what helm would send."""
 
         def manifest() -> list[Object]:
             return self._helm.manifest(name, namespace) if self._helm.current(name, namespace) else []
 
-        judged = judge(
+        rehearsal = rehearse(
             self._api, step, name, namespace, manifest=manifest, is_there=is_there, timeout_s=self._timeout_s
         )
-        self.warnings = tuple(judged.warnings)
+        self.warnings = tuple(rehearsal.warnings)
 
     def _leftovers(self, name: str, namespace: str, manifest: Sequence[Object]) -> list[Object]:
         kinds = dict.fromkeys((*_KINDS, *((item["apiVersion"], item["kind"]) for item in manifest)))
@@ -276,7 +272,7 @@ class Releases:
 
 
 def _before(history: Sequence[Revision]) -> int | None:
-    """The newest revision but the current one that was once deployed."""
+    """Return the newest revision but the current one that was once deployed."""
     return next((revision.revision for revision in history[1:] if revision.status in ("superseded", "deployed")), None)
 
 
@@ -285,7 +281,7 @@ def _is_ours(objects: Sequence[Object]) -> bool:
 
 
 def _is_of_release(item: Object, name: str, namespace: str) -> bool:
-    """Whether helm made the object for this release: its annotations say so, or it is a hook (a test pod) of it.
+    """Return True if helm made the object for this release: its annotations say so, or it is a hook (a test pod) of it.
 
     Labels alone prove nothing: Argo CD puts the same ones on what it manages.
     """

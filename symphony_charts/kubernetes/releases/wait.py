@@ -30,7 +30,7 @@ _TIME_IS_UP = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far one workload is; `why` says what holds it up or made it fail, `is_endless` that it ends only by hand.
+    """The progress of one workload; `why` explains a delay or failure, `is_endless` means it never ends by itself.
 
     `is_absent`: the cluster does not have it. `status` is the exit status of the first container that ended badly.
     """
@@ -68,7 +68,7 @@ def wait_for(
 
 
 def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished: bool) -> list[Progress]:
-    """The workloads to wait for; raises CheckFailed where one has failed."""
+    """Return the workloads to wait for; raises CheckFailed where one has failed."""
     failed = [workload for workload in workloads if workload.state == "failed"]
     if failed:
         what = "; ".join(f"{workload.title} failed: {workload.why}" for workload in failed)
@@ -88,7 +88,7 @@ def services_of_run(manifest: Sequence[Object]) -> tuple[str, ...]:
 
 
 def is_finite(item: Object) -> bool:
-    """Whether an object of a release runs pods and ends by itself."""
+    """Return True if an object of a release runs pods and ends by itself."""
     kind = workload_kind(item)
     return kind is not None and kind.is_finite
 
@@ -121,7 +121,7 @@ def wait_gone(
 
 
 def look(experiments: KubeExperiments, manifest: Sequence[Object], name: str) -> list[Progress]:
-    """How far each workload of the manifest of release `name` is."""
+    """Return the progress of each workload of the manifest of release `name`."""
     kinds = dict.fromkeys([*_workload_kinds(manifest), *KINDS["jobs"].gvks])
     workloads = experiments.of_kinds(kinds, name)
     live = {(item["kind"], item["metadata"]["name"]): item for item in workloads}
@@ -135,7 +135,6 @@ def look(experiments: KubeExperiments, manifest: Sequence[Object], name: str) ->
 
 
 def _workload_kinds(manifest: Sequence[Object]) -> list[Kind]:
-    """The kinds of what runs pods in a manifest, as API version and kind."""
     pairs = ((item["apiVersion"], item["kind"]) for item in manifest if workload_kind(item))
     return list(dict.fromkeys(pairs))
 
@@ -147,7 +146,7 @@ def progress_of(
     waits: Mapping[str, str] | None = None,
     workloads: Sequence[Object] = (),
 ) -> Progress:
-    """How far the workload `wanted` (from the manifest) is, given the cluster's copy of it and its pods.
+    """Return the progress of the workload `wanted` (of the manifest), by the cluster's copy and its pods.
 
     `waits` says by uid why a suspended one waits; `workloads` are those of the release, as a Job that `wanted` made.
     """
@@ -180,7 +179,7 @@ def progress_of(
 
 
 def _standing(pods: Sequence[Object], newest: Sequence[Object], wanted: int) -> str:
-    """How far a workload is that is not ready: of several pods how many are, and what keeps the others.
+    """Describe a workload that is not ready: how many pods are ready, and what keeps the others.
 
     `newest` are those of `pods` that count, one for each replica; there will be `wanted` at least.
     """
@@ -195,7 +194,6 @@ def _standing(pods: Sequence[Object], newest: Sequence[Object], wanted: int) -> 
 
 
 def _state_of(live: Object) -> Object:
-    """What a workload of another project says of its failure, as far as it does."""
     status = live.get("status") or {}
     conditions = {
         condition["type"]: condition
@@ -211,7 +209,6 @@ def _text_of(condition: Mapping[str, Any]) -> str:
 
 
 def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
-    """The pods that `workload` made, as far as owners or labels tell; those of other kinds by their group."""
     name = workload["metadata"]["name"]
     owned = [pod for pod in pods if any(o["name"] == name for o in pod["metadata"].get("ownerReferences") or [])]
     if owned or not is_whole(workload):
@@ -228,19 +225,17 @@ def _is_of_run(pod: Object, run: str) -> bool:
 
 
 def _jobs_of(live: Object, workloads: Sequence[Object]) -> Iterator[Object]:
-    """Yield the Jobs of the run of a workload."""
     run = run_of(live)
     yield from (item for item in workloads if kind_for(item) is KINDS["jobs"] and run_of(item) == run)
 
 
 def _failure_of(job: Object) -> Object:
-    """The condition by which a Job has failed for good, with its name; empty where it has not."""
+    """Return the condition by which a Job has failed for good, with its name; empty where it has not."""
     end, condition = end_of_job(job)
     return {**condition, "reason": f"Job/{job['metadata']['name']}"} if end == "failed" else {}
 
 
 def _newest(pods: Sequence[Object]) -> list[Object]:
-    """The last pod of each replica."""
     last: dict[tuple[str, int], Object] = {}
     for pod in sorted(pods, key=lambda item: str(item["metadata"].get("creationTimestamp", ""))):
         last[replica_of(pod)] = pod
@@ -248,7 +243,6 @@ def _newest(pods: Sequence[Object]) -> list[Object]:
 
 
 def _bad_exits(pods: Sequence[Object], of: Container[tuple[str, int]] | None = None) -> list[str]:
-    """The containers that ended badly, each with its exit status; with `of`, those of such replicas."""
     exits = []
     groups = [group for group, _ in {replica_of(pod) for pod in pods}]
     for pod, container, ended in _bad_ends(pods):
@@ -283,7 +277,6 @@ def _bad_ends(pods: Sequence[Object]) -> Iterator[tuple[Object, Object, Object]]
 
 
 def _pending_reasons(pods: Sequence[Object]) -> list[str]:
-    """Why pods do not run: the scheduler's reason, or the one of a container that waits."""
     reasons = []
     for pod in pods:
         if unscheduled := reason_unscheduled(pod):

@@ -27,7 +27,7 @@ SHARED: tuple[Literal["cpu", "memory"], ...] = ("cpu", "memory")
 
 
 def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list[Decision]]:
-    """The experiment with nothing left to dispatch, and what was decided for each process, in order of declaration.
+    """Return the experiment with every `assign_to` resolved, and the decisions in order of declaration.
 
     What a process says itself (its own requests, GPUs, selectors) stays. Applying twice changes nothing. Raises
     SpecError with all wrong uses at once; whether everything fits is for `plan.check` to say.
@@ -56,14 +56,12 @@ def _processes(experiment: Experiment) -> Iterator[Process]:
 
 
 def _has_wishes(process: Process) -> bool:
-    """Whether anything may have to be written into the pod of `process`; most of a large experiment has nothing."""
     if process.assign_to is not None or process.gpus:
         return True
     return any("/" in resource for resources in (process.requests, process.limits) for resource in resources)
 
 
 def _decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None) -> Decision:
-    """What one assignment means under the experiment's formula."""
     if experiment.placement.formula == "symphony":
         if pools is None:
             raise SpecError.one("formula: symphony needs the node pools", "placement.pools", "give --pools FILE")
@@ -87,7 +85,7 @@ def settle(process: Process, decision: Decision) -> Process:
 
 
 def exclusive_term(pod: str) -> dict[str, object]:
-    """The anti-affinity term that keeps every pod of the namespace but this group's own off the node."""
+    """Return the anti-affinity term that keeps every pod of the namespace but this group's own off the node."""
     selector = {"matchExpressions": [{"key": GROUP_LABEL, "operator": "NotIn", "values": [pod]}]}
     return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
 
@@ -120,7 +118,6 @@ def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems:
 
 
 def _settle_pod(pod: Pod, decisions: Mapping[str, Decision]) -> PodSettings:
-    """The pod's record with its processes settled, and the pod-level part of the decisions added."""
     settings = pod.settings
     if not decisions:
         return settings

@@ -25,7 +25,7 @@ _PREFIX = "cloud.google.com/"
 
 
 def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experiment:
-    """The experiment with its launch features written into its pods; adding them twice changes nothing."""
+    """Return the experiment with its launch features written into its pods; adding them twice changes nothing."""
     settled = {pod.name: _settle(pod, experiment, pools) for pod in pods_of(experiment).values()}
     annotations = dict(experiment.annotations)
     if experiment.placement.exclusive and _exclusive_annotation(experiment):
@@ -69,7 +69,7 @@ def _asks_for_gpus(pod: Pod) -> bool:
 
 
 def asks_for_tpu(pod: Pod) -> bool:
-    """Whether a process of the pod asks for chips of a TPU."""
+    """Return True if a process of the pod asks for chips of a TPU."""
     return any(_asks(process, "google.com/tpu") for process in pod.processes.values())
 
 
@@ -78,7 +78,6 @@ def _asks(process: Process, resource: str) -> bool:
 
 
 def _provisioning(placement: Placement) -> tuple[dict[str, str], list[Toleration]]:
-    """Selectors pin the pods to such nodes; the toleration is there for clusters that taint them."""
     selector: dict[str, str] = {}
     tolerations: list[Toleration] = []
     for wanted, label in ((placement.spot, "gke-spot"), (placement.flex_start, "gke-flex-start")):
@@ -93,7 +92,7 @@ def _provisioning(placement: Placement) -> tuple[dict[str, str], list[Toleration
 
 
 def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
-    """Topology, and the accelerator where the pools leave only one."""
+    """Return the topology, and the accelerator if the pools leave only one."""
     if not placement.tpu_topology:
         return {}
     label = {f"{_PREFIX}gke-tpu-topology": placement.tpu_topology}
@@ -103,7 +102,7 @@ def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
 
 
 def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, str]) -> dict[str, str]:
-    """The placement policy of the pools that have one; without pools, a placement group named after the experiment."""
+    """Return the placement policy of the pools; without pools, a group named after the experiment."""
     close: list[Pool] = [pool for pool in pools.pools if pool.placement] if pools else []
     policies = {pool.placement for pool in close}
     if len(policies) == 1 and policies != {"compact"}:
@@ -116,7 +115,6 @@ def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, s
 
 
 def _topology(wanted: str | None) -> dict[str, str]:
-    """The wish for nearness as Kueue reads it."""
     if not wanted:
         return {}
     strength, label = topology_of(wanted)
@@ -124,13 +122,12 @@ def _topology(wanted: str | None) -> dict[str, str]:
 
 
 def _exclusive_annotation(experiment: Experiment) -> str:
-    """By what the controller of the kind keeps others out itself; empty where it does not."""
+    """Return the annotation by which the kind's controller keeps others out; empty if it has none."""
     kind = KINDS.get(experiment.workload.kind)
     return kind.exclusive if kind else ""
 
 
 def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
-    """The term that keeps pods of other experiments out of the same topology domain."""
     selector = {
         "matchExpressions": [
             {"key": "symph.dev/experiment", "operator": "Exists"},

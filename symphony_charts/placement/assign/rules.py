@@ -31,7 +31,7 @@ DEVICE_TOLERATIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a process gets, and why. `cpu` and `memory` are quantities; `pool` is empty when none was chosen.
+    """The resources and node settings of a process. `cpu` and `memory` are quantities; `pool` may be empty.
 
     `is_exclusive` asks for anti-affinity against all other pods on the node.
     """
@@ -50,7 +50,7 @@ class Decision:
 
 
 def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = False) -> Decision:
-    """What `assignment` means on `pools`; None when no pools are known, which only named pools can do without.
+    """Decide what `assignment` means on `pools`; None if none are known, which only named pools allow.
 
     Raises SpecError for wrong use: an unknown pool or GPU type, a share that GPUs do not divide into, GPUs on a pool
     that has none. Whether all of it fits is for `plan.check` to say.
@@ -69,7 +69,7 @@ def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = Fa
 
 
 def named_pool(name: str, pools: Pools) -> Pool:
-    """The pool of that name; raises SpecError with the nearest one."""
+    """Return the pool of that name; raises SpecError with the nearest one."""
     pool = pools.get(name)
     if pool is None:
         near = nearest(name, pools.names)
@@ -79,7 +79,7 @@ def named_pool(name: str, pools: Pools) -> Pool:
 
 
 def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
-    """The label that picks the pool's nodes: GKE's own, else Cloudwise's ``name``; none where nothing is known."""
+    """Return the label of the pool's nodes: GKE's, else Cloudwise's ``name``; empty if unknown."""
     if pool.selector is not None:
         return (pool.selector,)
     for label in (GKE_POOL_LABEL, "name"):
@@ -89,7 +89,7 @@ def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
 
 
 def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
-    """What a pod must tolerate to run on the pool."""
+    """Return the tolerations that a pod needs on the pool."""
     tolerations = []
     for taint in pool.taints:
         if taint.key in DEVICE_TOLERATIONS:
@@ -109,7 +109,7 @@ def _required_pool(assignment: Assignment, pools: Pools) -> Pool:
 
 
 def _machine(assignment: Assignment, pool: Pool) -> Decision:
-    """An n-th of a machine of the pool: of everything it leaves to pods, rounded down."""
+    """Return an n-th of a machine of the pool: of everything it leaves to pods, rounded down."""
     parts = 1 if assignment.process_per_machine is None else assignment.process_per_machine
     if parts < 1:
         raise SpecError.one(f"process_per_machine is {parts}", "process_per_machine", "1 is a whole machine")
@@ -183,7 +183,7 @@ def _on_pool(assignment: Assignment, pool: Pool, reason: str) -> Decision:
 
 
 def _as_asked(assignment: Assignment, **more: Any) -> Decision:
-    """A decision with the numbers of the assignment itself; cores to the millicore, memory in whole MiB."""
+    """Return a decision with the numbers of the assignment itself; cores to the millicore, memory in whole MiB."""
     cpu, memory = assignment.cpu, assignment.memory_m
     given = Decision(
         mode=assignment.assign_to,
@@ -196,7 +196,7 @@ def _as_asked(assignment: Assignment, **more: Any) -> Decision:
 
 
 def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Decision:
-    """The pool whose machines are used up best by this request; a process without GPUs stays off GPU pools."""
+    """Return the pool whose machines are used up best by this request; a process without GPUs stays off GPU pools."""
     kind = assignment.gpu_type
     gpus = assignment.gpu_count if assignment.gpu_count is not None else (1 if kind else 0)
     types = {pool.gpu_type for pool in pools.pools if pool.gpus}
@@ -245,7 +245,6 @@ def _is_kind(pool: Pool, gpus: int, kind: str | None) -> bool:
 
 
 def _waste(pool: Pool, need: dict[str, int], *, wants_spot: bool) -> tuple[object, ...]:
-    """Ordinary pools first, Arm last (images seldom run there), then by the share of the machine left unused."""
     usable = pool.usable
     shares = [amount / usable[name] for name, amount in need.items() if usable.get(name)]
     is_ordinary = (pool.provisioning == "spot") == wants_spot and not pool.queued
@@ -253,7 +252,6 @@ def _waste(pool: Pool, need: dict[str, int], *, wants_spot: bool) -> tuple[objec
 
 
 def _blind(assignment: Assignment) -> Decision:
-    """Without a cluster file: a named pool is selected by GKE's label, and numbers are taken as they were given."""
     if assignment.assign_to in ("machine", "gpu") and assignment.cpu is None:
         what = f"assign_to {assignment.assign_to} needs to know the node pools"
         raise SpecError.one(what, "", "set placement.pools to the cluster's file, or give --pools FILE")

@@ -22,12 +22,12 @@ _UNITS = {"cpu": ("m", 1), "memory": ("Mi", 2**20)}
 
 
 def has_shares(experiment: Experiment) -> bool:
-    """Whether a process still holds the share of its pod."""
+    """Return True if a process still holds the share of its pod."""
     return any(process.pod_share for pod in pods_of(experiment).values() for process in pod.processes.values())
 
 
 def without_shares(experiment: Experiment) -> Experiment:
-    """The experiment with nothing asked for where a process holds its pod's share: what is left runs beside it."""
+    """Return the experiment without the requests of processes that hold the share of their pod."""
 
     def emptied(pod: Pod) -> dict[str, Process]:
         return {
@@ -38,7 +38,7 @@ def without_shares(experiment: Experiment) -> Experiment:
 
 
 def share_out(experiment: Experiment, beside: Mapping[str, Amounts]) -> Experiment:
-    """The experiment with every share less what runs `beside` it in its pod, by group, as `without_shares` renders.
+    """Return the experiment with every share reduced by what runs `beside` it in its pod, by group.
 
     Several that hold shares of one pod divide what is left as they divided the whole. Raises SpecError where nothing is
     left.
@@ -79,7 +79,6 @@ def _asking(process: Process, requests: Mapping[str, str]) -> Process:
 
 
 def _with_processes(experiment: Experiment, settled: Mapping[str, Mapping[str, Process]]) -> Experiment:
-    """The experiment with other processes, none of which holds a share any more."""
 
     def pod(settings: PodSettings, name: str) -> PodSettings:
         processes = {

@@ -1,8 +1,8 @@
 """Symphony's own arithmetic is kept number for number, for migration tests (`formula="symphony"`).
 
-It reads Cloudwise's labels (`cpu`, `memory_m`, `gpu_type`, `gpu_count`), compares with the machine as built, takes the
-first pool of the file, and selects by the label ``name``.
-Source: SurrealAI/symphony, symphony/kube/machine_dispatcher.py.
+It reads Cloudwise's labels (`cpu`, `memory_m`, `gpu_type`, `gpu_count`), compares with the machine as built, takes
+the first pool of the file, and selects by the label ``name``. Source: SurrealAI/symphony,
+symphony/kube/machine_dispatcher.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GPU_KEY = "nvidia.com/gpu"
 
 
 def decide_like_symphony(assignment: Assignment, pools: Pools) -> Decision:
-    """What Symphony would have done; raises PlacementError where it found no pool, SpecError for other wrong use."""
+    """Return Symphony's decision. Raises PlacementError without a pool, SpecError for wrong use."""
     mode, name = assignment.assign_to, assignment.node_pool_name
     if mode == "resource" and name is None:
         pool = _first(assignment, pools)
@@ -52,7 +52,7 @@ def _label(pool: Pool, key: str, *, required: bool = True) -> int:
 
 
 def _first(assignment: Assignment, pools: Pools) -> Pool:
-    """The first pool of the file that is strictly larger than the request; without a GPU count only CPU pools."""
+    """Return the first pool that is strictly larger than the request; CPU pools only without a GPU count."""
     for pool in pools.pools:
         gpus = _label(pool, "gpu_count", required=False)
         if assignment.memory_m is not None and not assignment.memory_m < _label(pool, "memory_m"):

@@ -13,7 +13,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_anti_affinity(overlay: Mapping[str, object], term: dict[str, object]) -> dict[str, object]:
-    """A pod's `overlay` with the required anti-affinity `term` before its own ones; as it is if it has it."""
+    """Return a pod's `overlay` with the required anti-affinity `term` before its own ones; as it is if it has it."""
     own = maps(sub(overlay, "spec", "affinity", "podAntiAffinity"), _REQUIRED)
     if term in own:
         return dict(overlay)

@@ -66,7 +66,6 @@ class Shape:
     gpus_at_once: int = 0
 
     def amount(self, resource: str) -> int:
-        """How much of `resource` one pod requests."""
         return next((amount for name, amount in self.requests if name == resource), 0)
 
 
@@ -82,7 +81,6 @@ class Demand:
         self.count = sum(count for _, count in self.members)
 
     def add(self, name: str, count: int) -> None:
-        """Count `count` pods of `name` in."""
         self.members.append((name, count))
         self.count += count
 
@@ -96,7 +94,7 @@ class Demand:
 def demands_of(
     objects: Iterable[Mapping[str, object]], *, scheduler: str = "", pools: Pools | None = None
 ) -> list[Demand]:
-    """The demands of all pods that `objects` make at a time, sorted by shape.
+    """Return the demands of all pods that `objects` make at a time, sorted by shape.
 
     Known are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, DIJob, WorkflowTemplate and lists of
     these; other kinds make no pods. `scheduler` is one more that filters nodes as kube-scheduler does. Give the `pools`
@@ -121,7 +119,7 @@ def demands_of(
 
 
 def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
-    """The demands of pods that wait for a node, by namespace and name.
+    """Return the demands of pods that wait for a node, by namespace and name.
 
     The scheduler of another name, a gate or a runtime class changes when a pod is bound, not where it may be: the API
     server has added the overhead of its runtime class to it.
@@ -140,7 +138,7 @@ def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
 
 
 def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amounts]:
-    """What one pod of each group requests while it runs: its containers and sidecars, not the steps before them."""
+    """Return the requests of one running pod of each group: its containers and sidecars without steps."""
     faults = Faults()
     pods = {pod.name: pod.template for item in objects for pod in _pods(Fields.of(dict(item), "", faults))}
     requests = {name: pod_requests(template.block("spec"), with_steps=False) for name, template in pods.items()}
@@ -164,11 +162,10 @@ class _Pods:
 
 
 def _pods(item: Fields) -> Iterator[_Pods]:
-    """Every kind of pod that an object makes."""
     kind = kind_for(item.data)
     for pods in kind.pod_sets(item) if kind else ():
         yield _Pods(
-            name=_named(pods.template, pods.name),
+            name=pods.template.block("metadata").block("labels").text(_GROUP_LABEL) or pods.name,
             template=pods.template,
             count=pods.count,
             kind=kind.name if kind else "",
@@ -183,10 +180,6 @@ def _pods(item: Fields) -> Iterator[_Pods]:
 def _exclusive(annotation: str, *holders: Fields) -> str:
     found = (holder.block("metadata").block("annotations").text(annotation) for holder in holders)
     return next(filter(None, found), "")
-
-
-def _named(template: Fields, name: str) -> str:
-    return template.block("metadata").block("labels").text(_GROUP_LABEL) or name
 
 
 def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool) -> Shape:
@@ -218,7 +211,7 @@ def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool) -> Sha
 
 
 def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
-    """What decides where the pod goes, and is outside of the model."""
+    """Yield the settings of a pod that the model does not know."""
     if spec.has("nodeName"):
         yield f"nodeName {spec.text('nodeName')}, which passes the scheduler by"
     if spec.text("schedulerName") not in schedulers:
@@ -231,7 +224,7 @@ def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
 
 
 def in_order(demands: Iterable[Demand]) -> list[Demand]:
-    """The demands by shape, then by members: the same for every order of declaration."""
+    """Return the demands by shape, then by members: the same for every order of declaration."""
     return sorted(demands, key=lambda demand: (_sort_key(demand.shape), demand.members))
 
 
@@ -240,7 +233,6 @@ def _sort_key(shape: Shape) -> tuple[object, ...]:
 
 
 def _pod_affinity(spec: Fields, terms: Iterable[AntiAffinity]) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:
-    """Selectors that this pod keeps off its node, those it keeps off elsewhere, and what cannot be proven from here."""
     if not (spec.has("affinity") or spec.has("topologySpreadConstraints")):
         return (), (), ()
     repels, shuns, unproven = [], [], []

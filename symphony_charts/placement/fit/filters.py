@@ -26,7 +26,7 @@ def labels_match(
     assumed: Container[str] = (),
     ruled_out: Container[str] = (),
 ) -> bool:
-    """Whether node selector and required node affinity accept a node; `affinity` None means that there is none.
+    """Return True if node selector and required node affinity accept a node; `affinity` None means that there is none.
 
     What is asked of the labels `assumed` holds, and nothing holds of those that are `ruled_out`.
     """
@@ -43,7 +43,7 @@ def labels_match(
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether one of `tolerations` tolerates `taint`; no key with Exists tolerates all, no effect every effect."""
+    """Return True if one of `tolerations` tolerates `taint`. Exists without a key tolerates all."""
     for toleration in tolerations:
         if toleration.effect is not None and toleration.effect != taint.effect:
             continue
@@ -57,13 +57,13 @@ def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
 
 
 def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
-    """The first taint that keeps the pod away (PreferNoSchedule never does), or None."""
+    """Return the first taint that keeps the pod away (PreferNoSchedule never does), or None."""
     accepted = tuple(tolerations)
     return next((t for t in taints if t.effect != "PreferNoSchedule" and not tolerates(accepted, t)), None)
 
 
 def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bool:
-    """Whether a host port is wanted twice: by equal addresses, or by one of them on all addresses."""
+    """Return True if a host port is wanted twice: by equal addresses, or by one of them on all addresses."""
     return any(
         port[:2] == other[:2] and (port.address == other.address or not (port.address and other.address))
         for port in wanted

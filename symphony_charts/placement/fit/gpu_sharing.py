@@ -1,7 +1,7 @@
 """A GPU that pods share admits one client of it for each container, whatever the node counts.
 
-Source: GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia: with time-sharing a container may ask for one
-`nvidia.com/gpu`; with MPS for more, where the node has a single GPU.
+Source: GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia: with time-sharing a container may ask for
+one `nvidia.com/gpu`; with MPS for more, where the node has a single GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
 
 
 def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[str, str]:
-    """Why a container of `shape` gets no share of such a node's GPUs, and what to do; empty texts where it may."""
+    """Return why a container of `shape` cannot share a node's GPUs, and what to do; empty if it can."""
     strategy = labels.get(_STRATEGY)
     if not shape.gpus_at_once or strategy is None:
         return "", ""
@@ -31,7 +31,7 @@ def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[s
 
 
 def keep_shares_single(cluster: Cluster) -> Cluster:
-    """The cluster without the fits that a device plugin would refuse."""
+    """Return the cluster without the fits that a device plugin would refuse."""
     if not any(demand.shape.gpus_at_once for demand in cluster.demands):
         return cluster
     shared = {

@@ -32,7 +32,7 @@ class Filled:
 
 @dataclass(slots=True)
 class Packing:
-    """Where the pods are; `missing` maps each demand that is not placed in full to the number left over."""
+    """The nodes that hold the pods; `missing` maps each demand that is not placed in full to the number left over."""
 
     nodes: list[Filled] = field(default_factory=list)
     missing: dict[int, int] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class _State:
 
 
 def orders(cluster: Cluster) -> list[list[int]]:
-    """The orders of demands that are worth trying, best first."""
+    """Return the orders of demands that are worth trying, best first."""
     totals = _totals(cluster)
 
     def share(demand: int) -> float:
@@ -69,7 +69,7 @@ def orders(cluster: Cluster) -> list[list[int]]:
 
 
 def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
-    """Packs the demands in `order`; what does not fit is left over, and the rest goes on."""
+    """Pack the demands in `order`; pods that do not fit are left over."""
     state = _State(
         cluster=cluster,
         unopened=[node.count for node in cluster.classes],
@@ -91,14 +91,14 @@ def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
 
 
 def _totals(cluster: Cluster) -> list[int]:
-    """The largest node in each dimension, against which requests are compared; nodes that nobody may use count not."""
+    """Return the largest usable node in each dimension, against which requests are compared."""
     used = {node for rooms in cluster.fits for node in rooms}
     nodes = [cluster.classes[node].free for node in sorted(used)]
     return [max((free[d] for free in nodes), default=0) for d in range(len(cluster.dimensions))]
 
 
 def node_costs(cluster: Cluster) -> list[float]:
-    """What one node of each class is worth; live nodes cost nothing more, so they come first."""
+    """Return the cost of one node of each class; live nodes cost nothing more, so they come first."""
     return [_cost(cluster, index) for index in range(len(cluster.classes))]
 
 
@@ -123,7 +123,7 @@ def _room(free: Vector, need: Vector) -> int:
 
 
 def _fill_open(state: _State, demand: int, left: int) -> int:
-    """Puts pods on nodes that already hold some, fullest node first; returns how many are left."""
+    """Put pods on nodes that already hold some, fullest node first; return the number left."""
     if not left:
         return 0
     need, anti_affine = state.cluster.needs[demand], state.cluster.anti_affine[demand]
@@ -151,12 +151,11 @@ def _fill_open(state: _State, demand: int, left: int) -> int:
 
 
 def _slack(free: Vector, need: Vector, room: int) -> float:
-    """How much of the node stays unused in the dimension that is used best."""
     return min(1 - wanted * room / have for have, wanted in zip(free, need, strict=True) if wanted)
 
 
 def _open_new(state: _State, demand: int, left: int) -> int:
-    """Opens nodes where the rest costs least: whole ones first, then one that is filled in part."""
+    """Open nodes where the rest costs least: whole ones first, then one that is filled in part."""
     cluster, rooms = state.cluster, state.cluster.fits[demand]
     choices = [node for node in rooms if state.unopened[node]]
     while left and choices:
@@ -176,7 +175,7 @@ def _open_new(state: _State, demand: int, left: int) -> int:
 
 
 def _rest_cost(state: _State, node: int, left: int, room: int) -> tuple[float, str, int]:
-    """What it costs to place all that is left on nodes of this class, as if there were enough of them."""
+    """Return the cost of placing the rest on nodes of this class, as if there were enough of them."""
     pool = state.cluster.pools[state.cluster.classes[node].pool].name
     return (state.costs[node] * -(-left // room), pool, node)
 
@@ -188,7 +187,7 @@ def _open(state: _State, node: int, key: tuple[Vector, Contents], count: int, de
 
 
 def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, demand: int, pods: int) -> None:
-    """Puts `pods` more pods on `count` of the nodes that look like `key`."""
+    """Put `pods` more pods on `count` of the nodes that look like `key`."""
     here = state.open_nodes[node]
     here[key] -= count
     if not here[key]:

@@ -19,12 +19,12 @@ _MOST_DEMANDS, _MOST_CLASSES = 64, 64
 
 
 def is_worth_trying(cluster: Cluster) -> bool:
-    """Whether the cluster is small enough in shapes and kinds of nodes; the number of pods does not matter."""
+    """Return True if the cluster is small enough in shapes and kinds of nodes; the number of pods does not matter."""
     return 1 < len(cluster.demands) <= _MOST_DEMANDS and len(cluster.classes) <= _MOST_CLASSES
 
 
 def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
-    """What a packing costs, to be compared: pods left over, worth of its nodes, nodes."""
+    """Return the cost of a packing, for comparison: pods left over, cost of its nodes, nodes."""
     costs = node_costs(cluster)
     left = sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
     price = sum(costs[filled.node] * filled.count for filled in packing.nodes)
@@ -32,7 +32,7 @@ def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
 
 
 def pack_patterns(cluster: Cluster, order: Sequence[int]) -> Packing:
-    """Packs all demands by mixtures; `order` names the largest first."""
+    """Pack all demands by mixtures; `order` names the largest first."""
     left = [demand.count for demand in cluster.demands]
     unopened = [node.count for node in cluster.classes]
     costs = node_costs(cluster)
@@ -60,7 +60,6 @@ def _name(cluster: Cluster, node: int) -> str:
 
 
 def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tuple[dict[int, int], Vector]:
-    """What one node of the class holds, and what stays free."""
     whole = cluster.classes[node].free
     weights = _weights(cluster, whole, left)
     mixture = {lead: 1}
@@ -83,6 +82,6 @@ def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tup
 
 
 def _weights(cluster: Cluster, whole: Vector, left: Sequence[int]) -> list[float]:
-    """How scarce each resource is: all that is left to place, in nodes of this size; per unit squared."""
+    """Return how scarce each resource is: the rest to place, in nodes of this size, per unit squared."""
     asked = [sum(need[d] * n for need, n in zip(cluster.needs, left, strict=True)) for d in range(len(whole))]
     return [ask / have**3 if have else 0.0 for ask, have in zip(asked, whole, strict=True)]

@@ -32,7 +32,7 @@ _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKe
 def _effective_requests(
     containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]], overhead: Amounts | None = None
 ) -> Amounts:
-    """What a pod requests in all, pod slot included; `inits` are in order, True marks a sidecar."""
+    """Return the requests of a whole pod with its pod slot; `inits` are in order, True marks a sidecar."""
     running: Amounts = {}
     peak: Amounts = {}
     sidecars: Amounts = {}
@@ -53,7 +53,7 @@ def _effective_requests(
 
 
 def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
-    """The effective request of a pod spec; pod-level resources override the sum of the containers.
+    """Return the effective request of a pod spec; pod-level resources override the sum of the containers.
 
     Without `with_steps` init containers that end count for nothing.
     """
@@ -69,14 +69,14 @@ def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
 
 
 def gpus_at_once(spec: Fields) -> int:
-    """The most GPUs that one container asks for; 0 where none asks for more than one."""
+    """Return the most GPUs that one container asks for; 0 where none asks for more than one."""
     containers = (*spec.blocks("containers"), *spec.blocks("initContainers"))
     most = max((_container(item).get("nvidia.com/gpu", 0) for item in containers), default=0)
     return most if most > 1 else 0
 
 
 def pod_ports(spec: Fields) -> frozenset[HostPort]:
-    """The host ports that a pod takes: those declared, and all container ports under hostNetwork; not those of steps.
+    """Return the host ports of a pod: declared ones, and all container ports under hostNetwork; no steps.
 
     Source: kube-scheduler, GetHostPorts; all addresses are 0.0.0.0 there.
     """
@@ -93,7 +93,7 @@ def pod_ports(spec: Fields) -> frozenset[HostPort]:
 
 
 def read_tolerations(spec: Fields) -> tuple[Toleration, ...]:
-    """The tolerations of a pod spec."""
+    """Return the tolerations of a pod spec."""
     return tuple(
         Toleration(
             key=item.text("key") or None,
@@ -106,7 +106,7 @@ def read_tolerations(spec: Fields) -> tuple[Toleration, ...]:
 
 
 def read_node_affinity(spec: Fields) -> NodeAffinity | None:
-    """The required node affinity of a pod spec; None when there is none."""
+    """Return the required node affinity of a pod spec; None when there is none."""
     if not spec.has("affinity"):
         return None
     required = spec.block("affinity").block("nodeAffinity").block("requiredDuringSchedulingIgnoredDuringExecution")

@@ -53,7 +53,6 @@ def _closed_to(
 
 
 def _values(node: Node, term: AntiAffinity) -> Iterator[str]:
-    """The value of the term's domain on this node; none if the node does not have the label."""
     value = node.labels.get(term.key, node.name if term.key == HOSTNAME else None)
     if value is not None:
         yield value

@@ -1,8 +1,9 @@
 """The proof says what is certain: that a pod never waits, whatever the scheduler does, or that no packing exists.
 
-kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand p,
-`is_proven` lets an adversary place all other pods as it likes: if even then it cannot make every node too full for one
-more p, then p always finds a place. `cannot_fit` looks for a set of demands that needs more than its nodes have.
+kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand
+p, `is_proven` lets an adversary place all other pods as it likes: if even then it cannot make every node too full
+for one more p, then p always finds a place. `cannot_fit` looks for a set of demands that needs more than its nodes
+have.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["cannot_fit", "is_proven"]
 
 
 def is_proven(cluster: Cluster, demand: int) -> bool:
-    """Whether no order and no scoring of the scheduler can leave a pod of `demand` waiting.
+    """Return True if no order and no scoring of the scheduler can leave a pod of `demand` waiting.
 
     A node is closed to p in dimension d once the others use at least free - need + 1 of it (rounded up to a multiple
     of what all sizes have in common). With few others in all, only so many nodes can be closed; in more than one
@@ -47,7 +48,7 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
 
 
 def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int, pods: dict[int, int]) -> int:
-    """How many of the nodes `pods` could close at most in one dimension, cheapest nodes first."""
+    """Return the number of nodes that `pods` can close at most in one dimension, cheapest first."""
     sizes = {other: cluster.needs[other][dimension] for other in pods}
     common = gcd(*sizes.values())
     if not common:
@@ -69,7 +70,7 @@ def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int,
 
 
 def cannot_fit(cluster: Cluster) -> bool:
-    """Whether some set of demands certainly needs more than the nodes it may use have; False says nothing.
+    """Return True if some set of demands certainly needs more than the nodes it may use have; False says nothing.
 
     For the nodes of each demand, all demands that can use no others are added up: in each dimension, and for the
     pods of at least each size, of which a node holds a whole number.
@@ -107,7 +108,6 @@ def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) ->
 
 
 def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
-    """Pods that all keep each other away need a node each."""
     for demand in demands:
         if demand not in cluster.anti_affine[demand]:
             continue

@@ -24,7 +24,7 @@ _WORDS = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "ephemeral stor
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """An amount for people: ``7.51 CPU``, ``25.2 GiB memory``, ``2 GPUs``."""
+    """Return an amount for people: ``7.51 CPU``, ``25.2 GiB memory``, ``2 GPUs``."""
     name = _WORDS.get(resource, resource)
     if resource == "cpu":
         return f"{cores_text(amount)} {name}"
@@ -64,19 +64,17 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
 
 
 def _open_labels(shape: Shape, pool: Pool) -> list[str]:
-    """The labels that `shape` asks for and nodes of the pool may or may not have."""
     required = {requirement.key for term in shape.affinity or () for requirement in term if not requirement.is_field}
     return sorted(key for key in required | {key for key, _ in shape.selector} if pool.leaves_open(key))
 
 
 def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
-    """The smallest reason why no node can ever hold a pod of `demand`, with how many pools have which, and a fix."""
+    """Return the smallest reason why no node can hold a pod of `demand`, with counts of pools, and a fix."""
     why, fix = _smallest_reason(cluster, demand, catalog)
     return why + _counts(cluster.demands[demand].shape, cluster.pools), fix
 
 
 def _counts(shape: Shape, pools: Sequence[Pool]) -> str:
-    """How many pools keep the pod out by what, where not all do by the same: by the first obstacle of each."""
     kinds = Counter(kind for pool in pools for kind, _ in obstacles(shape, pool)[:1])
     counted = ", ".join(f"{kinds[kind]} {words}" for kind, words in _KINDS.items() if kinds[kind])
     return f" ({len(pools)} pools: {counted})" if len(kinds) > 1 else ""
@@ -100,7 +98,7 @@ def _smallest_reason(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[s
 
 
 def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, str]:
-    """The pool that comes nearest, by the largest excess of any resource."""
+    """Return the pool that comes nearest, by the largest excess of any resource."""
 
     def excess(pool: Pool) -> tuple[float, float, str]:
         usable = pool.usable
@@ -126,14 +124,13 @@ def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, 
 
 
 def _floor_text(resource: str, amount: int) -> str:
-    """The most that fits, as one would write it down."""
     if resource == "cpu":
         return f"{cores_text(amount // 10 * 10)} CPU" if amount >= 100 else f"{amount}m CPU"
     return f"{amount // MIB}Mi memory" if resource == "memory" else amount_text(resource, amount)
 
 
 def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
-    """The smallest machine of the same series that would do; its GPUs count if they are built in."""
+    """Return the smallest machine of the same series that would do; its GPUs count if they are built in."""
     now = catalog.get(pool.machine_type)
     if now is None or "custom" in now.name:
         return []
@@ -150,7 +147,7 @@ def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
 
 
 def _offer(machine: Machine, like: Pool) -> Amounts:
-    """What a node of `machine` would leave, with the disk, pods and attached GPUs of the pool's."""
+    """Return what a node of `machine` offers, with the disk, pods and attached GPUs of the pool."""
     node = NodeSpec(vcpu=machine.vcpu, memory_mib=machine.memory_mib, machine_type=machine.name, arch=machine.arch)
     offer = allocatable(node)
     system = system_profile(gpu=bool(machine.gpus or like.gpus), tpu=machine.chips > 0)
@@ -163,7 +160,6 @@ def _offer(machine: Machine, like: Pool) -> Amounts:
 
 
 def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
-    """No pool lets the pod in: a selector that nobody answers, or taints."""
     for key, value in shape.selector:
         if not any(pool.labels.get(key) == value or pool.leaves_open(key) for pool in pools):
             values = sorted({pool.labels[key] for pool in pools if key in pool.labels})
@@ -186,7 +182,7 @@ def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
 
 
 def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str]:
-    """Why some pods stay behind though each could run: the pools that are full, and how many nodes more would do."""
+    """Return why some pods are left over though each could run, and how many more nodes are needed."""
     count = cluster.demands[demand].count
     rooms = cluster.fits[demand]
     if demand in cluster.anti_affine[demand]:

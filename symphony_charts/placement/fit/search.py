@@ -22,7 +22,7 @@ class _Search:
 
 
 def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: int = 20_000) -> Packing | bool | None:
-    """A packing of all pods; False when there certainly is none; None when the case is too large to tell.
+    """Return a packing of all pods; False when there certainly is none; None when the case is too large to tell.
 
     Pods are placed one by one, largest first; nodes in equal states count once, and states that led nowhere are kept.
     """
@@ -46,7 +46,6 @@ def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: 
 
 
 def _place(run: _Search, index: int, nodes: tuple[_Node, ...]) -> tuple[_Node, ...] | None:
-    """Depth first; recursion is as deep as there are pods."""
     if index == len(run.pods):
         return nodes
     if (index, nodes) in run.dead:
@@ -64,7 +63,6 @@ def _place(run: _Search, index: int, nodes: tuple[_Node, ...]) -> tuple[_Node, .
 
 
 def _moves(run: _Search, demand: int, nodes: tuple[_Node, ...]) -> Iterator[tuple[_Node, ...]]:
-    """Every different way to place one pod, tightest node first."""
     need, rooms, anti_affine = run.cluster.needs[demand], run.cluster.fits[demand], run.cluster.anti_affine[demand]
     choices: dict[_Node, int] = {}
     for position, node in enumerate(nodes):

@@ -83,14 +83,18 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     maybe = tuple(
-        {node: doubt for node in rooms for doubt in islice(_doubts(classes[node], domains, labels.get(node)), 1)}
+        {
+            node: uncertainty
+            for node in rooms
+            for uncertainty in islice(_uncertainties(classes[node], domains, labels.get(node)), 1)
+        }
         if domains or labels
         else {}
         for rooms, domains, (_, labels) in zip(possible, closed, filtered, strict=True)
     )
     fits = tuple(
-        {node: room for node, room in rooms.items() if node not in doubts} if doubts else rooms
-        for rooms, doubts in zip(possible, maybe, strict=True)
+        {node: room for node, room in rooms.items() if node not in uncertainties} if uncertainties else rooms
+        for rooms, uncertainties in zip(possible, maybe, strict=True)
     )
     splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
     shy = [demand for demand in demands if demand.shape.shuns]
@@ -104,7 +108,7 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
 
 
 def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
-    """The labels that some demand looks at; an empty key stands for the node's name."""
+    """Return the labels that some demand looks at; an empty key stands for the node's name."""
     keys: set[str] = set()
     for demand in demands:
         keys |= {key for key, _ in demand.shape.selector}
@@ -114,7 +118,7 @@ def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
 
 
 def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
-    """Why a present pod may keep a demand with these `domains` off nodes of the class; nothing if none does.
+    """Yield why a present pod may keep a demand with these `domains` off nodes of the class.
 
     A node to come has a name of its own, and may have any value of a label that its pool does not fix.
     """
@@ -147,7 +151,6 @@ def _classes(
 
 
 def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
-    """The nodes that the pool may still get; one class per zone where somebody asks for a zone."""
     more = pool.max_nodes - len(pool.nodes)
     if more < 1:
         return
@@ -162,21 +165,20 @@ def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[
 
 
 def with_admission(shape: Shape) -> Shape:
-    """The shape with what ExtendedResourceToleration, which GKE runs, lets pods tolerate: taints of their devices."""
+    """Return the shape with the tolerations that ExtendedResourceToleration, which GKE runs, adds."""
     devices = [name for name, _ in shape.requests if "/" in name]
     more = (Toleration(key=name, operator="Exists", effect="NoSchedule") for name in devices)
     return replace(shape, tolerations=(*shape.tolerations, *more)) if devices else shape
 
 
 def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) -> Iterator[str]:
-    """The taint that only such an admission lets the pod tolerate."""
     if any("/" in name for name, _ in shape.requests):
         taints = filter(None, (untolerated_taint(shape.tolerations, classes[node].taints) for node in rooms))
         yield from (f"a toleration of {taint.key}, which not every cluster adds," for taint in islice(taints, 1))
 
 
 def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
-    """The demands among `shy` that may keep a pod of `demand` off nodes that it does not hold itself."""
+    """Yield the demands among `shy` that may keep a pod of `demand` off nodes that it does not hold itself."""
     for other in shy:
         if other is not demand and _selects(other.shape.shuns, demand):
             yield f"anti-affinity of {other.name}"
@@ -185,7 +187,7 @@ def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
 def _allowed(
     shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]]
 ) -> tuple[frozenset[int], dict[int, str]]:
-    """The node classes that labels, taints and host ports may leave to a demand; alike classes are asked once.
+    """Return the node classes that labels, taints and host ports may leave to a demand; alike classes are asked once.
 
     The second value gives, for those that depend on a label that their nodes may or may not have, this label.
     """
@@ -205,13 +207,11 @@ def _allowed(
 
 
 def _first_asked(shape: Shape, keys: Collection[str]) -> str:
-    """The first of the labels `keys` that the node selector or affinity of `shape` asks for."""
     required = (requirement.key for term in shape.affinity or () for requirement in term)
     return next(key for key in (*dict(shape.selector), *required) if key in keys)
 
 
-def _doubts(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
-    """Why a demand may or may not use nodes of the class, and a way to find out; `label` decides about it, if any."""
+def _uncertainties(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
     for why in _closed(node, domains):
         yield why, ""
     if label:
@@ -233,7 +233,7 @@ def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], 
 
 
 def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
-    """The demands that may not share a node with each one: equal host ports, or anti-affinity in either direction."""
+    """Return for each demand those that may not share a node with it: host ports or anti-affinity."""
     with_terms = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
     anti_affine: list[set[int]] = [set() for _ in demands]
     for index in with_terms:
@@ -250,6 +250,5 @@ def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
 
 
 def _selects(selectors: Iterable[Sequence[Requirement]], demand: Demand) -> bool:
-    """Whether one of the label selectors selects pods of `demand`."""
     labels = dict(demand.shape.labels)
     return any(all(requirement.holds(labels, "") for requirement in selector) for selector in selectors)

@@ -1,4 +1,4 @@
-"""What the cluster itself runs, beside DaemonSets, takes room on its nodes as any other pod does."""
+"""Pods of kube-system outside of DaemonSets, which take room on the nodes of the cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARM = (Toleration(key="kubernetes.io/arch", operator="Equal", value="arm64", ef
 
 
 def system_demands(pools: Pools) -> list[Demand]:
-    """The Deployments that run beside the experiment: those the user gave, else GKE's own; none where all is seen.
+    """Return the Deployments beside the experiment: those given, else GKE's; none if all pods are seen.
 
     Nodes whose present pods are known hold them already, and a `pools.yaml` that states what a node offers says itself
     what the system takes.
@@ -50,12 +50,12 @@ def _is_gke(accuracy: str) -> bool:
 
 
 def empty_of(demands: Sequence[Demand]) -> tuple[Demand, ...]:
-    """The same shapes with no pod."""
+    """Return the same shapes with no pod."""
     return tuple(Demand(demand.shape, []) for demand in demands)
 
 
 def grown(cluster: Cluster, packing: Packing, first: int) -> Cluster:
-    """The cluster with as many system pods, which begin at demand `first`, as the nodes of a packing call for."""
+    """Return the cluster with the system pods, from demand `first` on, that the nodes of a packing need."""
     nodes = sum(filled.count for filled in packing.nodes)
     cores = sum(cluster.pools[cluster.classes[filled.node].pool].vcpu * filled.count for filled in packing.nodes)
     by_name = {_PREFIX + pods.name: pods.count(nodes, cores) for pods in CLUSTER_PODS}
@@ -67,7 +67,7 @@ def grown(cluster: Cluster, packing: Packing, first: int) -> Cluster:
 
 
 def has_room_for(cluster: Cluster, packing: Packing, first: int) -> bool:
-    """Whether the system pods, which begin at demand `first`, find room on the nodes of a packing or on new ones."""
+    """Return True if the system pods, from demand `first` on, fit on the nodes of a packing or new ones."""
     open_nodes = [(filled.node, list(filled.free), filled.count) for filled in packing.nodes]
     opened: dict[int, int] = {}
     for node, _, count in open_nodes:
@@ -98,7 +98,7 @@ def _holds(free: Sequence[int], need: Sequence[int]) -> bool:
 
 
 def system_note(demands: Sequence[Demand]) -> Iterator[str]:
-    """What was taken to run once for the cluster, in one line."""
+    """Yield one line about the pods that are assumed to run once for the cluster."""
     if demands:
         cpu = sum(demand.shape.amount("cpu") * demand.count for demand in demands)
         memory = sum(demand.shape.amount("memory") * demand.count for demand in demands) // MIB

@@ -15,7 +15,7 @@ TOPOLOGY = "cloud.google.com/gke-tpu-topology"
 
 
 def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
-    """Why `demand` cannot use the slice that `pool` is, and what to do; two empty texts if it can.
+    """Return why `demand` cannot use the slice that `pool` is, and what to do; empty texts if it can.
 
     Pods that ask for no chips are none of its business.
     """
@@ -38,7 +38,7 @@ def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
 
 
 def keep_slices_whole(cluster: Cluster) -> Cluster:
-    """The cluster without the fits that would leave a slice half used."""
+    """Return the cluster without the fits that would leave a slice half used."""
     if not any(pool.is_multi_host for pool in cluster.pools):
         return cluster
     fits = []
@@ -54,7 +54,7 @@ def keep_slices_whole(cluster: Cluster) -> Cluster:
 
 
 def is_whole(cluster: Cluster, demand: int) -> bool:
-    """Whether the scheduler cannot help filling slices as a whole: one group, and exactly as many hosts as pods."""
+    """Return True if slices are always filled whole: one group, and exactly as many hosts as pods."""
     if not cluster.demands[demand].shape.amount(TPU):
         return True
     rooms = cluster.fits[demand]

@@ -1,4 +1,4 @@
-"""A verdict is one of four words for the pods of a group; doubts about pools bound how certain it may be."""
+"""A verdict is one of four words for the pods of a group; uncertainties about pools bound how certain it may be."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from symphony_charts.placement.fit.supply import Cluster
-from symphony_charts.placement.pools.pool import Doubt, Pool, Pools
+from symphony_charts.placement.pools.pool import Pool, Pools, Uncertainty
 
-__all__ = ["WORST", "Group", "Verdict", "with_doubts"]
+__all__ = ["WORST", "Group", "Verdict", "with_uncertainties"]
 
 Verdict = Literal["PROVEN", "PACKABLE", "UNKNOWN", "NO"]
 WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
@@ -17,7 +17,7 @@ WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What is certain for the pods of one group (or lone process); `why` and `next` as in error messages."""
+    """The verdict on the pods of one group (or lone process); `why` and `next` as in error messages."""
 
     name: str
     count: int
@@ -30,13 +30,13 @@ class Group:
 Judge = Callable[[Callable[[Cluster], Cluster]], list[Group]]
 
 
-def with_doubts(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: Judge) -> Iterator[Group]:
-    """The verdicts that hold whatever is behind the doubts about pools.
+def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: Judge) -> Iterator[Group]:
+    """Yield the verdicts that hold whatever is behind the uncertainties about pools.
 
-    PROVEN and PACKABLE stay where pools without doubt, or without one that may close a node, are enough; `judge` says
-    so of a part of the cluster. A NO stays unless there may be more nodes than are counted.
+    PROVEN and PACKABLE stay if pools without uncertainty, or without one that may close a node, are enough; `judge`
+    decides that for a part of the cluster. A NO stays unless there may be more nodes than are counted.
     """
-    if not pools.grows and not any(pool.doubts for pool in cluster.pools):
+    if not pools.autoscaled and not any(pool.uncertainties for pool in cluster.pools):
         yield from groups
         return
     certain = _verdicts(judge(lambda part: _without(part, ("PACKABLE", "UNKNOWN"))))
@@ -44,7 +44,10 @@ def with_doubts(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: 
     for group in groups:
         best, next_best = certain[group.demand, group.name], likely[group.demand, group.name]
         if group.verdict == "NO":
-            growing = _growing(cluster, pools, group.demand)
+            growing = next(
+                (uncertainty.text for _, uncertainty in _uncertainties(cluster, group.demand) if uncertainty.may_grow),
+                next(iter(pools.autoscaled), ""),
+            )
             yield replace(group, verdict="UNKNOWN", why=f"{group.why}; but {growing}") if growing else group
         elif group.verdict == "PROVEN" and best != "PROVEN":
             weight: Verdict = "PACKABLE" if next_best in ("PROVEN", "PACKABLE") else "UNKNOWN"
@@ -60,47 +63,44 @@ def _verdicts(groups: Iterable[Group]) -> dict[tuple[int, str], Verdict]:
 
 
 def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
-    """`group` with the first doubt of that weight about the pools it may use."""
     weight = "UNKNOWN" if verdict == "UNKNOWN" else "PACKABLE"
-    doubts = [(pool, doubt) for pool, doubt in _doubts(cluster, group.demand)]
-    pool, doubt = next((pair for pair in doubts if pair[1].weight == weight), doubts[0])
-    others = sum(other.weight != "PROVEN" for _, other in doubts) - 1
+    uncertainties = [(pool, uncertainty) for pool, uncertainty in _uncertainties(cluster, group.demand)]
+    pool, uncertainty = next((pair for pair in uncertainties if pair[1].weight == weight), uncertainties[0])
+    others = sum(other.weight != "PROVEN" for _, other in uncertainties) - 1
     more = f", and {others} more" if others > 0 else ""
     hint = (
         "give what GKE itself says of the pool: `gcloud container node-pools list --format=json`, `kubectl get nodes`"
     )
-    return replace(group, verdict=verdict, why=f"as far as {pool} is known: {doubt.text}{more}", next=hint)
+    return replace(group, verdict=verdict, why=f"as far as {pool} is known: {uncertainty.text}{more}", next=hint)
 
 
-def _doubts(cluster: Cluster, demand: int) -> Iterator[tuple[str, Doubt]]:
-    """The doubts about the pools that a demand may use, or about all where there are none."""
+def _uncertainties(cluster: Cluster, demand: int) -> Iterator[tuple[str, Uncertainty]]:
     numbers = sorted({cluster.classes[node].pool for node in cluster.fits[demand]})
     for number in numbers or range(len(cluster.pools)):
         pool = cluster.pools[number]
-        yield from ((pool.name, doubt) for doubt in pool.doubts if _concerns(cluster, pool, doubt))
+        yield from (
+            (pool.name, uncertainty) for uncertainty in pool.uncertainties if _concerns(cluster, pool, uncertainty)
+        )
 
 
-def _concerns(cluster: Cluster, pool: Pool, doubt: Doubt) -> bool:
-    """Whether the doubt matters to these pods: one of a label does where one of them asks for it."""
-    if not doubt.label:
+def _concerns(cluster: Cluster, pool: Pool, uncertainty: Uncertainty) -> bool:
+    if not uncertainty.label:
         return True
     shapes = [demand.shape for demand in cluster.demands]
     asked = {key for shape in shapes for key, _ in shape.selector}
     asked |= {requirement.key for shape in shapes for term in shape.affinity or () for requirement in term}
-    return doubt.label in asked if doubt.label != "*" else not asked <= pool.labels.keys()
-
-
-def _growing(cluster: Cluster, pools: Pools, demand: int) -> str:
-    """Why there may be nodes that are not counted; empty where there are none."""
-    return next((doubt.text for _, doubt in _doubts(cluster, demand) if doubt.may_grow), next(iter(pools.grows), ""))
+    return uncertainty.label in asked if uncertainty.label != "*" else not asked <= pool.labels.keys()
 
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
-    """The cluster without the pools that have doubts of these weights."""
+    """Return the cluster without the pools that have uncertainties of these weights."""
     doubtful = {
         number
         for number, pool in enumerate(cluster.pools)
-        if any(doubt.weight in weights and _concerns(cluster, pool, doubt) for doubt in pool.doubts)
+        if any(
+            uncertainty.weight in weights and _concerns(cluster, pool, uncertainty)
+            for uncertainty in pool.uncertainties
+        )
     }
     if not doubtful:
         return cluster

@@ -40,7 +40,7 @@ _SSD_OVERHEAD_KIB = {1: 7289472, 2: 13725224, 4: 26332924, 8: 51556096, 16: 5283
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """What is known of a GKE node before it exists. Disk sizes in GiB; `reserved_*` are GKE's effective values."""
+    """Size and settings of a GKE node to come. Disk sizes in GiB; `reserved_*` are GKE's effective values."""
 
     vcpu: int
     memory_mib: int
@@ -103,7 +103,7 @@ def kube_reserved_disk(node: NodeSpec) -> int:
 
 
 def capacity(node: NodeSpec) -> Amounts:
-    """What the node itself reports: millicores, bytes of memory and ephemeral storage, pod slots."""
+    """Return the capacity that the node reports: millicores, bytes of memory and ephemeral storage, pod slots."""
     physical = node.memory_mib * MIB
     system = _memory_reserved(physical, node.distribution, node.arch, node.version, confidential=node.confidential)
     return {
@@ -115,7 +115,7 @@ def capacity(node: NodeSpec) -> Amounts:
 
 
 def allocatable(node: NodeSpec) -> Amounts:
-    """What pods may request in all on the node: millicores, bytes of memory and ephemeral storage, pod slots."""
+    """Return what pods may request in all on the node: millicores, bytes of memory and ephemeral storage, pod slots."""
     whole = capacity(node)
     cpu = kube_reserved_cpu(node) if node.reserved_cpu is None else node.reserved_cpu
     memory = kube_reserved_memory(node) if node.reserved_memory_mib is None else node.reserved_memory_mib
@@ -136,7 +136,7 @@ def _disk_capacity(node: NodeSpec) -> int:
 
 
 def _tiers(amount: int, tiers: tuple[tuple[int, float], ...], factor: float = 1.0) -> int:
-    """The sum over tiers of (part of `amount` in the tier) x (rate of the tier), truncated once at the end."""
+    """Return the sum over tiers of (part of `amount` in the tier) x (rate of the tier), truncated once at the end."""
     reserved = 0.0
     for index, (start, rate) in enumerate(tiers):
         if amount > start:
@@ -214,7 +214,6 @@ def _memory_reserved(
 
 
 def _disk_reserved(physical: int, distribution: str, arch: str) -> int:
-    """Bytes of a boot disk that the operating system takes before kubelet sees it."""
     points = _DISK.get((distribution, arch)) or _DISK.get(("cos", arch)) or _DISK["cos", "amd64"]
     return _interpolate(points, physical)
 

@@ -52,27 +52,27 @@ class Catalog:
     origin: str = field(default="shipped", compare=False)
 
     def get(self, name: str) -> Machine | None:
-        """The machine of that name; custom names such as ``n2-custom-6-20480-ext`` are computed. None if unknown."""
+        """Return the machine of that name, None if unknown; ``n2-custom-6-20480-ext`` and such are computed."""
         return self.machines.get(name) or _custom(name)
 
     def search(self, text: str) -> list[Machine]:
-        """All machines whose name, family, GPU or TPU contains `text`, by name."""
+        """Return all machines whose name, family, GPU or TPU contains `text`, by name."""
         wanted = text.lower()
         hits = (m for m in self.machines.values() if any(wanted in part for part in (m.name, m.family, m.gpu, m.tpu)))
         return sorted(hits, key=lambda m: (m.family, m.vcpu, m.memory_mib, m.name))
 
     def nearest(self, name: str) -> str:
-        """The known name most like `name`, or an empty string."""
+        """Return the known name most like `name`, or an empty string."""
         return next(iter(get_close_matches(name, self.machines, n=1, cutoff=0.6)), "")
 
     def extended(self, machines: Iterable[Machine], origin: str) -> Catalog:
-        """This catalogue with `machines` added or replaced."""
+        """Return this catalogue with `machines` added or replaced."""
         return Catalog({**self.machines, **{machine.name: machine for machine in machines}}, self.date, origin)
 
 
 @lru_cache(maxsize=1)
 def default_catalog() -> Catalog:
-    """The catalogue that ships with the package."""
+    """Return the catalogue that ships with the package."""
     file = msgspec.json.decode(table("placement/data/machines.json"), type=_File)
     return Catalog({machine.name: machine for machine in file.machines}, file.date)
 
@@ -115,7 +115,7 @@ GPU_ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 def gpu_matches(wanted: str, offered: str) -> bool:
-    """Whether a pool's GPU type is the one asked for: the exact label value, or a short name such as ``V100``.
+    """Return True if a pool's GPU type is the one asked for: the exact label value, or a short name such as ``V100``.
 
     A short name never matches a part of another one: ``p4`` is not ``p40``, ``gb200`` is no ``b200``.
     """
@@ -129,7 +129,9 @@ def gpu_matches(wanted: str, offered: str) -> bool:
 
 
 def slice_hosts(topology: str, chips_per_host: int) -> int:
-    """How many VMs a TPU slice of `topology` (such as ``4x4`` or ``2x2x4``) has; ValueError if that is no topology."""
+    """Return the number of VMs of a TPU slice of `topology`, such as ``4x4`` or ``2x2x4``.
+
+    Raises ValueError if that is no topology."""
     sides = topology.lower().split("x")
     if not all(side.isdecimal() and int(side) > 0 for side in sides) or len(sides) not in (2, 3):
         raise ValueError(f'"{topology}" is no TPU topology such as 4x4 or 2x2x4')

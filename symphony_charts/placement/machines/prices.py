@@ -55,12 +55,12 @@ class PriceTable(msgspec.Struct, frozen=True):
     source: str = ""
 
     def origin(self, region: str) -> tuple[str, str]:
-        """The date and the source of a region's prices; empty texts where there are none."""
+        """Return the date and the source of a region's prices; empty texts where there are none."""
         prices = self.regions.get(region)
         return ("", "") if prices is None else (prices.date or self.date, prices.source or self.source)
 
     def origins_of(self, pool: Pool) -> list[tuple[str, str, str]]:
-        """What the price of a pool's node is made of, each with date and source."""
+        """Return the parts of the price of a pool's node, each with date and source."""
         prices, region = self.regions.get(pool.region), pool.region
         if prices is None:
             return []
@@ -167,11 +167,11 @@ def _ssds(prices: RegionPrices, machine: Machine | None, count: int, *, spot: bo
 
 
 def is_plain(machine: Machine) -> bool:
-    """Whether vCPUs and memory, beside local SSDs, are all that is paid for."""
+    """Return True if vCPUs and memory, beside local SSDs, are all that is paid for."""
     return not (machine.gpus or machine.chips or machine.shared or "metal" in machine.name)
 
 
 @lru_cache(maxsize=1)
 def default_prices() -> PriceTable:
-    """The table that ships with the package."""
+    """Return the table that ships with the package."""
     return msgspec.json.decode(table("placement/data/prices.json"), type=PriceTable)

@@ -1,11 +1,11 @@
 """GKE's own pods take a share of every node before the first pod of an experiment.
 
 Source: requests seen on a GKE 1.36.3 node (2026-10): fluentbit-gke 105m/230Mi, gke-metadata-server 100m/100Mi,
-gke-metrics-agent 21m/145Mi, ip-masq-agent 10m/16Mi, kube-proxy 100m, netd 8m/65Mi, node-local-dns 30m/50Mi, pdcsi-node
-10m/20Mi: 384m, 626Mi, 8 pods; from 1.27 on the collector of Managed Prometheus may join them with 5m/36M
-(GoogleCloudPlatform/prometheus-engine, manifests). The default rounds that up; live DaemonSets and pods replace it. The
-driver of Cloud Storage asks for no more than 20m/160Mi (GoogleCloudPlatform/gcs-fuse-csi-driver, deploy); what those of
-Filestore, Lustre and Parallelstore ask for on GKE is published nowhere.
+gke-metrics-agent 21m/145Mi, ip-masq-agent 10m/16Mi, kube-proxy 100m, netd 8m/65Mi, node-local-dns 30m/50Mi,
+pdcsi-node 10m/20Mi: 384m, 626Mi, 8 pods; from 1.27 on the collector of Managed Prometheus may join them with 5m/36M
+(GoogleCloudPlatform/prometheus-engine, manifests). The default rounds that up; live DaemonSets and pods replace it.
+The driver of Cloud Storage asks for no more than 20m/160Mi (GoogleCloudPlatform/gcs-fuse-csi-driver, deploy); what
+those of Filestore, Lustre and Parallelstore ask for on GKE is published nowhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ class ClusterPods:
     for_cores: int = 0
 
     def count(self, nodes: int, cores: int) -> int:
-        """How many pods a cluster of that size has."""
         by_nodes = -(-nodes // self.for_nodes) if self.for_nodes else 0
         by_cores = -(-cores // self.for_cores) if self.for_cores else 0
         return max(self.least, by_nodes, by_cores)

@@ -10,8 +10,14 @@ from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.catalog import Catalog, Machine
-from symphony_charts.placement.pools.gke_node_pool import PoolFacts, huge_pages, make_pool, read_taints
-from symphony_charts.placement.pools.known_keys import COMPUTE_CLASS, unread_keys
+from symphony_charts.placement.pools.gke_node_pool import make_pool
+from symphony_charts.placement.pools.node_config import (
+    COMPUTE_CLASS,
+    NodePoolConfig,
+    huge_pages,
+    read_taints,
+    unknown_keys,
+)
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pools, Provisioning, Taint
 
 __all__ = ["read_compute_class"]
@@ -27,27 +33,32 @@ def read_compute_class(item: Fields, catalog: Catalog) -> Pools:
     name = item.block("metadata").text("name", required=True)
     spec = item.block("spec")
     config, defaults = spec.block("nodePoolConfig"), spec.block("priorityDefaults")
-    unread = list(unread_keys(item, COMPUTE_CLASS))
-    pools, wanted = [], []
+    unread = list(unknown_keys(item, COMPUTE_CLASS))
+    pools, required_pools = [], []
     for index, priority in enumerate(spec.blocks("priorities"), start=1):
         if priority.has("nodepools"):
             place = item.faults.position(priority.at("nodepools"))
-            wanted += [(pool, place) for pool in priority.texts("nodepools")]
+            required_pools += [(pool, place) for pool in priority.texts("nodepools")]
             continue
         machine = _machine(priority, catalog)
         if machine is None:
             continue
-        doubts = [doubt for doubt in unread if _PRIORITIES not in doubt.text or f"{priority.path}." in doubt.text]
-        facts = _facts(name, index, priority, config, defaults, machine)
-        pool = make_pool(replace(facts, doubts=(*facts.doubts, *doubts)), catalog, priority)
+        uncertainties = [
+            uncertainty
+            for uncertainty in unread
+            if _PRIORITIES not in uncertainty.text or f"{priority.path}." in uncertainty.text
+        ]
+        settings = _settings(name, index, priority, config, defaults, machine)
+        pool = make_pool(replace(settings, uncertainties=(*settings.uncertainties, *uncertainties)), catalog, priority)
         if pool is not None:
             labels = {key: value for key, value in pool.labels.items() if key != GKE_POOL_LABEL}
             pools.append(replace(pool, labels=labels, selector=(_CLASS_LABEL, name)))
-    return Pools(pools=tuple(pools), wanted=tuple(wanted))
+    return Pools(pools=tuple(pools), required_pools=tuple(required_pools))
 
 
-def _facts(name: str, index: int, priority: Fields, config: Fields, defaults: Fields, machine: Machine) -> PoolFacts:
-    """What one priority says, over the defaults of its class."""
+def _settings(
+    name: str, index: int, priority: Fields, config: Fields, defaults: Fields, machine: Machine
+) -> NodePoolConfig:
     storage, system = priority.block("storage"), priority.block("nodeSystemConfig")
     if not system.data:
         system = defaults.block("nodeSystemConfig")
@@ -55,7 +66,7 @@ def _facts(name: str, index: int, priority: Fields, config: Fields, defaults: Fi
     reserved = system.block("kubeletConfig").block("reservedResourcesConfig")
     preloads = any(disk.text("mode") == "CONTAINER_IMAGE_CACHE" for disk in storage.blocks("secondaryBootDisks"))
     specific = [entry.text("name") for entry in priority.block("reservations").blocks("specific")]
-    return PoolFacts(
+    return NodePoolConfig(
         name=f"{name}-{index}",
         source=priority.faults.source(priority.path),
         machine_type=machine.name,
@@ -93,7 +104,6 @@ _PAGES = {True: ("hugepage_size2m", "hugepage_size1g"), False: ("hugepageSize2m"
 
 
 def _machine(priority: Fields, catalog: Catalog) -> Machine | None:
-    """The machine a priority names, or the smallest of its family that is large enough."""
     named = priority.text("machineType")
     if named:
         machine = catalog.get(named)

@@ -12,7 +12,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.placement.pools.readers import merge, read_pools, settled
+from symphony_charts.placement.pools.readers import merge, read_pools, resolve_references
 from symphony_charts.placement.pools.system_option import with_system_amounts, with_system_objects
 from symphony_charts.system.user_folders import state_dir
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def user_catalog_path() -> Path:
-    """Where `symph catalog refresh` keeps the user's machine types."""
+    """Return the file in which `symph catalog refresh` keeps the user's machine types."""
     return state_dir() / "machines.json"
 
 
@@ -41,17 +41,17 @@ def _read_catalog(path: Path, _changed: int) -> Catalog:
 
 
 def user_catalog() -> Catalog:
-    """The shipped catalogue with the user's own machine types over it, if there are any."""
+    """Return the shipped catalogue with the user's own machine types over it, if there are any."""
     path = user_catalog_path()
     return _read_catalog(path, path.stat().st_mtime_ns) if path.is_file() else default_catalog()
 
 
 def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None = None) -> Pools:
-    """The pools of one file, in any of the formats of `symphony_charts.placement.pools`; ``~`` expands.
+    """Return the pools of one file, in any of the formats of `symphony_charts.placement.pools`; ``~`` expands.
 
     `variables` are Terraform's. Raises SpecError for a file that is not there, and for faults, each with its line.
     """
-    return settled(_read(path, variables))
+    return resolve_references(_read(path, variables))
 
 
 def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
@@ -66,9 +66,9 @@ def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
 
 
 def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, object] | None = None) -> Pools:
-    """The pools of several files as one cluster: machine lists first, live nodes join the pool of their name."""
+    """Return the pools of several files as one cluster: machine lists first, live nodes join the pool of their name."""
     read = [_read(path, variables) for path in paths]
-    return settled(read[0] if len(read) == 1 else merge(read))
+    return resolve_references(read[0] if len(read) == 1 else merge(read))
 
 
 def with_system(pools: Pools, said: str | None) -> Pools:

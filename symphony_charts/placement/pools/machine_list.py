@@ -14,7 +14,7 @@ __all__ = ["read_machine_configs", "read_machine_types"]
 
 
 def read_machine_configs(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:
-    """The machine types of MachineConfig objects; memory is in MiB there."""
+    """Yield the machine types of MachineConfig objects; memory is in MiB there."""
     for item in items:
         spec = item.block("spec")
         family = spec.block("machineFamily") if spec.has("machineFamily") else spec
@@ -48,7 +48,7 @@ def read_machine_configs(items: Iterable[Fields], catalog: Catalog) -> Iterator[
 
 
 def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:
-    """The machine types of `gcloud compute machine-types list --format=json`; a name of several zones counts once."""
+    """Yield the machine types of `gcloud compute machine-types list --format=json`, each name once."""
     seen = set()
     for item in items:
         name = item.text("name", required=True)

@@ -22,12 +22,10 @@ from symphony_charts.placement.fit.podspec import (
 )
 from symphony_charts.placement.machines.catalog import Catalog, slice_hosts
 from symphony_charts.placement.machines.system_pods import system_profile
-from symphony_charts.placement.pools.gke_node_pool import read_taints
-from symphony_charts.placement.pools.known_keys import NODE, unread_keys
+from symphony_charts.placement.pools.node_config import NODE, read_taints, unknown_keys
 from symphony_charts.placement.pools.pool import (
     GKE_POOL_LABEL,
     Amounts,
-    Doubt,
     HostPort,
     Node,
     Pool,
@@ -35,6 +33,7 @@ from symphony_charts.placement.pools.pool import (
     Provisioning,
     Taint,
     Tpu,
+    Uncertainty,
 )
 
 __all__ = ["daemon_requests", "pending_pods", "read_nodes"]
@@ -60,32 +59,31 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
     load = _load(sorted_items["Pod"])
     knows_load = bool(sorted_items["Pod"])
     pools: dict[tuple[str, str], list[Node]] = defaultdict(list)
-    doubts: dict[tuple[str, str], list[Doubt]] = defaultdict(list)
+    uncertainties: dict[tuple[str, str], list[Uncertainty]] = defaultdict(list)
     for item in sorted_items["Node"]:
         node = _read_node(item, load)
         key = next((label for label in _POOL_LABELS if label in node.labels), "")
         pool = key, node.labels.get(key, "nodes")
         pools[pool].append(node)
-        doubts[pool] += unread_keys(item, NODE)
-        doubts[pool] += _nominations(node.name, load)
+        uncertainties[pool] += unknown_keys(item, NODE)
+        uncertainties[pool] += _nominations(node.name, load)
     daemons = sorted_items["DaemonSet"]
     return [
-        replace(pool, doubts=(*doubts[key], *_missing_devices(pool)))
+        replace(pool, uncertainties=(*uncertainties[key], *_missing_devices(pool)))
         for key, nodes in pools.items()
         for pool in [_make_pool(key, nodes, daemons, knows_load, faults, catalog)]
     ]
 
 
-def _missing_devices(pool: Pool) -> Iterable[Doubt]:
-    """Nodes that show no GPU yet, though others of their pool do: their driver may be on its way."""
+def _missing_devices(pool: Pool) -> Iterable[Uncertainty]:
     without = sum(not node.allocatable.get("nvidia.com/gpu") for node in pool.nodes)
     if without and pool.gpu_type:
         text = f"{without} of {len(pool.nodes)} nodes show no GPU yet; their driver may still be coming up"
-        yield Doubt(text=text, weight="PROVEN", may_grow=True)
+        yield Uncertainty(text=text, weight="PROVEN", may_grow=True)
 
 
 def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
-    """The pods among `items` that wait for a node."""
+    """Yield the pods among `items` that wait for a node."""
     for item in items:
         meta, status = item.block("metadata"), item.block("status")
         is_over = status.text("phase") in _GONE or meta.has("deletionTimestamp")
@@ -93,11 +91,10 @@ def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
             yield item
 
 
-def _nominations(node: str, loads: Mapping[str, _Load]) -> Iterator[Doubt]:
-    """A doubt for the first pod that the scheduler makes room for on the node: it may still go elsewhere."""
+def _nominations(node: str, loads: Mapping[str, _Load]) -> Iterator[Uncertainty]:
     for name in loads[node].nominated[:1] if node in loads else ():
         text = f"node {node} keeps room for the pending pod {name}, which may go elsewhere"
-        yield Doubt(text=text, weight="PROVEN", may_grow=True)
+        yield Uncertainty(text=text, weight="PROVEN", may_grow=True)
 
 
 @dataclass(slots=True)
@@ -111,7 +108,6 @@ class _Load:
 
 
 def _load(pods: Iterable[Fields]) -> dict[str, _Load]:
-    """The load of each node by its name."""
     loads: dict[str, _Load] = defaultdict(_Load)
     for pod in pods:
         meta, spec = pod.block("metadata"), pod.block("spec")
@@ -209,7 +205,6 @@ def _make_pool(
 
 
 def _note_without_pods(*, is_of_gke: bool) -> str:
-    """What is taken off the nodes where nobody says which pods are on them."""
     if is_of_gke:
         return "pods were not given: only system pods are taken off the nodes"
     return (
@@ -229,7 +224,7 @@ def _without(node: Node, system: Amounts) -> Node:
 
 
 def daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:
-    """What the DaemonSets whose pods run on such a node request in all."""
+    """Return the total requests of the DaemonSets whose pods run on such a node."""
     total: Amounts = {}
     for daemon in daemons:
         spec = daemon.block("spec").block("template").block("spec")

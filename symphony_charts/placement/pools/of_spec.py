@@ -19,7 +19,7 @@ def pools_of_spec(
     variables: Mapping[str, object] | None = None,
     system: str | None = None,
 ) -> Pools | None:
-    """The pools an experiment is planned on: the files given, else its `placement.pools` beside the spec file.
+    """Return the pools an experiment is planned on: the files given, else its `placement.pools` beside the spec file.
 
     None when neither says any.
     """

@@ -21,7 +21,8 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
+from symphony_charts.placement.pools.gke_node_pool import make_pool
+from symphony_charts.placement.pools.node_config import NodePoolConfig, read_taints
 from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Provisioning
 
 __all__ = ["read_plain"]
@@ -42,7 +43,7 @@ _PROVISIONING: dict[str, Provisioning] = {
 
 
 def read_plain(top: Fields, catalog: Catalog) -> Pools:
-    """The pools of a pools.yaml; `kube_system: elsewhere` says that kube-system's Deployments run on others."""
+    """Return the pools of a pools.yaml; `kube_system: elsewhere` says that kube-system's Deployments run on others."""
     for key in sorted(set(top.data) - {"pools", "kube_system"}):
         top.fault(f'unknown key "{key}"', key, "known are pools and kube_system")
     if top.text("kube_system") not in ("", "here", "elsewhere"):
@@ -100,7 +101,7 @@ def _provisioning(item: Fields) -> Provisioning:
 def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
     low, high = _count(item)
     gpu = item.block("gpu")
-    facts = PoolFacts(
+    config = NodePoolConfig(
         name=name,
         source=item.faults.source(item.path),
         machine_type=item.text("machine_type"),
@@ -127,7 +128,7 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
         streaming=item.flag("streaming"),
     )
     machine_field = Fields({}, item.at("machine_type"), item.faults)
-    return _selected(make_pool(facts, catalog, machine_field), item)
+    return _selected(make_pool(config, catalog, machine_field), item)
 
 
 def _selected(pool: Pool | None, item: Fields) -> Pool | None:

@@ -16,7 +16,6 @@ __all__ = [
     "Accuracy",
     "Amounts",
     "AntiAffinity",
-    "Doubt",
     "HostPort",
     "Node",
     "Pool",
@@ -26,6 +25,7 @@ __all__ = [
     "Requirement",
     "Taint",
     "Tpu",
+    "Uncertainty",
     "Weight",
 ]
 
@@ -86,7 +86,7 @@ class Requirement:
     is_field: bool = False
 
     def holds(self, labels: Mapping[str, str], node: str) -> bool:
-        """Whether a node with these labels and this name satisfies it."""
+        """Return True if a node with these labels and this name satisfies it."""
         value = node if self.is_field else labels.get(self.key)
         if self.operator == "In":
             return value is not None and value in self.values
@@ -130,8 +130,8 @@ class PresentPod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
-    """Something a file says of a pool that the model does not know, or does not say: the most a verdict may then be.
+class Uncertainty:
+    """A fact about a pool that a file leaves open or the model does not know; `weight` is the best verdict then.
 
     `may_grow`: there may be more nodes than are counted, or they may be open to more pods, so that nothing can be
     excluded. `label`: only pods that ask for this label are concerned; ``*`` for any that the pool does not show.
@@ -205,13 +205,13 @@ class Pool:
     selector: tuple[str, str] | None = None
     nodes: tuple[Node, ...] = ()
     notes: tuple[str, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
+    uncertainties: tuple[Uncertainty, ...] = ()
     local_ssds: int = 0
     is_load_known: bool = False
 
     @property
     def usable(self) -> Amounts:
-        """What one node of the pool leaves for experiments: allocatable, minus system pods, minus the margin."""
+        """Resources that one node leaves for experiments: allocatable, minus system pods, minus the margin."""
         left = {name: amount - self.system.get(name, 0) for name, amount in self.allocatable.items()}
         left["memory"] = left.get("memory", 0) - memory_margin(self.allocatable.get("memory", 0), self.accuracy)
         return {name: max(0, amount) for name, amount in left.items()}
@@ -240,12 +240,11 @@ class Pool:
 
     @property
     def is_spot(self) -> bool:
-        """Whether its nodes are those that may be taken back, which cost less."""
         return self.provisioning in ("spot", "preemptible")
 
     @property
     def is_multi_host(self) -> bool:
-        """Whether the pool is a TPU slice of several hosts, which is filled as a whole or not at all."""
+        """True if the pool is a TPU slice of several hosts, which is filled as a whole or not at all."""
         return self.tpu is not None and self.tpu.hosts > 1
 
 
@@ -253,14 +252,14 @@ class Pool:
 class Pools:
     """All node pools that were read, in the order of the file, with what was noticed on the way.
 
-    `grows` says why there may be pools that no file shows; `wanted` are pools that a file names and does not describe,
-    with the place where it does. `workloads` are objects that run beside the experiment, where the user gave them, else
-    it is None. `pending` are the pods of a live cluster that wait for a node.
+    `autoscaled` names the reasons why there may be more pools than the files show. `required_pools` are pools that a
+    file names without describing them, each with its place in the file. `workloads` are objects that run beside the
+    experiment, None if the user gave none. `pending` are the pods of a live cluster that wait for a node.
     """
 
     pools: tuple[Pool, ...] = ()
-    grows: tuple[str, ...] = ()
-    wanted: tuple[tuple[str, str], ...] = ()
+    autoscaled: tuple[str, ...] = ()
+    required_pools: tuple[tuple[str, str], ...] = ()
     workloads: tuple[Mapping[str, object], ...] | None = None
     pending: tuple[Mapping[str, object], ...] = ()
     source: str = ""
@@ -268,7 +267,7 @@ class Pools:
     notes: tuple[str, ...] = ()
 
     def get(self, name: str) -> Pool | None:
-        """The pool of that name (its own, or Cloudwise's label ``name``), or None."""
+        """Return the pool of that name (its own, or Cloudwise's label ``name``), or None."""
         for pool in self.pools:
             if pool.name == name:
                 return pool
@@ -283,5 +282,4 @@ class Pools:
 
     @property
     def names(self) -> list[str]:
-        """The names of the pools, sorted."""
         return sorted(pool.name for pool in self.pools)

@@ -7,7 +7,7 @@ pods and DaemonSets, if given), ComputeClass, MachineConfig, and our own pools.y
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -18,15 +18,15 @@ from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
 from symphony_charts.placement.pools.computeclass import read_compute_class
 from symphony_charts.placement.pools.gcloud import read_cluster, read_node_pool
-from symphony_charts.placement.pools.known_keys import MACHINE_CONFIG, MACHINE_TYPE, unread_keys
 from symphony_charts.placement.pools.machine_list import read_machine_configs, read_machine_types
+from symphony_charts.placement.pools.node_config import MACHINE_CONFIG, MACHINE_TYPE, unknown_keys
 from symphony_charts.placement.pools.nodes import pending_pods, read_nodes
 from symphony_charts.placement.pools.plain import read_plain
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform_config import read_config
 from symphony_charts.placement.pools.terraform_state import read_show, read_state
 
-__all__ = ["merge", "pools_of_data", "read_pools", "settled"]
+__all__ = ["merge", "pools_of_data", "read_pools", "resolve_references"]
 
 # Removed formats.
 _REMOVED = {"hcl": "Terraform's language HCL", "blueprint": "a blueprint of the Cluster Toolkit"}
@@ -40,8 +40,8 @@ def read_pools(
 ) -> Pools:
     """Return the pools of one file's `text`; `name` is its path.
 
-    `variables` are Terraform's, given by the user. Pools that another file must describe stay `wanted`. Raises
-    SpecError with every fault at once, each with its line.
+    `variables` are Terraform's, given by the user. Pools that another file must describe become `required_pools`.
+    Raises SpecError with every fault at once, each with its line.
     """
     if name.endswith((".tf", ".hcl")):
         raise _removed("hcl", name)
@@ -59,7 +59,7 @@ def read_pools(
 
 
 def _documents(text: str) -> list[str]:
-    """The YAML documents that hold something; each keeps its lines, so that a line number is that of the file."""
+    """Return the YAML documents that are not empty, padded so that line numbers are those of the file."""
     if text.lstrip()[:1] in ("{", "["):
         return [text]
     documents: list[list[str]] = [[]]
@@ -72,9 +72,9 @@ def _documents(text: str) -> list[str]:
     return ["\n".join(lines) + "\n" for lines in filled] or [text]
 
 
-def settled(pools: Pools) -> Pools:
+def resolve_references(pools: Pools) -> Pools:
     """`pools` once all files are together; raises SpecError where one names a pool that none of them describes."""
-    missing = [(name, place) for name, place in pools.wanted if pools.get(name) is None]
+    missing = [(name, place) for name, place in pools.required_pools if pools.get(name) is None]
     if missing:
         hint = "give the file that describes it, too: --pools CLASS.yaml --pools CLUSTER"
         raise SpecError(
@@ -92,17 +92,15 @@ def pools_of_data(
     catalog: Catalog | None = None,
     text: str = "",
 ) -> Pools:
-    """The pools of data that has been parsed; `text` is used for line numbers in errors alone."""
+    """Return the pools of data that has been parsed; `text` is used for line numbers in errors alone."""
     faults = Faults(file=name, line_of=(lambda path: line_of(text, path)) if text else (lambda _path: None))
     return _pools(data, name, faults, variables or {}, catalog or default_catalog())
 
 
 def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, object], catalog: Catalog) -> Pools:
-    kind = _detect(data, name)
-    faults.unresolved = _UNRESOLVED if kind == "terraform" else ""
-    result = _read(kind, data, faults, catalog, variables)
-    if kind in ("terraform-plan", "terraform-state", "tfstate") and not result.pools and not faults.problems:
-        faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", ELSEWHERE)
+    reader = _reader_of(data, name)
+    faults.unresolved = _UNRESOLVED if reader is _read_terraform else ""
+    result = reader(data, faults, catalog, variables)
     faults.check()
     names = [pool.name for pool in result.pools]
     for twice in sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
@@ -111,36 +109,25 @@ def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, obje
     return replace(result, source=name)
 
 
-def _detect(data: object, name: str = "") -> str:
-    """Which of FORMATS `data` is; raises SpecError when it is none."""
+def _reader_of(data: object, name: str) -> _Reader:
+    """Return the reader that claims `data`. Raises SpecError if none does."""
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}
         if "guestCpus" in first:
-            return "machine-types"
+            return _read_machine_types
         if any(isinstance(item, dict) and "kind" in item and "metadata" in item for item in data):
-            return "kubernetes"
+            return _read_kubernetes
         if not first or "config" in first:
-            return "gcloud-pools"
+            return _read_node_pools
         raise SpecError.one("these are no node pools of GKE", at=name, next=ELSEWHERE)
     if isinstance(data, dict):
         if "deployment_groups" in data:
             raise _removed("blueprint", name)
-        for keys, kind in (
-            (("planned_values",), "terraform-plan"),
-            (("values", "format_version"), "terraform-state"),
-            (("resources", "terraform_version"), "tfstate"),
-            (("resource",), "terraform"),
-            (("nodePools",), "gcloud-cluster"),
-            (("guestCpus",), "machine-types"),
-            (("kind", "apiVersion"), "kubernetes"),
-            (("pools",), "pools"),
-            (("config", "name"), "gcloud-pools"),
-            (("module",), "terraform"),
-        ):
+        for keys, reader in _READERS:
             if all(key in data for key in keys):
-                return kind
+                return reader
         if name.endswith(".tf.json"):
-            return "terraform"
+            return _read_terraform
     raise SpecError.one(
         "this file describes no node pools",
         at=name,
@@ -157,8 +144,8 @@ def merge(several: Iterable[Pools]) -> Pools:
     merged: dict[str, Pool] = {}
     notes: list[str] = []
     sources: list[str] = []
-    grows: list[str] = []
-    wanted: list[tuple[str, str]] = []
+    autoscaled: list[str] = []
+    required_pools: list[tuple[str, str]] = []
     pending: list[Mapping[str, object]] = []
     workloads: tuple[Mapping[str, object], ...] | None = None
     catalog = default_catalog()
@@ -166,16 +153,16 @@ def merge(several: Iterable[Pools]) -> Pools:
         workloads = pools.workloads if pools.workloads is not None else workloads
         sources.append(pools.source)
         notes += pools.notes
-        grows += pools.grows
-        wanted += pools.wanted
+        autoscaled += pools.autoscaled
+        required_pools += pools.required_pools
         pending += pools.pending
         catalog = pools.catalog if pools.catalog.origin != "shipped" else catalog
         for pool in pools.pools:
             merged[pool.name] = _join(merged[pool.name], pool) if pool.name in merged else pool
     return Pools(
         pools=tuple(merged.values()),
-        grows=tuple(grows),
-        wanted=tuple(wanted),
+        autoscaled=tuple(autoscaled),
+        required_pools=tuple(required_pools),
         workloads=workloads,
         pending=tuple(pending),
         source=" + ".join(sources),
@@ -194,14 +181,16 @@ def _join(one: Pool, other: Pool) -> Pool:
         max_nodes=max(planned.max_nodes, len(live.nodes)),
         zones=planned.zones or live.zones,
         # What its nodes offer is seen now; how many there may be is what the other file says.
-        doubts=(*live.doubts, *(doubt for doubt in planned.doubts if doubt.may_grow)),
+        uncertainties=(
+            *live.uncertainties,
+            *(uncertainty for uncertainty in planned.uncertainties if uncertainty.may_grow),
+        ),
         local_ssds=planned.local_ssds,
         source=f"{planned.source} + {live.source}",
     )
 
 
 def _parse(text: str, name: str) -> object:
-    """JSON or YAML; JSON goes through the fast parser, and both end in a SpecError with the place."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             return msgspec.json.decode(text)
@@ -217,60 +206,101 @@ def _parse(text: str, name: str) -> object:
         raise SpecError(error.problems, at=name) from error
 
 
-def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
-    if kind == "kubernetes":
-        return _kubernetes(data, faults, catalog)
-    if kind == "machine-types":
-        items = data if isinstance(data, list) else [data]
-        fields = [Fields.of(x, f"[{i}]", faults) for i, x in enumerate(items)]
-        notes = tuple(doubt.text for item in fields for doubt in unread_keys(item, MACHINE_TYPE))
-        machines = read_machine_types(fields, catalog)
-        return Pools(catalog=catalog.extended(machines, faults.file or "gcloud"), notes=notes)
-    if kind == "gcloud-pools":
-        listed = data if isinstance(data, list) else [data]
-        fields = [Fields.of(x, f"[{i}]" if isinstance(data, list) else "", faults) for i, x in enumerate(listed)]
-        node_pools = [read_node_pool(item, catalog) for item in fields]
-        return Pools(pools=tuple(pool for pool in node_pools if pool is not None), catalog=catalog)
-    top = {str(key): value for key, value in data.items()} if isinstance(data, dict) else {}
-    if kind == "terraform":
-        read = read_config(top, faults, catalog, variables)
-    elif kind in ("terraform-plan", "terraform-state"):
-        read = read_show(top, faults, catalog)
-    elif kind == "tfstate":
-        read = read_state(top, faults, catalog)
-    elif kind == "gcloud-cluster":
-        read = read_cluster(Fields.of(top, "", faults), catalog)
-    else:
-        read = read_plain(Fields.of(top, "", faults), catalog)
+def _read_terraform(data: object, faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
+    return replace(read_config(_top(data, faults).data, faults, catalog, variables), catalog=catalog)
+
+
+def _read_show(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    return _of_gke(read_show(_top(data, faults), catalog), faults, catalog)
+
+
+def _read_state(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    return _of_gke(read_state(_top(data, faults), catalog), faults, catalog)
+
+
+def _of_gke(read: Pools, faults: Faults, catalog: Catalog) -> Pools:
+    if not read.pools and not faults.problems:
+        faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", ELSEWHERE)
     return replace(read, catalog=catalog)
 
 
-def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
-    """Nodes (with pods and DaemonSets), compute classes and machine configurations, in any mixture."""
+def _read_cluster(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    return replace(read_cluster(_top(data, faults), catalog), catalog=catalog)
+
+
+def _read_plain(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    return replace(read_plain(_top(data, faults), catalog), catalog=catalog)
+
+
+def _read_node_pools(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    node_pools = [read_node_pool(item, catalog) for item in _listed(data, faults)]
+    return Pools(pools=tuple(pool for pool in node_pools if pool is not None), catalog=catalog)
+
+
+def _read_machine_types(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    items = _listed(data if isinstance(data, list) else [data], faults)
+    notes = tuple(unknown.text for item in items for unknown in unknown_keys(item, MACHINE_TYPE))
+    return Pools(catalog=catalog.extended(read_machine_types(items, catalog), faults.file or "gcloud"), notes=notes)
+
+
+def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
+    """Read nodes (with pods and DaemonSets), compute classes and machine configurations, in any mixture."""
     items = _items(data, "", faults)
     kinds = {item.text("kind") for item in items}
     configs = [item for item in items if item.text("kind") == "MachineConfig"]
     if configs:
         catalog = catalog.extended(read_machine_configs(configs, catalog), faults.file or "MachineConfig")
-    notes = tuple(doubt.text for item in configs for doubt in unread_keys(item, MACHINE_CONFIG))
+    notes = tuple(unknown.text for item in configs for unknown in unknown_keys(item, MACHINE_CONFIG))
     pools: list[Pool] = []
-    wanted: list[tuple[str, str]] = []
+    required_pools: list[tuple[str, str]] = []
     for item in items:
         if item.text("kind") == "ComputeClass":
             read = read_compute_class(item, catalog)
             pools += read.pools
-            wanted += read.wanted
+            required_pools += read.required_pools
         elif item.text("apiVersion").startswith("karpenter.") and item.text("kind") == "NodePool":
             what = "Karpenter chooses the machines of a NodePool itself, so what a node offers is open"
             item.fault(what, "spec", ELSEWHERE)
     if "Node" in kinds:
         live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
         pools += read_nodes(live, faults, catalog)
-    pending = tuple(pod.data for pod in pending_pods(items))
     if not kinds & {"Node", "NodePool", "ComputeClass", "MachineConfig"}:
         found = ", ".join(sorted(kinds)) or "nothing"
         faults.add(f"no Node, ComputeClass or MachineConfig among {found}", "", ELSEWHERE)
-    return Pools(pools=tuple(pools), wanted=tuple(wanted), pending=pending, catalog=catalog, notes=notes)
+    return Pools(
+        pools=tuple(pools),
+        required_pools=tuple(required_pools),
+        pending=tuple(pod.data for pod in pending_pods(items)),
+        catalog=catalog,
+        notes=notes,
+    )
+
+
+_Reader = Callable[[object, Faults, Catalog, Mapping[str, object]], Pools]
+# The reader of a file that has all these keys at its top; the first match counts.
+_READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
+    (("planned_values",), _read_show),
+    (("values", "format_version"), _read_show),
+    (("resources", "terraform_version"), _read_state),
+    (("resource",), _read_terraform),
+    (("nodePools",), _read_cluster),
+    (("guestCpus",), _read_machine_types),
+    (("kind", "apiVersion"), _read_kubernetes),
+    (("pools",), _read_plain),
+    (("config", "name"), _read_node_pools),
+    (("module",), _read_terraform),
+)
+
+
+def _top(data: object, faults: Faults) -> Fields:
+    return Fields.of(data, "", faults)
+
+
+def _listed(data: object, faults: Faults) -> list[Fields]:
+    """Return the objects of a list; a single object is at the empty path."""
+    if not isinstance(data, list):
+        return [Fields.of(data, "", faults)]
+    return [Fields.of(item, f"[{index}]", faults) for index, item in enumerate(data)]
 
 
 def _items(data: object, path: str, faults: Faults) -> list[Fields]:

@@ -56,12 +56,14 @@ def with_system_objects(pools: Pools, data: object, name: str) -> Pools:
 
 
 def _with(pool: Pool, system: Mapping[str, int]) -> Pool:
-    """The pool with another share for the system; live nodes whose load is known show theirs already."""
     if pool.is_load_known:
         return pool
-    doubts = tuple(doubt for doubt in pool.doubts if not doubt.of_system)
+    uncertainties = tuple(uncertainty for uncertainty in pool.uncertainties if not uncertainty.of_system)
     return replace(
-        pool, system=system, doubts=doubts, nodes=tuple(_on(node, pool.system, system) for node in pool.nodes)
+        pool,
+        system=system,
+        uncertainties=uncertainties,
+        nodes=tuple(_on(node, pool.system, system) for node in pool.nodes),
     )
 
 

@@ -15,14 +15,14 @@ import msgspec
 
 from symphony_charts.formats.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.pools.node_config import ClusterSettings
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform import (
     CLUSTER,
     NODE_POOL,
-    ClusterFacts,
-    grows,
+    autoscaled,
     pools_of_cluster,
-    read_cluster_facts,
+    read_cluster_settings,
     read_pool,
 )
 
@@ -30,7 +30,7 @@ __all__ = ["read_config"]
 
 
 def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
-    """The pools of a configuration; `variables` override the defaults of its variables.
+    """Return the pools of a configuration; `variables` override the defaults of its variables.
 
     A configuration without any pool is a fault that says where they may be.
     """
@@ -47,24 +47,23 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
             fields = Fields.of(attributes, path + index, faults)
             if not _can_expand(fields):
                 continue
-            pools.append(read_pool(fields, catalog, cluster=_cluster_of(body, clusters)))
+            pools.append(read_pool(fields, catalog, _cluster_of(body, clusters)))
     growing: list[str] = []
     for path, body in _resources(data, CLUSTER):
         for index, attributes in instances(body, scope):
             if _flag(attributes.get("remove_default_node_pool")):
                 attributes.pop("node_config", None)
             fields = Fields.of(attributes, path + index, faults)
-            pools += pools_of_cluster(fields, catalog, clusters.get(path.rsplit(".", 1)[-1]))
-            growing += grows(fields)
+            pools += pools_of_cluster(fields, catalog, clusters[path.rsplit(".", 1)[-1]])
+            growing += autoscaled(fields)
     _refuse_modules(data, faults)
     found = [pool for pool in pools if pool is not None]
     if not found and not faults.problems:
         _say_why_nothing(data, growing, faults)
-    return Pools(pools=tuple(found), grows=tuple(growing))
+    return Pools(pools=tuple(found), autoscaled=tuple(growing))
 
 
 def _refuse_modules(data: dict[str, object], faults: Faults) -> None:
-    """Add a fault for each call of a module that makes node pools."""
     for path, body in _blocks(data, "module"):
         source = str(body.get("source", ""))
         if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
@@ -72,7 +71,7 @@ def _refuse_modules(data: dict[str, object], faults: Faults) -> None:
 
 
 def _can_expand(fields: Fields) -> bool:
-    """Whether all that the resource repeats could be evaluated; a fault where not."""
+    """Return True if all that the resource repeats could be evaluated; a fault where not."""
     for key in ("for_each", "count"):
         if key in fields.data:
             fields.fault(f"cannot evaluate {key}", "", _PLAN)
@@ -89,8 +88,8 @@ def _has_dynamic(data: object) -> bool:
     return isinstance(data, list) and any(map(_has_dynamic, data))
 
 
-def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterFacts]:
-    """What each cluster of the file says of its pools, by the resource's name."""
+def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterSettings]:
+    """Return the settings of each cluster by the resource's name."""
     sizes: dict[str, int] = {}
     for _, body in _resources(data, "google_compute_reservation"):
         for _, attributes in instances(body, scope):
@@ -101,24 +100,23 @@ def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str
     clusters = {}
     for path, body in _resources(data, CLUSTER):
         for index, attributes in instances(body, scope):
-            facts = read_cluster_facts(Fields.of(attributes, path + index, faults), sizes)
-            clusters[path.rsplit(".", 1)[-1]] = facts
-    return clusters or ({"": ClusterFacts(reservations=sizes)} if sizes else {})
+            fields = Fields.of(attributes, path + index, faults)
+            clusters[path.rsplit(".", 1)[-1]] = read_cluster_settings(fields, sizes)
+    return clusters or ({"": ClusterSettings(reservations=sizes)} if sizes else {})
 
 
-def _cluster_of(body: Mapping[str, object], clusters: Mapping[str, ClusterFacts]) -> ClusterFacts | None:
-    """The cluster that a pool refers to; the only one of the file where it says none that is known."""
+def _cluster_of(body: Mapping[str, object], clusters: Mapping[str, ClusterSettings]) -> ClusterSettings:
     match = _CLUSTER_NAME.search(str(body.get("cluster", "")))
     if match is not None and match[1] in clusters:
         return clusters[match[1]]
-    return next(iter(clusters.values())) if len(clusters) == 1 else None
+    return next(iter(clusters.values())) if len(clusters) == 1 else ClusterSettings()
 
 
 _CLUSTER_NAME = re.compile(rf"{CLUSTER}\.([\w-]+)")
 
 
 def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults) -> None:
-    """The fault of a configuration without a single pool: where they are, as far as it can be seen."""
+    """Return the fault of a configuration without a single pool: where they are, as far as it can be seen."""
     others = [kind for kind in _FOREIGN if any(True for _ in _resources(data, kind))]
     if others:
         faults.add(
@@ -151,14 +149,14 @@ def _flag(value: object) -> bool:
 
 
 def _maps(value: object) -> Iterator[dict[str, object]]:
-    """The objects of a block that may be one object or a list of them."""
+    """Yield the objects of a block that may be one object or a list of them."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             yield {str(key): inner for key, inner in item.items()}
 
 
 def _blocks(data: dict[str, object], kind: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """The named blocks of one kind, such as ``module.gke``."""
+    """Yield the named blocks of one kind, such as ``module.gke``."""
     for named in _maps(data.get(kind)):
         for name, bodies in named.items():
             for body in _maps(bodies):
@@ -188,7 +186,6 @@ def _scope(data: dict[str, object], given: Mapping[str, object]) -> Scope:
 
 
 def _given(value: object) -> object:
-    """The value of a variable as Terraform's command line takes it: lists and maps as JSON."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         with suppress(msgspec.DecodeError):
             return msgspec.json.decode(value)
@@ -196,7 +193,7 @@ def _given(value: object) -> object:
 
 
 def _references(data: dict[str, object]) -> dict[str, object]:
-    """The resources of the file by type and name, as other resources refer to them."""
+    """Return the resources of the file by type and name, as other resources refer to them."""
     kinds: dict[str, object] = {}
     for resources in _maps(data.get("resource")):
         for kind in resources:
@@ -205,7 +202,6 @@ def _references(data: dict[str, object]) -> dict[str, object]:
 
 
 def _provider_zone(data: dict[str, object], scope: Scope) -> str:
-    """The zone of `provider.google`, where Cloudwise puts it."""
     for block in _maps(data.get("provider")):
         for body in _maps(block.get("google")):
             value = scope.resolve(body.get("zone") or body.get("region"))
@@ -222,7 +218,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean: ``var``, ``local``, ``each`` and ``count``."""
+    """The values of names: ``var``, ``local``, ``each`` and ``count``."""
 
     names: Mapping[str, object] = field(default_factory=dict)
 
@@ -279,7 +275,7 @@ def _follow(here: object, step: str) -> object:
 
 
 def instances(body: dict[str, object], scope: Scope) -> Iterator[tuple[str, dict[str, object]]]:
-    """The resources that one block makes by `count` or `for_each`: (index such as ``[0]`` or ``["a"]``, attributes)."""
+    """Yield (index such as ``[0]`` or ``["a"]``, attributes) of each resource that a block makes."""
     count, each = scope.resolve(body.get("count")), scope.resolve(body.get("for_each"))
     plain = {key: value for key, value in body.items() if key not in ("count", "for_each")}
     if isinstance(count, int) and not isinstance(count, bool):

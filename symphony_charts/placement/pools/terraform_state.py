@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from symphony_charts.formats.field_reader import Faults, Fields
+from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.pools.node_config import ClusterSettings
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.terraform import (
     CLUSTER,
     NODE_POOL,
-    ClusterFacts,
-    grows,
+    autoscaled,
     pools_of_cluster,
-    read_cluster_facts,
+    read_cluster_settings,
     read_pool,
 )
 
 __all__ = ["read_show", "read_state"]
 
 
-def read_show(data: dict[str, object], faults: Faults, catalog: Catalog) -> Pools:
-    """The pools of `terraform show -json` of a plan or a state."""
-    root = "planned_values" if "planned_values" in data else "values"
-    top = Fields.of(data, "", faults).block(root).block("root_module")
+def read_show(file: Fields, catalog: Catalog) -> Pools:
+    """Return the pools of `terraform show -json` of a plan or a state."""
+    top = file.block("planned_values" if "planned_values" in file.data else "values").block("root_module")
     resources = [(resource.text("type"), resource.block("values"), resource) for resource in _resources(top)]
     for kind, _, resource in resources:
         if kind == NODE_POOL:
-            _refuse_unknown(data, resource)
+            _refuse_unknown(file, resource)
     return _pools_of([(kind, values) for kind, values, _ in resources], catalog)
 
 
 def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
-    """The pools of all resources (type, attributes), each with what its cluster says."""
+    """Return the pools of all resources (type, attributes), each with what its cluster says."""
     sizes = {
         values.text("name"): count
         for kind, values in resources
@@ -40,32 +39,33 @@ def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
         and (count := values.block("specific_reservation").number("count")) is not None
     }
     clusters = [values for kind, values in resources if kind == CLUSTER]
-    facts = {cluster.text("name"): read_cluster_facts(cluster, sizes) for cluster in clusters}
-    fallback = next(iter(facts.values())) if len(facts) == 1 else ClusterFacts(reservations=sizes)
+    settings = {cluster.text("name"): read_cluster_settings(cluster, sizes) for cluster in clusters}
+    fallback = next(iter(settings.values())) if len(settings) == 1 else ClusterSettings(reservations=sizes)
     pools = [
-        read_pool(values, catalog, cluster=facts.get(values.text("cluster").rsplit("/", 1)[-1], fallback))
+        read_pool(values, catalog, settings.get(values.text("cluster").rsplit("/", 1)[-1], fallback))
         for kind, values in resources
         if kind == NODE_POOL
     ]
     for cluster in clusters:
-        pools += pools_of_cluster(cluster, catalog, facts[cluster.text("name")])
-    return Pools(pools=tuple(_unique(pools)), grows=tuple(reason for cluster in clusters for reason in grows(cluster)))
+        pools += pools_of_cluster(cluster, catalog, settings[cluster.text("name")])
+    return Pools(
+        pools=tuple(_unique(pools)), autoscaled=tuple(reason for cluster in clusters for reason in autoscaled(cluster))
+    )
 
 
-def read_state(data: dict[str, object], faults: Faults, catalog: Catalog) -> Pools:
-    """The pools of a raw state file, version 4."""
-    top = Fields.of(data, "", faults)
-    if top.number("version") != 4:
-        top.fault(
-            f"state version {data.get('version')} is not supported", "version", "terraform 0.12 and later write 4"
+def read_state(file: Fields, catalog: Catalog) -> Pools:
+    """Return the pools of a raw state file, version 4."""
+    if file.number("version") != 4:
+        file.fault(
+            f"state version {file.data.get('version')} is not supported", "version", "terraform 0.12 and later write 4"
         )
         return Pools()
-    wanted = (NODE_POOL, CLUSTER, "google_compute_reservation")
+    kinds = (NODE_POOL, CLUSTER, "google_compute_reservation")
     return _pools_of(
         [
             (resource.text("type"), instance.block("attributes"))
-            for resource in top.blocks("resources")
-            if resource.text("mode") in ("", "managed") and resource.text("type") in wanted
+            for resource in file.blocks("resources")
+            if resource.text("mode") in ("", "managed") and resource.text("type") in kinds
             for instance in resource.blocks("instances")
         ],
         catalog,
@@ -73,7 +73,7 @@ def read_state(data: dict[str, object], faults: Faults, catalog: Catalog) -> Poo
 
 
 def _unique(pools: list[Pool | None]) -> list[Pool]:
-    """Without the pools that a cluster's state repeats: Terraform lists pools of their own there as well."""
+    """Drop pools that a cluster's state repeats: Terraform lists separate pools there as well."""
     result: dict[str, Pool] = {}
     for pool in pools:
         if pool is not None:
@@ -87,10 +87,9 @@ def _resources(module: Fields) -> Iterator[Fields]:
         yield from _resources(child)
 
 
-def _refuse_unknown(data: dict[str, object], resource: Fields) -> None:
-    """A fault where the plan says that the machine type is known only after apply."""
+def _refuse_unknown(file: Fields, resource: Fields) -> None:
     address = resource.text("address")
-    for change in Fields.of(data, "", resource.faults).blocks("resource_changes"):
+    for change in file.blocks("resource_changes"):
         unknown = change.block("change").block("after_unknown").data.get("node_config")
         if change.text("address") == address and isinstance(unknown, list):
             for block in unknown:

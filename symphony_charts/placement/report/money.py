@@ -1,4 +1,4 @@
-"""What a plan costs: by pool, by group, for hours and for trials; what has no price is a line of its own."""
+"""Costs of a plan by pool, by group, for hours and for trials; parts without a price get their own line."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ def price_per_hour(plan: Plan) -> float | None:
 
 
 def unpriced(plan: Plan) -> list[str]:
-    """What has no price, a text for each pool."""
+    """Return a text for each pool without a price."""
     return [_no_price(use.pool, use.nodes) for use in plan.uses if use.price is None]
 
 
 def _no_price(pool: Pool, nodes: int) -> str:
-    """That so many nodes of a pool have no price, as a text that says what they are."""
     parts = [pool.machine_type or "a machine of no known type"]
     parts += [f"{pool.attached_gpus} {pool.gpu_type}"] if pool.attached_gpus else []
     if not pool.region:
@@ -51,7 +50,7 @@ def group_prices(plan: Plan) -> dict[str, float | None]:
 
 
 def _weights(plan: Plan, use: PoolUse) -> dict[str, float]:
-    """How much of a pool's nodes each group takes, by the resource it takes most of."""
+    """Return the part of a pool's nodes that each group takes, by the resource it takes most of."""
     weights: dict[str, float] = {}
     for filled in use.filled:
         free = plan.cluster.classes[filled.node].free
@@ -64,7 +63,7 @@ def _weights(plan: Plan, use: PoolUse) -> dict[str, float]:
 
 
 def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[str, object]:
-    """The money of a plan as data; `perHour` is what has a price, `noPrice` names the rest."""
+    """Return the money of a plan as data; `perHour` is what has a price, `noPrice` names the rest."""
     total = priced_total(plan)
     data: dict[str, object] = {
         "currency": "USD",
@@ -82,7 +81,7 @@ def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[
 
 
 def _all(plan: Plan, kind: str) -> float | None:
-    """What the same nodes cost in another way; None where one of them has no such price."""
+    """Return the cost of the same nodes as spot or committed; None if one of them has no such price."""
     total = 0.0
     for use in plan.uses:
         pool = use.pool
@@ -103,7 +102,7 @@ def _origins(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iterator[str]:
-    """The lines below the total: spot and commitments, hours, what has no price, and where the figures are from."""
+    """Yield the lines below the total: spot, commitments, hours, missing prices, and sources."""
     total = priced_total(plan)
     others = [("as spot", _all(plan, "spot")), ("for 1 year", _all(plan, "1yr")), ("for 3 years", _all(plan, "3yr"))]
     cheaper = [f"${price:.2f}/h {name}" for name, price in others if price is not None and price < total]

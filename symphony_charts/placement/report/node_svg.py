@@ -32,7 +32,7 @@ _FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 
 
 def draw_nodes(plan: Plan) -> str:
-    """The SVG text of a plan."""
+    """Return the SVG text of a plan."""
     parts: list[str] = [
         _text(MARGIN, 36, f"{plan.experiment or 'plan'} on {plan.source}", size=18, bold=True),
         _text(MARGIN, 56, _fitted(plan_sentence(plan), 930, 13), size=13, fill=_STATE[plan.verdict]),
@@ -48,7 +48,6 @@ def draw_nodes(plan: Plan) -> str:
 
 
 def _legend(plan: Plan, parts: list[str], y: float) -> float:
-    """One line a group: colour, name, number, verdict and reason; returns where it ends."""
     groups = plan.groups[:_MOST_LEGENDS]
     for group in groups:
         parts.append(_box(MARGIN, y, 11, 11, fill=_color(group.demand), radius=2))
@@ -67,7 +66,6 @@ def _legend(plan: Plan, parts: list[str], y: float) -> float:
 
 
 def _pool(plan: Plan, use: PoolUse, parts: list[str], y: float) -> float:
-    """The pool's heading and its nodes in rows; returns where they end."""
     pool = use.pool
     price = "no price" if use.price is None else f"${use.price:.2f}/h"
     heading = f"{pool.name}  {pool.machine_type}".strip()
@@ -85,7 +83,6 @@ def _pool(plan: Plan, use: PoolUse, parts: list[str], y: float) -> float:
 
 
 def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
-    """One node, or several alike."""
     cluster = plan.cluster
     node = cluster.classes[filled.node]
     number = f"{filled.count} nodes alike" if filled.count > 1 else node.name or "1 node"
@@ -109,7 +106,6 @@ def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
 
 
 def _devices(plan: Plan, filled: Filled, right: float, y: float) -> Iterator[str]:
-    """A square for each GPU or TPU chip, filled with the colour of who has it."""
     cluster, node = plan.cluster, plan.cluster.classes[filled.node]
     for name in _DEVICES:
         if name not in cluster.dimensions:
@@ -131,7 +127,6 @@ def _devices(plan: Plan, filled: Filled, right: float, y: float) -> Iterator[str
 def _stack(
     plan: Plan, filled: Filled, dimension: int, offered: int, x: float, y: float, width: float, *, with_names: bool
 ) -> Iterator[str]:
-    """The pods from the bottom up, to scale."""
     bottom = y + COLUMN_H
     if dimension < 0 or not offered:
         return
@@ -157,27 +152,23 @@ def _stack(
 
 
 def _plate(x: float, middle: float, label: str) -> Iterator[str]:
-    """A label over pods that are too thin for one each."""
     yield _box(x + 4, middle - 7, len(label) * 6.6 + 6, 14, fill="#ffffff", radius=3)
     yield _text(x + 7, middle + 4, label, size=11)
 
 
 def _on(demand: int) -> str:
-    """Ink that is legible on the group's colour."""
     shade = _color(demand).lstrip("#")
     red, green, blue = (int(shade[i : i + 2], 16) for i in (0, 2, 4))
     return INK if red * 299 + green * 587 + blue * 114 > 140_000 else "#ffffff"
 
 
 def _color(number: int) -> str:
-    """The colour of the n-th group."""
     return _PALETTE[number % len(_PALETTE)]
 
 
 def _text(
     x: float, y: float, content: str, *, size: int = 12, fill: str = INK, bold: bool = False, anchor: str = "start"
 ) -> str:
-    """A line of text with its baseline at (x, y)."""
     weight = " font-weight='600'" if bold else ""
     attributes = f"x='{x:g}' y='{y:g}' font-size='{size}' fill='{fill}' text-anchor='{anchor}'"
     return f"<text {attributes}{weight}>{escape(content)}</text>"
@@ -187,7 +178,7 @@ def _box(
     x: float, y: float, width: float, height: float, *, fill: str = "none", stroke: str = "none", radius: float = 0,
     title: str = "",
 ) -> str:  # fmt: skip
-    """A rectangle; `title` is shown by browsers while the pointer rests on it."""
+    """Return a rectangle; `title` is shown by browsers while the pointer rests on it."""
     shape = (
         f"<rect x='{x:g}' y='{y:g}' width='{max(width, 0):.2f}' height='{max(height, 0):.2f}' rx='{radius:g}' "
         f"fill='{fill}' stroke='{stroke}'"
@@ -196,7 +187,6 @@ def _box(
 
 
 def _fitted(content: str, width: float, size: int = 12) -> str:
-    """`content` cut to about `width` at a font size; an ellipsis tells that something is missing."""
     room = int(width / (size * 0.6))
     if len(content) <= room:
         return content
@@ -204,7 +194,6 @@ def _fitted(content: str, width: float, size: int = 12) -> str:
 
 
 def _svg(width: float, height: float, parts: Iterable[str], title: str) -> str:
-    """A whole picture on white."""
     head = (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width:g}' height='{height:g}' "
         f"viewBox='0 0 {width:g} {height:g}' {_FONT} role='img'>"

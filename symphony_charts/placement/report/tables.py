@@ -42,7 +42,7 @@ def pool_rows(plan: Plan) -> list[dict[str, object]]:
 
 
 def group_rows(plan: Plan) -> list[Group]:
-    """The groups, what cannot be first."""
+    """Return the groups, what cannot be first."""
     order = {"NO": 0, "UNKNOWN": 1, "PACKABLE": 2, "PROVEN": 3}
     return sorted(plan.groups, key=lambda group: (order[group.verdict], group.name))
 
@@ -84,7 +84,7 @@ def total_line(plan: Plan) -> str:
 
 
 def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dict[str, object]:
-    """The plan as JSON; amounts are millicores and bytes."""
+    """Return the plan as JSON; amounts are millicores and bytes."""
     return {
         "sentence": plan_sentence(plan),
         "experiment": plan.experiment,
@@ -117,7 +117,7 @@ def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dic
 
 
 def explain(plan: Plan, pod: str) -> dict[str, object] | None:
-    """Why the pods of a group or lone process go where they go, and what keeps them off each other pool.
+    """Explain where the pods of a group or lone process go, and what keeps them off each other pool.
 
     None if there is no such pod in the plan.
     """
@@ -139,7 +139,8 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
                 "pool": pool.name,
                 "perNode": per_node,
                 "pods": used.get(pool.name, 0),
-                "obstacles": blocks or _other(per_node),
+                "obstacles": blocks
+                or ([] if per_node else ["only whole TPU slices, or present pods, stand in the way"]),
             }
         )
     pools.sort(key=lambda row: (-_number(row["pods"]), -_number(row["perNode"]), str(row["pool"])))
@@ -154,10 +155,6 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
     }
 
 
-def _other(per_node: int) -> list[str]:
-    return [] if per_node else ["only whole TPU slices, or present pods, stand in the way"]
-
-
 def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
@@ -168,7 +165,7 @@ def _system_text(use: PoolUse) -> str:
 
 
 def _waste(use: PoolUse) -> float:
-    """The share of CPU and memory, whichever is used more, that stays empty."""
+    """Return the share of CPU and memory, whichever is used more, that stays empty."""
     shares = [use.used.get(name, 0) / use.offered[name] for name in ("cpu", "memory") if use.offered.get(name)]
     return 1 - max(shares, default=1.0)
 

@@ -47,7 +47,7 @@ def _import(args: argparse.Namespace) -> int:
             "labels": dict(sorted(pool.labels.items())),
             "taints": [str(taint) for taint in pool.taints],
             "zones": list(pool.zones),
-            "doubts": [doubt.text for doubt in pool.doubts],
+            "doubts": [doubt.text for doubt in pool.uncertainties],
             "source": pool.source,
             "cpu": cores_text(pool.usable.get("cpu", 0)),
             "memory": f"{gib_text(pool.usable.get('memory', 0))} GiB",
@@ -68,8 +68,8 @@ def _import(args: argparse.Namespace) -> int:
         output.Column("SOURCE", "source", is_wide=True),
     ]
     output.print_items(args, "Pool", rows, columns, empty="the file describes machine types, but no node pools")
-    doubts = [f"{pool.name}: {doubt.text}" for pool in pools.pools for doubt in pool.doubts]
-    for note in (*pools.notes, *doubts, *pools.grows):
+    doubts = [f"{pool.name}: {doubt.text}" for pool in pools.pools for doubt in pool.uncertainties]
+    for note in (*pools.notes, *doubts, *pools.autoscaled):
         output.note(f"note: {note}")
     return 0
 

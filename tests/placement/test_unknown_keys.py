@@ -64,8 +64,8 @@ def test_an_unread_key_is_named_with_its_line() -> None:
     config = {"machine_type": "n2-standard-8", "frozen": True}
     body = {"name": "p", "location": "us-central1-a", "node_count": 1, "node_config": config}
     text = json.dumps({"resource": {"google_container_node_pool": {"p": body}}}, indent=1)
-    doubt = read_pools(text, "p.tf.json").pools[0].doubts[0]
-    assert "p.tf.json:10, resource.google_container_node_pool.p.node_config.frozen" in doubt.text
+    uncertainty = read_pools(text, "p.tf.json").pools[0].uncertainties[0]
+    assert "p.tf.json:10, resource.google_container_node_pool.p.node_config.frozen" in uncertainty.text
 
 
 def test_a_pool_without_doubt_proves_what_another_leaves_open() -> None:
@@ -94,13 +94,13 @@ def test_what_every_provider_writes_into_a_state_raises_no_doubt() -> None:
         "odd": [],
         "text": "",
     }
-    assert terraform(attributes).pools[0].doubts == ()
+    assert terraform(attributes).pools[0].uncertainties == ()
 
 
 @pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir() if path.suffix != ".md"))
 def test_no_sample_holds_a_key_that_is_not_known(sample: str) -> None:
     pools = read_pools((SAMPLES / sample).read_text(), sample).pools
-    assert [doubt.text for pool in pools for doubt in pool.doubts] == []
+    assert [uncertainty.text for pool in pools for uncertainty in pool.uncertainties] == []
 
 
 def test_image_streaming_of_a_compute_class_takes_memory() -> None:
@@ -197,7 +197,7 @@ def test_a_reservation_bounds_its_pool_where_its_count_is_known() -> None:
     reservation = {"r": {"name": "r", "specific_reservation": {"count": 3}}}
     data = {"resource": {"google_container_node_pool": {"p": body}, "google_compute_reservation": reservation}}
     pool = pools_of_data(data, "p.tf.json").pools[0]
-    assert (pool.max_nodes, pool.doubts) == (3, ())
+    assert (pool.max_nodes, pool.uncertainties) == (3, ())
 
 
 def test_a_pool_that_does_not_run_is_unknown() -> None:

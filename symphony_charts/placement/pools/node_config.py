@@ -1,0 +1,437 @@
+"""Read the configuration of a pool's nodes in Terraform's or GKE's spelling, and name the keys that nobody knows.
+
+An unknown key of a node configuration could close or shrink the node, so nothing is known of that pool (UNKNOWN); one
+beside it makes the pool PACKABLE at most. The other keys of a cluster concern its control plane and its network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.quantity import GIB, MIB
+from symphony_charts.placement.pools.pool import Accuracy, Amounts, Provisioning, Taint, Uncertainty, Weight
+
+__all__ = [
+    "COMPUTE_CLASS",
+    "MACHINE_CONFIG",
+    "MACHINE_TYPE",
+    "NODE",
+    "NODE_CONFIG",
+    "NODE_DEFAULTS",
+    "POOL",
+    "ClusterSettings",
+    "Keys",
+    "NodePoolConfig",
+    "addon_uncertainties",
+    "huge_pages",
+    "in_camel_case",
+    "logging_uncertainty",
+    "read_node_config",
+    "read_taints",
+    "uncertainty",
+    "unknown_keys",
+]
+
+_NOTHING: tuple[object, ...] = (None, "", [], {})
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The known `names` of one object, and the objects in it with keys of their own; `weight` is that of other keys.
+
+    Names compare without underscores and case, so that one table holds for Terraform, gcloud and Kubernetes.
+    """
+
+    names: frozenset[str]
+    blocks: Mapping[str, Keys]
+    weight: Weight
+
+
+def keys(names: str = "", weight: Weight = "UNKNOWN", **blocks: Keys) -> Keys:
+    """Return known keys from a text of words; a block is one of the known names, too."""
+    return Keys(
+        frozenset(map(_folded, names.split())), {_folded(name): block for name, block in blocks.items()}, weight
+    )
+
+
+def _folded(key: str) -> str:
+    return key.replace("_", "").lower()
+
+
+def unknown_keys(item: Fields, known: Keys) -> Iterator[Uncertainty]:
+    """Yield an uncertainty for each key in `item`, and in the objects in it, that is not known."""
+    for key, value in item.data.items():
+        name = _folded(key)
+        if value in _NOTHING or key.startswith("__") or name in known.names:
+            continue
+        if name not in known.blocks:
+            yield _unknown_key(item, key, known.weight)
+        elif isinstance(value, (dict, list)):
+            is_one = isinstance(value, dict) or len(value) == 1
+            for block in [item.block(key)] if is_one else item.blocks(key):
+                yield from unknown_keys(block, known.blocks[name])
+
+
+def _unknown_key(item: Fields, key: str, weight: Weight) -> Uncertainty:
+    what = "could close or shrink its nodes" if weight == "UNKNOWN" else "may change what it offers"
+    text = f'"{key}" is no key that is understood here, and {what} ({item.faults.position(item.at(key))})'
+    return Uncertainty(text=text, weight=weight)
+
+
+_SSDS = keys("local_ssd_count data_cache_count")
+_LINUX_NAMES = "sysctls cgroup_mode transparent_hugepage_enabled transparent_hugepage_defrag node_kernel_module_loading"
+_HUGE_PAGES = keys("hugepage_size_2m hugepage_size_1g")
+_KUBELET = keys(
+    "cpu_manager_policy cpu_cfs_quota cpu_cfs_quota_period insecure_kubelet_readonly_port_enabled pod_pids_limit"
+    " container_log_max_size container_log_max_files image_gc_low_threshold_percent image_gc_high_threshold_percent"
+    " image_minimum_gc_age image_maximum_gc_age allowed_unsafe_sysctls max_parallel_image_pulls"
+    " single_process_oom_kill shutdown_grace_period_seconds shutdown_grace_period_critical_pods_seconds",
+    reserved_resources_config=keys(
+        "effective_cpu_reserved_millicore cpu_reserved_millicore effective_memory_reserved_mib memory_reserved_mib"
+    ),
+)
+_SHARING = keys("gpu_sharing_strategy max_shared_clients_per_gpu")
+_DRIVER = keys("gpu_driver_version")
+_TAINT = keys("key value effect time_added")
+NODE_CONFIG = keys(
+    "machine_type image_type disk_size_gb labels spot preemptible flex_start local_ssd_count logging_variant"
+    " disk_type oauth_scopes service_account metadata tags resource_labels resource_manager_tags min_cpu_platform gvnic"
+    " fast_socket workload_metadata_config workload_metadata shielded_instance_config boot_disk_kms_key storage_pools"
+    " enable_confidential_storage local_ssd_encryption_mode max_run_duration containerd_config host_maintenance_policy"
+    " windows_node_config ip_type node_pool_auto_config effective_cgroup_mode gpu_direct_config node_image_config"
+    " consolidation_delay",
+    taint=_TAINT,
+    taints=_TAINT,
+    effective_taints=_TAINT,
+    ephemeral_storage_local_ssd_config=_SSDS,
+    ephemeral_storage_config=_SSDS,
+    local_nvme_ssd_block_config=keys("local_ssd_count"),
+    boot_disk=keys("size_gb disk_type provisioned_iops provisioned_throughput"),
+    guest_accelerator=keys(
+        "type count gpu_partition_size", gpu_sharing_config=_SHARING, gpu_driver_installation_config=_DRIVER
+    ),
+    accelerators=keys(
+        "accelerator_type accelerator_count gpu_partition_size",
+        gpu_sharing_config=_SHARING,
+        gpu_driver_installation_config=_DRIVER,
+    ),
+    gcfs_config=keys("enabled"),
+    confidential_nodes=keys("enabled confidential_instance_type"),
+    advanced_machine_features=keys("threads_per_core enable_nested_virtualization performance_monitoring_unit"),
+    reservation_affinity=keys("consume_reservation_type values key"),
+    secondary_boot_disks=keys("mode disk_image"),
+    sandbox_config=keys("sandbox_type type"),
+    linux_node_config=keys(_LINUX_NAMES, hugepages_config=_HUGE_PAGES, hugepages=_HUGE_PAGES),
+    kubelet_config=_KUBELET,
+    # Uncertainties of their own.
+    sole_tenant_config=keys("node_affinity node_affinities min_node_cpus max_node_cpus"),
+    node_group=keys(),
+    logging_config=keys(variant_config=keys("variant")),
+)
+NODE_DEFAULTS = keys(
+    "logging_variant containerd_config insecure_kubelet_readonly_port_enabled node_kubelet_config",
+    gcfs_config=keys("enabled"),
+    logging_config=keys(variant_config=keys("variant")),
+)
+POOL = keys(
+    "name name_prefix location locations zone region node_locations cluster version node_count initial_node_count"
+    " max_pods_per_node status management upgrade_settings timeouts project id operation instance_group_urls"
+    " managed_instance_group_urls provider depends_on lifecycle network_config node_drain_config deletion_policy"
+    " self_link etag default_max_pods_per_node pod_ipv4_cidr_size status_message conditions update_info"
+    " best_effort_provisioning autopilot_config maintenance_policy",
+    weight="PACKABLE",
+    node_config=NODE_CONFIG,
+    config=NODE_CONFIG,
+    autoscaling=keys(
+        "enabled min_node_count max_node_count total_min_node_count total_max_node_count location_policy"
+        " autoprovisioned",
+        weight="PACKABLE",
+    ),
+    max_pods_constraint=keys("max_pods_per_node"),
+    placement_policy=keys("type policy_name tpu_topology"),
+    queued_provisioning=keys("enabled"),
+)
+
+_CLASS_NODE_SYSTEM = keys(linux_node_config=keys(_LINUX_NAMES, hugepage_config=_HUGE_PAGES), kubelet_config=_KUBELET)
+_LOCATION = keys("zones location_policy")
+COMPUTE_CLASS = keys(
+    "apiVersion kind metadata status",
+    weight="PACKABLE",
+    spec=keys(
+        "active_migration autoscaling_policy when_unsatisfiable description node_pool_group",
+        weight="PACKABLE",
+        node_pool_auto_creation=keys("enabled", weight="PACKABLE"),
+        node_pool_config=keys(
+            "image_type node_labels node_version service_account resource_manager_tags workload_type ip_type"
+            " logging_config gvnic workload_metadata_config",
+            taints=_TAINT,
+            image_streaming=keys("enabled"),
+            confidential_nodes=keys("enabled confidential_instance_type"),
+        ),
+        priority_defaults=keys(weight="PACKABLE", location=_LOCATION, node_system_config=_CLASS_NODE_SYSTEM),
+        priorities=keys(
+            "machine_family machine_type min_cores min_memory_gb spot max_pods_per_node nodepools node_labels"
+            " max_run_duration_seconds capacity_check_wait_time_seconds priority_score min_cpu_platform",
+            taints=_TAINT,
+            storage=keys(
+                "boot_disk_size local_ssd_count boot_disk_type boot_disk_kms_key",
+                secondary_boot_disks=keys("mode disk_image_name project"),
+            ),
+            gpu=keys("type count driver_version"),
+            tpu=keys("type count topology"),
+            reservations=keys("affinity", specific=keys("name project zones reservation_block")),
+            location=_LOCATION,
+            placement=keys("policy_name"),
+            flex_start=keys("enabled node_recycling"),
+            node_system_config=_CLASS_NODE_SYSTEM,
+        ),
+    ),
+)
+# All that counts of a live node is in its status; these keys of its spec change nothing.
+NODE = keys(
+    "apiVersion kind metadata status",
+    spec=keys("unschedulable podCIDR podCIDRs providerID externalID configSource", taints=_TAINT),
+)
+# Machine lists make no pools: an unknown key is a note.
+MACHINE_TYPE = keys(
+    "name guestCpus memoryMb architecture isSharedCpu kind id selfLink zone description creationTimestamp imageSpaceGb"
+    " maximumPersistentDisks deprecated scratchDisks maximumPersistentDisksSizeGb bundledLocalSsds",
+    accelerators=keys("guestAcceleratorType guestAcceleratorCount"),
+)
+_MACHINE_TYPES = keys(
+    "name",
+    resources=keys(
+        "cpus memory",
+        accelerator=keys("name fixedCount automaticCount validCounts", tpuConfig=keys("topology")),
+        localSSDConfig=keys("fixedCount automaticCount validCounts"),
+    ),
+)
+MACHINE_CONFIG = keys(
+    "apiVersion kind metadata status",
+    spec=keys("name", machineFamily=keys("name", machineTypes=_MACHINE_TYPES), machineTypes=_MACHINE_TYPES),
+)
+
+_GCS_FUSE = "gcs_fuse_csi_driver_config"
+# Add-ons whose pods on each node have no published requests.
+_DRIVERS = {
+    "gcp_filestore_csi_driver_config": "Filestore",
+    "lustre_csi_driver_config": "Lustre",
+    "parallelstore_csi_driver_config": "Parallelstore",
+}
+_ADDONS = frozenset(
+    _folded(name)
+    for name in (
+        *("http_load_balancing", "horizontal_pod_autoscaling", "kubernetes_dashboard", "network_policy_config"),
+        *("dns_cache_config", "gce_persistent_disk_csi_driver_config", "config_connector_config", "cloudrun_config"),
+        *("gke_backup_agent_config", "stateful_ha_config", "pod_snapshot_config", "ray_operator_config"),
+        *(_GCS_FUSE, *_DRIVERS),
+    )
+)
+
+
+def addon_uncertainties(addons: Fields, key: Callable[[str], str]) -> Iterator[Uncertainty]:
+    """Yield an uncertainty for each enabled add-on that runs on every node and requests an unknown amount."""
+    for name, driver in _DRIVERS.items():
+        if addons.block(key(name)).flag("enabled"):
+            text = f"the driver of {driver} on each node asks for what is published nowhere; --system says it"
+            yield replace(uncertainty(addons, text), of_system=True)
+    for name, value in addons.data.items():
+        if _folded(name) not in _ADDONS and value not in _NOTHING:
+            yield _unknown_key(addons, name, "PACKABLE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """Settings of a cluster that hold for all of its pools; `reservations` maps names to numbers of machines."""
+
+    zones: tuple[str, ...] = ()
+    location: str = ""
+    calico: bool = False
+    max_pods: int | None = None
+    confidential: bool = False
+    streaming: bool = False
+    gcs_fuse: bool = False
+    uncertainties: tuple[Uncertainty, ...] = ()
+    reservations: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePoolConfig:
+    """One node pool as its input describes it; node counts are those of the whole pool."""
+
+    name: str
+    source: str
+    machine_type: str
+    version: str = ""
+    image: str = ""
+    disk_gib: int = 100
+    ephemeral_ssds: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    gpu_type: str = ""
+    gpu_count: int = 0
+    gpu_partition: str = ""
+    gpu_sharing: str = ""
+    gpu_clients: int = 1
+    provisioning: Provisioning = "standard"
+    zones: tuple[str, ...] = ()
+    min_nodes: int = 0
+    max_nodes: int = 0
+    max_pods: int = 110
+    placement: str = ""
+    tpu_topology: str = ""
+    reservation: str = ""
+    queued: bool = False
+    streaming: bool = False
+    one_thread: bool = False
+    confidential: bool = False
+    calico: bool = False
+    gcs_fuse: bool = False
+    raw_ssds: int = 0
+    cache_ssds: int = 0
+    extra_ssds: int = 0
+    hugepages: Amounts = field(default_factory=dict)
+    sandbox: str = ""
+    gpu_driver: str = ""
+    uncertainties: tuple[Uncertainty, ...] = ()
+    reservation_nodes: Mapping[str, int] = field(default_factory=dict)
+    reserved_cpu: int | None = None
+    reserved_memory_mib: int | None = None
+    accuracy: Accuracy = "model"
+    notes: tuple[str, ...] = ()
+
+
+# Terraform's name -> that of GKE's API, where it is not the same word in camel case.
+_GKE_NAMES = {
+    "node_config": "config",
+    "guest_accelerator": "accelerators",
+    "type": "acceleratorType",
+    "count": "acceleratorCount",
+    "hugepages_config": "hugepages",
+}
+
+
+def in_camel_case(name: str) -> str:
+    """Return GKE's name of a field that Terraform calls `name`."""
+    first, *rest = name.split("_")
+    return _GKE_NAMES.get(name) or first + "".join(map(str.capitalize, rest))
+
+
+def read_node_config(
+    pool: Fields, name: str, cluster: ClusterSettings, key: Callable[[str], str], taints: tuple[str, ...]
+) -> NodePoolConfig:
+    """Return what a node pool and its node configuration set, without its labels, zones and numbers of nodes.
+
+    `key` translates Terraform's names into those of the file; `taints` are the names of the lists of taints.
+    """
+    config = pool.block(key("node_config"))
+    ssds = config.block(key("ephemeral_storage_local_ssd_config"), key("ephemeral_storage_config"))
+    disk = config.block(key("boot_disk"))
+    accelerator = key("guest_accelerator")
+    gpu = next(config.blocks(accelerator), Fields({}, config.at(accelerator), pool.faults))
+    sharing, driver = gpu.block(key("gpu_sharing_config")), gpu.block(key("gpu_driver_installation_config"))
+    placement, affinity = pool.block(key("placement_policy")), config.block(key("reservation_affinity"))
+    images = config.block(key("gcfs_config"))
+    preloads = any(disk.text("mode") == "CONTAINER_IMAGE_CACHE" for disk in config.blocks(key("secondary_boot_disks")))
+    pages = config.block(key("linux_node_config")).block(key("hugepages_config"))
+    reserved = config.block(key("kubelet_config")).block(key("reserved_resources_config"))
+    is_reserved = affinity.text(key("consume_reservation_type")) == "SPECIFIC_RESERVATION"
+    return NodePoolConfig(
+        name=name,
+        source=pool.faults.source(pool.path),
+        machine_type=config.text(key("machine_type")) or "e2-medium",
+        image=config.text(key("image_type")),
+        disk_gib=config.number(key("disk_size_gb"), minimum=10) or disk.number(key("size_gb"), minimum=10) or 100,
+        ephemeral_ssds=ssds.number(key("local_ssd_count")),
+        cache_ssds=ssds.number(key("data_cache_count")) or 0,
+        raw_ssds=config.block(key("local_nvme_ssd_block_config")).number(key("local_ssd_count")) or 0,
+        extra_ssds=config.number(key("local_ssd_count")) or 0,
+        taints=read_taints(config, *taints),
+        gpu_type=gpu.text(key("type")),
+        gpu_count=gpu.number(key("count")) or 0,
+        gpu_partition=gpu.text(key("gpu_partition_size")),
+        gpu_sharing=sharing.text(key("gpu_sharing_strategy")),
+        gpu_clients=sharing.number(key("max_shared_clients_per_gpu")) or 1,
+        gpu_driver=driver.text(key("gpu_driver_version")),
+        provisioning=_provisioning(config, key("flex_start")),
+        placement=placement.text(key("policy_name")) or ("compact" if placement.text("type") == "COMPACT" else ""),
+        tpu_topology=placement.text(key("tpu_topology")),
+        reservation=next(iter(affinity.texts("values")), "") if is_reserved else "",
+        reservation_nodes=cluster.reservations,
+        queued=pool.block(key("queued_provisioning")).flag("enabled"),
+        streaming=preloads or (images.flag("enabled") if images.data else cluster.streaming),
+        one_thread=config.block(key("advanced_machine_features")).number(key("threads_per_core")) == 1,
+        confidential=config.block(key("confidential_nodes")).flag("enabled") or cluster.confidential,
+        calico=cluster.calico,
+        gcs_fuse=cluster.gcs_fuse,
+        hugepages=huge_pages(pages, key("hugepage_size_2m"), key("hugepage_size_1g")),
+        sandbox=config.block(key("sandbox_config")).text(key("sandbox_type"), "type").lower(),
+        reserved_cpu=reserved.number(key("effective_cpu_reserved_millicore"), key("cpu_reserved_millicore")),
+        reserved_memory_mib=reserved.number(key("effective_memory_reserved_mib"), key("memory_reserved_mib")),
+        uncertainties=(*_uncertainties(config, key), *cluster.uncertainties),
+    )
+
+
+def _uncertainties(config: Fields, key: Callable[[str], str]) -> Iterator[Uncertainty]:
+    for name in ("sole_tenant_config", "node_group"):
+        if config.has(key(name)):
+            yield uncertainty(config, "sole tenancy: its hosts hold no more nodes than were reserved", "UNKNOWN")
+    yield from logging_uncertainty(config)
+
+
+def logging_uncertainty(config: Fields) -> Iterator[Uncertainty]:
+    """Yield an uncertainty if nodes with this configuration run the larger logging agent."""
+    variant = config.text("logging_variant") or config.block("loggingConfig").block("variantConfig").text("variant")
+    if variant == "MAX_THROUGHPUT":
+        yield uncertainty(config, "the logging agent for high throughput asks for more than is counted here", "UNKNOWN")
+
+
+def _provisioning(config: Fields, flex_start: str) -> Provisioning:
+    if config.flag("spot"):
+        return "spot"
+    if config.flag(flex_start):
+        return "flex-start"
+    return "preemptible" if config.flag("preemptible") else "standard"
+
+
+def uncertainty(
+    item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: bool = False, label: str = ""
+) -> Uncertainty:
+    """Return an uncertainty about the pool, with the place in the file that raises it."""
+    where = item.faults.position(item.path)
+    return Uncertainty(text=f"{text} ({where})", weight=weight, may_grow=may_grow, label=label)
+
+
+def huge_pages(config: Fields, small: str, large: str) -> Amounts:
+    """Return the huge pages of a node in bytes, from the number of those of 2 MiB and of 1 GiB."""
+    amounts = {
+        "hugepages-2Mi": (config.number(small) or 0) * 2 * MIB,
+        "hugepages-1Gi": (config.number(large) or 0) * GIB,
+    }
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+_EFFECTS = {
+    "no_schedule": "NoSchedule",
+    "prefer_no_schedule": "PreferNoSchedule",
+    "no_execute": "NoExecute",
+    "noschedule": "NoSchedule",
+    "prefernoschedule": "PreferNoSchedule",
+    "noexecute": "NoExecute",
+}
+
+
+def read_taints(pool: Fields, *keys: str) -> tuple[Taint, ...]:
+    """Return the taints in the lists `keys`, in Terraform's, gcloud's or Kubernetes' spelling."""
+    taints: dict[Taint, None] = {}
+    for item in (item for key in keys for item in pool.blocks(key)):
+        effect = item.text("effect", required=True)
+        kubernetes_effect = _EFFECTS.get(effect.lower())
+        if effect and kubernetes_effect is None:
+            item.fault(f'unknown taint effect "{effect}"', "effect", "NO_SCHEDULE, PREFER_NO_SCHEDULE or NO_EXECUTE")
+        key = item.text("key", required=True)
+        if kubernetes_effect and key:
+            taints[Taint(key=key, value=item.text("value"), effect=kubernetes_effect)] = None  # type: ignore[arg-type]  # values of _EFFECTS
+    return tuple(taints)
