@@ -14,8 +14,8 @@ from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStat
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.local.logs import read_lines
 from symphony_charts.local.process_files import ProcessFiles
-from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of, wrapper_of
-from symphony_charts.local.status import path_of, run_events, run_status
+from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of
+from symphony_charts.local.status import run_events, run_status
 from symphony_charts.system import processes, remover
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.process_identity import verified
@@ -87,20 +87,20 @@ class LocalWatcher:
         run = find_run(name)
         if not run.is_active or run.whereabouts.verdict != "here":
             return usage
-        running = [(item, wrapper_of(item)) for item in run.state()["processes"] if item["phase"] == "running"]
-        used, now = processes.used_by(leader for _, leader in running if leader), time.time()
-        for item, leader in running:
-            if leader not in used:
+        running = [process for process in run.state().processes if process.phase == "running"]
+        used, now = processes.used_by(process.wrapper for process in running if process.wrapper), time.time()
+        for process in running:
+            if process.wrapper not in used:
                 continue
-            path, seconds = path_of(item), used[leader].seconds
-            before, moment = self._cpu_seen.get(path, (0.0, float(item.get("started") or now)))
+            path, seconds = process.path, used[process.wrapper].seconds
+            before, moment = self._cpu_seen.get(path, (0.0, process.started or now))
             self._cpu_seen[path] = (seconds, now)
             cpu = max(0.0, seconds - before) / (now - moment) if now > moment else None
-            usage[path] = Usage(cpu=cpu, memory=used[leader].memory)
+            usage[path] = Usage(cpu=cpu, memory=used[process.wrapper].memory)
         return self._with_gpus(usage, run)
 
     def _with_gpus(self, usage: dict[str, Usage], run: Run) -> dict[str, Usage]:
-        given = {path_of(item): item["gpus"] for item in run.plan()["processes"] if item.get("gpus")}
+        given = {process.path: process.gpus for process in run.plan().processes if process.gpus}
         if not given:
             return usage
         use_of = self._gpu_use
@@ -117,11 +117,11 @@ class LocalWatcher:
     def last_lines(self, name: str) -> Mapping[str, str]:
         """The last line that each process wrote."""
         run, lines_by_path = find_run(name), {}
-        for item in run.state()["processes"]:
-            with contextlib.suppress(OSError), (run.process_dir(item["slot"]) / "log").open("rb") as file:
+        for process in run.state().processes:
+            with contextlib.suppress(OSError), (run.process_dir(process.slot) / "log").open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - 400))
                 lines = file.read().decode("utf-8", "replace").strip().splitlines()
-                lines_by_path[path_of(item)] = lines[-1] if lines else ""
+                lines_by_path[process.path] = lines[-1] if lines else ""
         return {path: line for path, line in lines_by_path.items() if line}
 
     def exec(
@@ -200,9 +200,9 @@ def _main_pid(name: str, instance: InstanceStatus) -> int:
     run = find_run(name)
     if not run.is_live or run.whereabouts.verdict != "here":
         return 0
-    for item in run.state()["processes"]:
-        if path_of(item) == instance.path and item["phase"] == "running":
-            record = run.main_process(item)
+    for process in run.state().processes:
+        if process.path == instance.path and process.phase == "running":
+            record = run.main_process(process)
             return record.pid if record else 0
     return 0
 
@@ -214,6 +214,6 @@ def _files_of(name: str, instance: InstanceStatus) -> ProcessFiles:
         with contextlib.suppress(OSError):
             return ProcessFiles.of_pid(instance.path, pid)
     plan = find_run(name).plan()
-    planned = next(process for process in plan["processes"] if path_of(process) == instance.path)
-    binds = (*plan["binds"], *planned["binds"]) if plan["has_namespace"] else ()
-    return ProcessFiles.of_ended(instance.path, planned, binds)
+    planned = next(process for process in plan.processes if process.path == instance.path)
+    binds = (*plan.binds, *planned.binds) if plan.has_namespace else ()
+    return ProcessFiles.of_ended(instance.path, planned.cwd, binds)

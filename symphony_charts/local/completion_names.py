@@ -24,6 +24,6 @@ def process_names() -> set[str]:
     names = set()
     with contextlib.suppress(SymphError, OSError, ValueError):
         for run in live_runs():
-            for item in run.state()["processes"]:
-                names |= {item["name"], *([f"{item['group']}/{item['name']}"] if item["group"] else [])}
+            for process in run.state().processes:
+                names |= {process.name, process.path}
     return names

@@ -76,7 +76,7 @@ def is_of(run: Run, experiment: Experiment, folder: Path) -> bool:
     beside it, data, a branch that has moved on.
     """
     try:
-        saved, place = read_json(run.folder / _SPEC), run.plan().get("folder")
+        saved, place = read_json(run.folder / _SPEC), run.plan().folder
     except (NotFound, ToolFailed):
         return False
     wanted = json.loads(json.dumps(_without_secrets(experiment, folder)))
@@ -102,10 +102,10 @@ def load_saved(run: Run) -> SavedRun:
             "the run does not say what it was started from", str(run.folder), "start it from its file: symph up SPEC"
         ) from None
     plan = run.plan()
-    folder = Path(plan["folder"])
+    folder = Path(plan.folder)
     secrets = _secrets(msgspec.convert(data.get("secrets", []), list[SecretFile]), folder)
-    experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().get("commits", {}))
-    return SavedRun(experiment=experiment, ports=plan["ports"], folder=folder)
+    experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().commits)
+    return SavedRun(experiment=experiment, ports=plan.ports, folder=folder)
 
 
 def all_runs(experiment: str | None = None) -> list[Run]:
@@ -129,23 +129,25 @@ def find_past(experiment: str, run_id: str | None = None) -> Run:
 
 def past_run(run: Run) -> PastRun:
     """How the run in this folder went, as its state says."""
+    state, phase = None, "broken"
     try:
         state = run.state()
+        phase = state.phase
     except NotFound:
-        state = {"phase": "broken"}
+        pass
     except ToolFailed:
-        state = {"phase": "damaged"}
-    if state["phase"] in LIVE and run.whereabouts.verdict == "lost":
-        state = {**state, "phase": "lost"}
-    failed = state.get("failed") or {}
+        phase = "damaged"
+    if phase in LIVE and run.whereabouts.verdict == "lost":
+        phase = "lost"
+    failed = state.failed if state else None
     return PastRun(
         run=run,
-        phase=state["phase"],
-        started=state.get("started"),
-        ended=state.get("ended"),
-        processes=len(state.get("processes", [])),
-        failed=failed.get("name", ""),
-        status=failed.get("status", 0 if state["phase"] == "finished" else None),
+        phase=phase,
+        started=state.started if state else None,
+        ended=state.ended if state else None,
+        processes=len(state.processes) if state else 0,
+        failed=failed.name if failed else "",
+        status=failed.status if failed else 0 if phase == "finished" else None,
         bytes=sum(map(_size, _files(run.folder))),
         can_replay=(run.folder / _SPEC).exists(),
     )
@@ -190,10 +192,10 @@ def _may_live(run: Run, now: float) -> bool:
 
 def _last_change(run: Run) -> float:
     try:
-        ended = run.state().get("ended")
+        ended = run.state().ended
     except (NotFound, ToolFailed):
         ended = None
-    return float(ended) if ended else run.folder.stat().st_mtime
+    return ended or run.folder.stat().st_mtime
 
 
 def _files(folder: Path) -> Iterator[Path]:

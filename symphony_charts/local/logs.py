@@ -13,7 +13,6 @@ from symphony_charts.backend.status import LogLine, LogQuery
 from symphony_charts.errors import NotFound
 from symphony_charts.local.log_file import LogFile, Stamped
 from symphony_charts.local.runs import Run, find_run, runs_of
-from symphony_charts.local.status import path_of
 from symphony_charts.system.inotify import Changes
 
 __all__ = ["read_lines"]
@@ -75,8 +74,7 @@ class _Reader:
 
     def __init__(self, run: Run, query: LogQuery) -> None:
         self.run, self._query = run, query
-        items = run.state()["processes"]
-        names = {item["slot"]: path_of(item) for item in items}
+        names = {process.slot: process.path for process in run.state().processes}
         chosen = [slot for slot, name in names.items() if not query.instances or name in query.instances]
         self._names = {slot: names[slot] for slot in chosen}
         self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in chosen}

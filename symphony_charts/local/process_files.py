@@ -6,10 +6,13 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.system.copying import copy_over, refuse_left, refused
+
+if TYPE_CHECKING:
+    from symphony_charts.local.plan.records import Bind
 
 __all__ = ["ProcessFiles"]
 
@@ -32,10 +35,10 @@ class ProcessFiles:
         return cls(who, f"/proc/{pid}/root", str(Path(f"/proc/{pid}/cwd").readlink()), {})
 
     @classmethod
-    def of_ended(cls, who: str, planned: Mapping[str, Any], binds: Iterable[Mapping[str, Any]]) -> ProcessFiles:
+    def of_ended(cls, who: str, cwd: str, binds: Iterable[Bind]) -> ProcessFiles:
         """What is left of those of a process of a plan: this machine's, and its volumes that are still there."""
-        shown = {str(bind["target"]).rstrip("/"): str(bind["source"]) for bind in binds}
-        return cls(who, "", planned["cwd"], shown)
+        shown = {bind.target.rstrip("/"): bind.source for bind in binds}
+        return cls(who, "", cwd, shown)
 
     def copy_out(self, path: str, to: Path) -> None:
         """Copy what is at `path`. Raises NotFound, and Conflict where it cannot be written."""

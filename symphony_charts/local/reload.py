@@ -70,8 +70,8 @@ class FileWatch:
 
 def _mount_points(run: Run) -> set[Path]:
     """Where volumes of a run are shown: a file made for that, and removed at its end, is no change of anybody's."""
-    mounts = run.plan()["mounts"]
-    return {Path(at) for at in (*mounts["targets"], *(bind["target"] for bind in mounts["shared"]))}
+    mounts = run.plan().mounts
+    return {Path(at) for at in (*mounts.targets, *(bind.target for bind in mounts.shared))}
 
 
 def parse_watched(text: str) -> Watched:
@@ -89,10 +89,9 @@ def parse_watched(text: str) -> Watched:
 def touched_slots(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
     """The processes of `run` that use what has changed, and which files that are; steps only where they are named."""
     touched: dict[int, list[str]] = {}
-    steps = {item["slot"] for item in run.plan()["processes"] if item["is_step"]}
-    everybody = [item["slot"] for item in run.state()["processes"] if item["slot"] not in steps]
+    without_steps = [process.slot for process in run.plan().processes if not process.is_step]
     for name, paths in concerned(changed, watched).items():
-        for slot in find_slots(run, name) if name else everybody:
+        for slot in find_slots(run, name) if name else without_steps:
             touched[slot] = [*touched.get(slot, []), *(path for path in paths if path not in touched.get(slot, []))]
     return {slot: _told(paths) for slot, paths in sorted(touched.items())}
 

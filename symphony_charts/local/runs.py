@@ -12,17 +12,16 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symphony_charts.backend.current_experiment import absent_experiment
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.run_files import damaged, read_json, write_json
 from symphony_charts.local.run_identity import LIFE, Whereabouts, supervisor_of, whereabouts
-from symphony_charts.local.run_shapes import PLAN, STATE, misfit
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
 from symphony_charts.system.file_locks import is_life_held
@@ -32,7 +31,7 @@ from symphony_charts.system.user_folders import runtime_dir, state_dir
 
 __all__ = [
     "LIVE",
-    "START_CUT",
+    "START_ABORTED",
     "Run",
     "current_folder",
     "describe_process",
@@ -47,14 +46,17 @@ __all__ = [
     "read_json",
     "runs_of",
     "runs_of_all",
-    "wrapper_of",
     "write_json",
 ]
+
+if TYPE_CHECKING:
+    from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+    from symphony_charts.local.run_state import ProcessState, RunState
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
 # Why a run has ended whose start was cut before anything ran.
-START_CUT = "its start was cut"
+START_ABORTED = "its start was cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,12 @@ class Run:
         """The folder of one process."""
         return self.folder / "p" / str(slot)
 
-    def plan(self) -> dict[str, Any]:
-        """The plan as the supervisor needs it; no environment and no secrets."""
-        plan = read_json(self.folder / "plan.json")
-        if why := misfit(plan, PLAN):
-            raise damaged(self.folder / "plan.json", why)
-        return plan
+    def plan(self) -> LocalPlan:
+        """Return the plan without environment and secrets. Raises NotFound, and ToolFailed if it is damaged."""
+        # msgspec takes 7 ms to import, which `symph ls` without runs must not spend.
+        from symphony_charts.local.run_state import read_plan
+
+        return read_plan(self.folder / "plan.json")
 
     @property
     def spec_folder(self) -> str:
@@ -111,21 +113,21 @@ class Run:
             return path if isinstance(path, str) and path.startswith("/") else ""
         return ""
 
-    def state(self) -> dict[str, Any]:
-        """What the supervisor wrote last. Raises NotFound where nothing is, ToolFailed where that is damaged."""
-        state = read_json(self.folder / "state.json")
-        why = misfit(state, STATE)
-        if not why and state.get("experiment", self.experiment) != self.experiment:
-            why = f'it is of the experiment "{state["experiment"]}"'
-        if why:
-            raise damaged(self.folder / "state.json", why)
+    def state(self) -> RunState:
+        """Return the state that the supervisor wrote last. Raises NotFound, and ToolFailed if it is damaged."""
+        from symphony_charts.local.run_state import read_state  # as in `plan`
+
+        path = self.folder / "state.json"
+        state = read_state(path)
+        if state.experiment not in ("", self.experiment):
+            raise damaged(path, f'it is of the experiment "{state.experiment}"')
         return state
 
     @property
     def is_live(self) -> bool:
         """Whether the run has not ended yet, as far as its files say: its supervisor, or its machine, may be gone."""
         try:
-            return self.state()["phase"] in LIVE
+            return self.state().phase in LIVE
         except NotFound:
             return False
         except ToolFailed:
@@ -160,14 +162,14 @@ class Run:
         # path without links, and the state folder may be behind one.
         return processes.members(str((self.folder / "scratch").resolve()), sessions, cookie)
 
-    def main_process(self, item: Mapping[str, Any]) -> ProcessRecord | None:
-        """The program of the user in the process `item` of the state, None where it does not run here.
+    def main_process(self, process: ProcessState) -> ProcessRecord | None:
+        """Return the user's program of a process, None if it does not run here.
 
         The wrapper's script has written its number; being the wrapper's child, or in its session, proves it.
         """
-        wrapper = wrapper_of(item)
+        wrapper = process.wrapper
         with contextlib.suppress(OSError, ValueError):
-            pid = int((self.process_dir(item["slot"]) / "pid").read_text(encoding="ascii"))
+            pid = int((self.process_dir(process.slot) / "pid").read_text(encoding="ascii"))
             record = identify(pid) if pid > 0 else None
             stat = read_stat(pid) if record else None
             if record and stat and wrapper and wrapper.pid in (stat.parent, stat.session) and is_running(wrapper):
@@ -186,11 +188,6 @@ def current_folder() -> str:
 def is_same_folder(one: str | Path, other: str | Path) -> bool:
     """Return True if both paths lead to one folder, through links or not."""
     return os.path.realpath(one) == os.path.realpath(other)
-
-
-def wrapper_of(item: Mapping[str, Any]) -> ProcessRecord | None:
-    """The wrapper that runs, or ran last, in the pane of the process `item` of a state."""
-    return ProcessRecord.from_data(item.get("wrapper"))
 
 
 def home() -> Path:
@@ -212,7 +209,7 @@ def live_runs(experiment: str | None = None) -> list[Run]:
     return [run for runs in everything for run in _live_of(runs)]
 
 
-def live_plans() -> list[dict[str, Any]]:
+def live_plans() -> list[LocalPlan]:
     """The plans of the runs that have not ended, as far as they can be read."""
     plans = []
     for run in live_runs():
@@ -273,67 +270,70 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
 
 
 def process_items(run: Run) -> list[dict[str, Any]]:
-    """What `symph ps` shows of each process, in order of declaration."""
+    """Return what `symph ps` shows of each process, in order of declaration."""
     state = run.state()
     return [
         {
-            "name": process["name"],
-            "group": process["group"],
-            "ready": bool(process["ready"]),
-            "restarts": process["restarts"],
+            "name": process.name,
+            "group": process.group,
+            "ready": process.ready,
+            "restarts": process.restarts,
             "state": describe_process(process, state),
-            "phase": process["phase"],
-            "status": process["status"],
-            "slot": process["slot"],
-            "pod": process["pod"],
+            "phase": process.phase,
+            "status": process.status,
+            "slot": process.slot,
+            "pod": process.pod,
         }
-        for process in state["processes"]
+        for process in state.processes
     ]
 
 
-def describe_process(process: dict[str, Any], state: dict[str, Any]) -> str:
-    """The state of a process in words: ``running 4s``, ``failed 3 after 2s``, ``waiting``."""
-    phase, started = process["phase"], process.get("started")
+def describe_process(process: ProcessState, state: RunState) -> str:
+    """Return the state of a process in words: ``running 4s``, ``failed 3 after 2s``, ``waiting``."""
+    phase, started = process.phase, process.started
     if phase == "running" and started:
         return f"running {age(time.time() - started)}"
-    took = f" after {age(process['ended'] - started)}" if started and process.get("ended") else ""
+    took = f" after {age(process.ended - started)}" if started and process.ended else ""
     if phase in ("failed", "backoff"):
         again = ", restarting" if phase == "backoff" else ""
         cause = (
-            process.get("limit")
-            or process.get("unhealthy")
-            or ("past its deadline" if process.get("is_overdue") else "")
-            # What shells end with that find no such program.
-            or ("command not found" if process["status"] == 127 else "")
+            process.limit
+            or process.unhealthy
+            or ("past its deadline" if process.is_overdue else "")
+            # The status of shells that find no such program.
+            or ("command not found" if process.status == 127 else "")
         )
-        status = "with unknown exit status" if process["status"] is None else process["status"]
+        status = "with unknown exit status" if process.status is None else process.status
         return f"failed {status}{f' ({cause})' if cause else ''}{took}{again}"
-    if phase == "stopped" and started and state.get("cause"):
-        return f"stopped{took} ({state['cause']})"
-    if (phase in ("waiting", "starting") and state["phase"] not in LIVE) or (phase == "stopped" and not started):
+    if phase == "stopped" and started and state.cause:
+        return f"stopped{took} ({state.cause})"
+    if (phase in ("waiting", "starting") and state.phase not in LIVE) or (phase == "stopped" and not started):
         return "never started"
     return f"{phase}{took}"
 
 
 def find_slots(run: Run, name: str) -> list[int]:
-    """The slots of the processes that `name` means: ``process`` with all its replicas, ``process-K`` or ``process/K``.
+    """Return the slots of the processes that `name` means: ``process`` with all its replicas, ``process-K``.
 
-    Each may stand after ``group/``, and a process after the name of its pod. A process of exactly that name comes
-    first: ``agent-1`` is not replica 1 of ``agent`` then, which is ``agent/1``. Raises NotFound with those there are.
+    Also ``process/K``; each may follow ``group/``, and a process the name of its pod. A process of exactly that name
+    comes first: ``agent-1`` is not replica 1 of ``agent`` then, which is ``agent/1``.
+
+    Raises:
+        NotFound: No process has that name; the error lists them.
     """
-    planned = run.plan()["processes"]
+    planned = run.plan().processes
     for names in (_names_of_process, _names_of_replica):
-        slots = [item["slot"] for item in planned if name in names(item)]
+        slots = [process.slot for process in planned if name in names(process)]
         if slots:
             return slots
-    there_are = ", ".join(f"{item['group']}/{item['name']}" if item["group"] else item["name"] for item in planned)
+    there_are = ", ".join(process.path for process in planned)
     raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {there_are}")
 
 
-def _names_of_process(item: dict[str, Any]) -> tuple[str, ...]:
-    return (item["process"], f"{item['group']}/{item['process']}")
+def _names_of_process(planned: PlannedProcess) -> tuple[str, ...]:
+    return (planned.process, f"{planned.group}/{planned.process}")
 
 
-def _names_of_replica(item: dict[str, Any]) -> tuple[str, ...]:
-    group, process, index, own = item["group"], item["process"], item["index"], item["name"]
-    return (own, f"{group}/{own}", f"{item['pod']}/{process}", f"{process}/{index}", f"{group}/{process}/{index}")
+def _names_of_replica(planned: PlannedProcess) -> tuple[str, ...]:
+    group, process, index, name = planned.group, planned.process, planned.index, planned.name
+    return (name, f"{group}/{name}", f"{planned.pod}/{process}", f"{process}/{index}", f"{group}/{process}/{index}")

@@ -40,17 +40,16 @@ def of_run(experiment: str | None, process: str | None) -> Environment:
     """That of a process of a live run, from the script that starts it. Raises NotFound, and UsageError for several."""
     run = find_run(experiment, live=True)
     plan = run.plan()
-    slots = find_slots(run, process) if process else list(range(len(plan["processes"])))
-    names = [str(plan["processes"][slot]["name"]) for slot in slots]
-    slot = slots[_only(names, process)]
-    item = plan["processes"][slot]
+    slots = find_slots(run, process) if process else list(range(len(plan.processes)))
+    slot = slots[_only([plan.processes[slot].name for slot in slots], process)]
+    planned = plan.processes[slot]
     script = (run.process_dir(slot) / "start").read_text(encoding="utf-8")
     env = read_environment(script)
     saved = load_saved(run)
-    ref = _ref(saved.experiment, item["pod"], item["process"])
+    ref = _ref(saved.experiment, planned.pod, planned.process)
     return Environment(
         experiment=run.experiment,
-        process=item["name"],
+        process=planned.name,
         env=env,
         secret=secret_names(saved.experiment, ref, env, _secrets_of(run)),
         has_preamble="symph: preamble failed" in script,

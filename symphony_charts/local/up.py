@@ -29,14 +29,14 @@ from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.restart_changed import Change, changes_of, refuse_takeover, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, remove_folder
 from symphony_charts.local.run_identity import LIFE, write_identity
-from symphony_charts.local.runs import START_CUT, Run, home, live_runs
+from symphony_charts.local.runs import START_ABORTED, Run, home, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.ending import (
     await_supervisor,
     check_here,
-    close_lost,
     damage_of,
     end_damaged,
+    mark_lost,
     programs_of,
     stop,
 )
@@ -58,9 +58,9 @@ __all__ = [
     "give_up",
     "is_over_within",
     "restart",
+    "was_cut",
     "up",
     "wait",
-    "was_cut",
 ]
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
@@ -93,7 +93,7 @@ def up(
     SpecError, PlacementError, ToolMissing or ToolFailed if this machine cannot run the experiment.
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
-        live_run = _cleared(experiment.name, force=force, dry_run=dry_run)
+        live_run = _stop_conflicting(experiment.name, force=force, dry_run=dry_run)
         if live_run is not None and not dry_run and was_cut(live_run):
             live_run = None
         if live_run is not None:
@@ -113,7 +113,7 @@ def up(
         return _start(experiment, services, folder, share_gpus=share_gpus, spare=spare)
 
 
-def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
+def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
     """The run of the experiment that goes on here, after all others that stand in its way have ended; mostly None."""
     going = []
     for live_run in live_runs(name):
@@ -121,7 +121,7 @@ def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
         if live_run.whereabouts.verdict != "lost":
             going.append(live_run)
         elif not dry_run:
-            close_lost(live_run)
+            mark_lost(live_run)
     if going and not force:
         # Raises what says that it is damaged: then nothing can be compared with what it is to become.
         going[-1].state()
@@ -135,11 +135,11 @@ def was_cut(run: Run) -> bool:
     """Whether `run` ends by itself since whoever was starting it was killed; whoever starts one holds the lock."""
     began = time.monotonic()
     # Its supervisor may be about to say so, unless it was killed as well.
-    while run.state()["phase"] == "starting":
+    while run.state().phase == "starting":
         if time.monotonic() - began > (_ENDING_S if run.is_supervised else _APPEARING_S):
             break
         time.sleep(0.02)
-    return run.state().get("cause") == START_CUT and is_over_within(run, _ENDING_S)
+    return run.state().cause == START_ABORTED and is_over_within(run, _ENDING_S)
 
 
 def _start(
@@ -184,7 +184,7 @@ def _begin(
         lay_out_shared(run, plan)
         commits = check_out_all(plan.checkouts)
         server = Server(run, plan)
-        lay_out(run, plan, folder, **({"commits": commits} if commits else {}))
+        lay_out(run, plan, folder, commits)
         supervisor.tell()
         save_spec(run, experiment, folder)
         supervisor.answer()
@@ -265,7 +265,7 @@ def give_up(run: Run) -> None:
         if where.verdict in ("here", "elsewhere"):
             what = where.words or "runs here"
             raise Conflict(f'experiment "{run.experiment}" is not lost: {what}', next=f"symph down {run.experiment}")
-        close_lost(run)
+        mark_lost(run)
 
 
 def end(run: Run, timeout_s: float = 120.0) -> None:
@@ -276,14 +276,14 @@ def end(run: Run, timeout_s: float = 120.0) -> None:
             break
         check_here(run)
         if run.whereabouts.verdict == "lost":
-            close_lost(run)
+            mark_lost(run)
         elif not run.is_supervised and damage_of(run):
             left = end_damaged(run)
         else:
             # It may be killed before it has ended the run; then another one does.
             _take_over(run)
             stop(run, timeout_s)
-            left = [] if run.is_live else run.state()["survivors"]
+            left = [] if run.is_live else run.state().survivors
     else:
         what = f'experiment "{run.experiment}" could not be ended'
         raise CheckFailed(what, str(run.folder / "supervisor.log"), "see there why, make room, try again")
@@ -316,7 +316,7 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
 def exit_status(run: Run) -> int:
     """Return the exit status of a run that is over: 0, or the first failed process's status (1 if unknown)."""
     state = run.state()
-    return int(state["failed"]["status"] or 1) if state.get("failed") else int(bool(state.get("cause")))
+    return (state.failed.status or 1) if state.failed else int(bool(state.cause))
 
 
 def _restore_supervisors(experiment: Experiment) -> None:
@@ -327,7 +327,7 @@ def _restore_supervisors(experiment: Experiment) -> None:
     if wishes_of(experiment):
         for run in live_runs():
             is_ours = run.experiment != experiment.name and run.whereabouts.verdict == "here" and not damage_of(run)
-            if is_ours and any(process.get("gpus") for process in run.plan()["processes"]):
+            if is_ours and any(process.gpus for process in run.plan().processes):
                 ensure_supervised(run)
 
 

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, SymphError
 from symphony_charts.formats.size import size
 from symphony_charts.local.plan.mounts import DATA
+from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.system import remover
 from symphony_charts.system.user_folders import state_dir
@@ -115,8 +115,8 @@ def _users() -> Iterator[tuple[str, Path]]:
         yield from ((run.experiment, path) for path in _sources(run.plan()))
 
 
-def _sources(plan: dict[str, Any]) -> set[Path]:
-    return {Path(bind["source"]) for process in plan["processes"] for bind in process["binds"]}
+def _sources(plan: LocalPlan) -> set[Path]:
+    return {Path(bind.source) for process in plan.processes for bind in process.binds}
 
 
 def _volume(experiment: str, name: str, users: Sequence[tuple[str, Path]]) -> Volume:
@@ -140,7 +140,7 @@ def _last_end(experiment: str, whole: Path) -> float:
         try:
             if any(path.is_relative_to(whole) for path in _sources(run.plan())):
                 state = run.state()
-                return float(state.get("ended") or state.get("started") or 0)
+                return state.ended or state.started
         except SymphError:
             # A damaged run says nothing; the files themselves do.
             continue

@@ -79,6 +79,11 @@ class ProcessRecord:
     start: int
     inode: int = 0
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for numbers that no process can have; a time namespace may shift `start` below 0."""
+        if self.pid < 1 or self.inode < 0:
+            raise ValueError("it is no process")
+
     def to_data(self) -> dict[str, int]:
         """It as JSON keeps it."""
         return {"pid": self.pid, "start": self.start, "inode": self.inode}

@@ -6,11 +6,11 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.local.plan.addresses import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
 from symphony_charts.local.plan.overrides import replicas_here
+from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run, live_plans
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of, processes_of
@@ -63,7 +63,7 @@ def places_now(experiment: Experiment, services: Sequence[Service], *, strict: b
     if not has_address(ranges[0].address(0)):
         why = f"this machine has no address {ranges[0].address(0)}, so all pods are at {ONE_ADDRESS.address(0)}"
         return _at_one_address(experiment, listeners, (why,))
-    used = {plan.get("base_address") for plan in live_plans()}
+    used = {plan.base_address for plan in live_plans()}
     unused = [candidate for candidate in ranges if candidate.address(0) not in used]
     notes: tuple[str, ...] = ()
     for candidate in unused:
@@ -79,8 +79,7 @@ def places_now(experiment: Experiment, services: Sequence[Service], *, strict: b
 def places_of_run(run: Run) -> Places:
     """Where the pods of a run are."""
     plan = run.plan()
-    moved = {name: tuple(ports) for name, ports in plan.get("moved", {}).items()}
-    return Places(addresses=range_at(plan["base_address"]), moved=moved)
+    return Places(addresses=range_at(plan.base_address), moved=plan.moved)
 
 
 def _listeners(experiment: Experiment, services: Sequence[Service]) -> Iterator[_Listener]:
@@ -143,12 +142,11 @@ def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], note
     return Places(addresses=ONE_ADDRESS, moved=moved, notes=tuple(messages))
 
 
-def _ports_of(plan: Mapping[str, Any]) -> Iterator[int]:
-    """The ports that the run of a plan has at 127.0.0.1."""
-    if plan.get("base_address") == ONE_ADDRESS.address(0):
-        moved = plan.get("moved", {})
-        for name, port in plan["ports"].items():
-            yield from moved.get(name, (port,))
+def _ports_of(plan: LocalPlan) -> Iterator[int]:
+    """Yield the ports that a run has at 127.0.0.1."""
+    if plan.base_address == ONE_ADDRESS.address(0):
+        for name, port in plan.ports.items():
+            yield from plan.moved.get(name, (port,))
 
 
 def _fixed_ports(experiment: Experiment) -> set[str]:

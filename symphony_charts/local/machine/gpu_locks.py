@@ -10,10 +10,10 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run
 from symphony_charts.system import file_locks
 
@@ -46,32 +46,27 @@ def holders_of(gpu: str) -> list[str]:
     return list(dict.fromkeys(holders))
 
 
-def restore_gpu_locks(run: Run, plan: Mapping[str, Any]) -> list[int]:
+def restore_gpu_locks(run: Run, plan: LocalPlan) -> list[int]:
     """The descriptors by which a supervisor keeps the GPUs of its run, where it has not inherited them.
 
     One that takes over after another was killed finds them free, unless somebody was quicker; that is said on stderr.
     """
-    wanted = _by_gpu(plan["processes"])
+    wanted: dict[str, list[str]] = {}
+    for process in plan.processes:
+        for gpu in process.gpus:
+            wanted.setdefault(gpu, []).append(f"{process.pod}/{process.process}")
     if not wanted:
         return []
     descriptors = []
     with alone():
         for gpu, processes in wanted.items():
-            descriptor = claim_gpu(gpu, shared=bool(plan.get("is_sharing_gpus")))
+            descriptor = claim_gpu(gpu, shared=plan.is_sharing_gpus)
             if descriptor is not None:
                 descriptors.append(descriptor)
                 note_holder(gpu, run.folder, processes)
             elif all(holder.folder != run.folder for holder, _ in _holders(gpu)):
                 sys.stderr.write(f"{gpu} was taken meanwhile: {'; '.join(holders_of(gpu))}\n")
     return descriptors
-
-
-def _by_gpu(processes: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    holders: dict[str, list[str]] = {}
-    for process in processes:
-        for gpu in process.get("gpus", ()):
-            holders.setdefault(gpu, []).append(f"{process['pod']}/{process['process']}")
-    return holders
 
 
 def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:

@@ -67,13 +67,13 @@ def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = 
 def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
     """The GPUs that a run has, for `experiment` to go on with. Raises Conflict when that asks for other numbers."""
     plan = run.plan()
-    ids = {f"{item['pod']}/{item['process']}": tuple(item.get("gpus", ())) for item in plan["processes"]}
+    ids = {f"{process.pod}/{process.process}": process.gpus for process in plan.processes}
     asked = {wish.process: wish.count for wish in wishes_of(experiment)}
     other = [name for name, has in ids.items() if len(has) != asked.get(name, 0)]
     if other:
         what = f'experiment "{run.experiment}" runs already, and {", ".join(other)} now asks for another number of GPUs'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
-    return Gpus(ids={name: has for name, has in ids.items() if has}, is_shared=bool(plan.get("is_sharing_gpus")))
+    return Gpus(ids={name: has for name, has in ids.items() if has}, is_shared=plan.is_sharing_gpus)
 
 
 def gpus_seen() -> tuple[Gpu, ...]:

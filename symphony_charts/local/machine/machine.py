@@ -90,9 +90,7 @@ def plan_here(
 
 def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
     """The environment of now with what the processes of `run` have of that in which it was started; what differs."""
-    then = run.plan().get("caller")
-    if then is None:
-        return dict(os.environ), ()
+    then = run.plan().caller
     kept = (*FROM_CALLER, "TERM")
     now = {name: os.environ[name] for name in kept if name in os.environ}
     # Each terminal is called as it likes, and a pane of tmux is none of them.

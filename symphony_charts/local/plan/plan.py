@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
 from pathlib import PurePosixPath
+
+from msgspec.structs import asdict, replace
 
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.environment.expansion import expand

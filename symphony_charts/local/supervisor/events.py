@@ -146,14 +146,14 @@ Event = (
 )
 
 
-Deed = Literal["open gate", "respawn", "attend", "end", "read end", "grant"]
+Deed = Literal["release", "respawn", "attend", "end", "read end", "grant"]
 
 
 @dataclass(frozen=True)
 class Act:
     """Do something with the program of `slot`.
 
-    ``open gate`` lets it go where it waits; ``respawn`` runs it once more, and is answered by `Respawned` or `Held`;
+    ``release`` lets it start where it waits; ``respawn`` runs it once more, and is answered by `Respawned` or `Held`;
     ``attend`` begins its checks; ``end`` sends TERM, and KILL after `grace_s`; ``read end`` finds out how it ended when
     nobody saw it, and is answered by `Ended`; ``grant`` takes back the request for it once the state is written.
     """

@@ -9,6 +9,8 @@ import socket
 import sys
 from pathlib import Path
 
+import msgspec
+
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.runs import Run
 
@@ -16,6 +18,8 @@ __all__ = ["SupervisorProcess"]
 
 # What a busy machine may take to import a program or to list a thousand panes, in seconds.
 _PATIENCE_S = 30.0
+# The folders of this package and of msgspec, which without `site` are not found where they are installed apart.
+_ROOTS = [str(Path(__file__).parents[3]), str(Path(msgspec.__file__).parents[1])]
 
 
 class SupervisorProcess:
@@ -42,7 +46,7 @@ class SupervisorProcess:
             self.pid = os.posix_spawn(
                 sys.executable,
                 argv,
-                {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+                {**os.environ, "PYTHONPATH": os.pathsep.join(_ROOTS)},
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)],
                 setsid=True,
             )

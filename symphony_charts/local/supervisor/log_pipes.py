@@ -41,7 +41,7 @@ class LogPipes:
             self._loop.later(_PAUSE_S, self._look)
             return
         self._is_full = False
-        with_terminal = {process["slot"] for process in self._run.plan()["processes"] if process["tty"]}
+        with_terminal = {process.slot for process in self._run.plan().processes if process.tty}
         try:
             for slot, pane in tmux_client.panes_without_pipe(self._run.socket, timeout_s=_ANSWER_S):
                 if slot in with_terminal:

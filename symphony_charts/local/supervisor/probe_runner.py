@@ -8,13 +8,12 @@ Source: kubernetes/kubernetes pkg/kubelet/prober.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from symphony_charts.local.plan.records import Check
+from symphony_charts.local.plan.records import Check, PlannedProcess
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.probe_checks import Attempt, steps_of
@@ -126,10 +125,10 @@ class Checks:
         self._run, self._loop, self._changed, self._dead = run, loop, changed, dead
         self._attended: dict[int, Probing] = {}
 
-    def attend(self, slot: int, planned: Mapping[str, Any], *, started: float, is_ready: bool) -> None:
-        """Begin the checks of a process, as the plan's file has them, that runs since `started` (since 1970)."""
-        checks = [_check(data) for data in [*planned["health"], *planned["checks"]]]
-        wanted = [check for check in checks if not (check.automatic and is_ready)]
+    def attend(self, planned: PlannedProcess, *, started: float, is_ready: bool) -> None:
+        """Start the checks of a process that runs since `started` (seconds since 1970)."""
+        slot = planned.slot
+        wanted = [check for check in (*planned.health, *planned.checks) if not (check.automatic and is_ready)]
         if wanted:
             self._attended[slot] = Probing(
                 self._loop,
@@ -144,11 +143,6 @@ class Checks:
         """Check this process no longer."""
         if slot in self._attended:
             self._attended.pop(slot).stop()
-
-
-def _check(data: Mapping[str, Any]) -> Check:
-    values = {**data, "command": tuple(data["command"]), "headers": tuple(map(tuple, data["headers"]))}
-    return Check(**values)
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
                 raise ToolFailed(what, str(run.folder), f"{step}; to end all: symph down {run.experiment}")
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                names = ", ".join(str(run.state()["processes"][slot]["name"]) for slot in left)
+                names = ", ".join(run.state().processes[slot].name for slot in left)
                 raise ToolFailed(
                     f"the supervisor did not start {names} again within {timeout_s:g} s",
                     str(run.folder),
@@ -70,8 +70,8 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
 def _held(run: Run, slots: Sequence[int]) -> str:
     """Return the reason why the supervisor cannot start one of `slots` yet; empty if there is none."""
     state, plan = run.state(), run.plan()
-    waits = ((state["processes"][slot], wait_words(slot, state, plan)) for slot in slots)
-    return next((f"{item['name']} {words}" for item, words in waits if words and item.get("held")), "")
+    waits = ((state.processes[slot], wait_words(slot, state, plan)) for slot in slots)
+    return next((f"{process.name} {words}" for process, words in waits if words and process.held), "")
 
 
 def requested(run: Run) -> list[int]:
