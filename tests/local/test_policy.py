@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from symphony_charts.local.plan.records import OnExit, Restart
-from symphony_charts.local.supervisor.policy import Backoff, Decision, decide, describe_status
+from symphony_charts.local.plan.records import Backoff, Restart
+from symphony_charts.local.supervisor.policy import Decision, describe_status, restart_decision
+from tests.local.records import planned, process_state
 
 
-def after(
-    status: int,
-    restart: Restart = "never",
-    *,
-    is_service: bool = False,
-    retries: int = 0,
-    restarts: int = 0,
-    on_exit: OnExit = "stop-all",
-) -> Decision:
-    return decide(
-        status=status,
-        is_service=is_service,
-        restart=restart,
-        retries=retries,
-        on_exit=on_exit,
-        restarts=restarts,
-        in_a_row=restarts,
-        backoff=Backoff(),
-    )
+def after(status: int, restart: Restart = "never", *, restarts: int = 0, **more: Any) -> Decision:
+    process = process_state(restarts=restarts, in_a_row=restarts)
+    return restart_decision(process, planned(restart=restart, **more), status, Backoff())
 
 
 def test_a_finite_process_that_ends_well_is_done() -> None:

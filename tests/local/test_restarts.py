@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import signal
 import subprocess
@@ -11,11 +10,14 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
+from symphony_charts.local.plan.records import Backoff
+from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, process_items
-from tests.local.runs import log_of, python, start, supervisor_pid, until
+from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until
 from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -41,15 +43,14 @@ time.sleep(60)
 
 
 def phases(run: Run) -> list[str]:
-    return [item["phase"] for item in run.state()["processes"]]
+    return [item.phase for item in run.state().processes]
 
 
 def quicker(run: Run, **backoff: float) -> None:
     """Give the run a supervisor that waits otherwise between restarts."""
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
-    plan = run.plan()
-    (run.folder / "plan.json").write_text(json.dumps({**plan, "backoff": backoff}))
+    write_record(run.folder / "plan.json", replace(run.plan(), backoff=Backoff(**backoff)))
     local_run.ensure_supervised(run)
 
 
@@ -62,7 +63,7 @@ def test_a_failure_stops_all(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": FAIL, "b": FOREVER})
     assert local_run.wait(run) == 5
     assert phases(run) == ["failed", "stopped"]
-    assert run.state()["phase"] == "failed"
+    assert run.state().phase == "failed"
 
 
 def test_with_keep_the_others_go_on_and_the_run_has_failed_all_the_same(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_with_keep_those_that_wait_for_a_failed_process_do_not_hold_up_the_end(t
 def test_with_restart_a_process_is_started_again_without_retries(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python(THIRD)}, local={"on_exit": "restart"})
     assert local_run.wait(run) == 0
-    assert run.state()["processes"][0]["restarts"] == 2
+    assert run.state().processes[0].restarts == 2
 
 
 def test_what_a_process_says_itself_counts_more(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_a_process_is_retried_up_to_its_limit_and_no_more(tmp_path: Path) -> Non
     quicker(run, base_s=0.1)
     assert local_run.wait(run) == 5
     assert log_of(run, "a") == "try\n" * 3
-    assert run.state()["processes"][0]["restarts"] == 2
+    assert run.state().processes[0].restarts == 2
 
 
 def test_a_success_on_the_way_ends_the_retries(tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ def test_a_deadline_fails_a_process_whatever_retries_it_has(tmp_path: Path) -> N
     began = time.monotonic()
     assert local_run.wait(run) == 1
     assert time.monotonic() - began < 20
-    assert run.state()["processes"][0]["restarts"] == 0
+    assert run.state().processes[0].restarts == 0
 
 
 def test_a_deadline_counts_from_the_first_start(tmp_path: Path) -> None:
@@ -212,7 +213,7 @@ def test_a_service_may_be_an_aim_of_its_own_success(tmp_path: Path) -> None:
     service = {**python("pass"), "lifecycle": "service", "restart": "never"}
     run = start(tmp_path, processes={"s": service, "b": FOREVER})
     assert local_run.wait(run) == 1
-    assert run.state()["failed"]["name"] == "s"
+    assert failure_of(run) == "s"
 
 
 def test_a_supervisor_that_takes_over_restarts_what_waits_for_that(tmp_path: Path) -> None:
@@ -228,11 +229,11 @@ def test_a_supervisor_that_takes_over_goes_on_with_the_end(tmp_path: Path) -> No
     until(lambda: "up" in log_of(run, "a"))
     supervisor = supervisor_pid(run)
     os.kill(supervisor, signal.SIGTERM)
-    until(lambda: run.state()["phase"] == "stopping")
+    until(lambda: run.state().phase == "stopping")
     os.kill(supervisor, signal.SIGKILL)
     until(lambda: not is_alive(supervisor))
     local_run.wait(run)
-    assert run.state()["reason"] == "stopped"
+    assert run.state().reason == "stopped"
     assert phases(run) == ["done"]
 
 
@@ -242,7 +243,7 @@ def test_without_tmux_nothing_is_started_again_and_the_run_ends(tmp_path: Path) 
     until(lambda: phases(run)[0] == "backoff")
     os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
     assert local_run.wait(run) == 1
-    assert (run.state()["cause"], run.state()["failed"], run.state()["survivors"]) == ("tmux was killed", None, [])
+    assert (run.state().cause, run.state().failed, run.state().survivors) == ("tmux was killed", None, [])
 
 
 def test_a_killed_tmux_is_the_cause_and_not_the_process_that_could_not_print(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_tmux_killed_while_nobody_watched_is_the_cause_as_well(tmp_path: Path) -
         os.kill(pid, signal.SIGKILL)
         until(lambda: not is_alive(pid))  # noqa: B023 - it is waited for at once
     assert local_run.wait(run) == 1
-    assert run.state()["cause"] == "tmux was killed"
+    assert run.state().cause == "tmux was killed"
 
 
 def test_a_run_that_is_over_at_its_start_lives_until_its_logs_are_written(tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_a_run_that_is_over_at_its_start_lives_until_its_logs_are_written(tmp_pa
     for _ in range(5):
         run = start(tmp_path, processes={f"p{number}": short for number in range(12)}, local={"on_exit": "keep"})
         local_run.wait(run)
-        assert run.state()["ended"] is not None
+        assert run.state().ended is not None
         assert [log_of(run, f"p{number}") for number in range(12)] == ["last words\n"] * 12
 
 
