@@ -85,7 +85,7 @@ class LocalWatcher:
         """
         usage: dict[str, Usage] = {}
         run = find_run(name)
-        if not run.is_active or run.whereabouts.verdict != "here":
+        if not run.is_active or run.location.verdict != "here":
             return usage
         running = [process for process in run.state().processes if process.phase == "running"]
         used, now = processes.used_by(process.wrapper for process in running if process.wrapper), time.time()
@@ -175,7 +175,7 @@ class LocalWatcher:
 
         pid = _main_pid(name, instance)
         if pid == 0:
-            where = find_run(name).whereabouts if find_run(name).is_live else None
+            where = find_run(name).location if find_run(name).is_live else None
             elsewhere = where.words if where and where.verdict in ("elsewhere", "unknown") else ""
             what = f'"{instance.path}" does not run here: {elsewhere or instance.state}'
             raise Conflict(what, next=f"symph ps {name}")
@@ -198,7 +198,7 @@ def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:
 def _main_pid(name: str, instance: InstanceStatus) -> int:
     """The main process of an instance, 0 when it does not run here."""
     run = find_run(name)
-    if not run.is_live or run.whereabouts.verdict != "here":
+    if not run.is_live or run.location.verdict != "here":
         return 0
     for process in run.state().processes:
         if process.path == instance.path and process.phase == "running":

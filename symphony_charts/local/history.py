@@ -14,13 +14,13 @@ import msgspec
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
-from symphony_charts.local.run_identity import LIFE
+from symphony_charts.local.run_identity import LIVENESS_LOCK
 from symphony_charts.local.runs import LIVE, Run, read_json, runs_of, runs_of_all, write_json
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile, key_of
 from symphony_charts.system import remover
-from symphony_charts.system.file_locks import experiment_lock, is_life_held
+from symphony_charts.system.file_locks import experiment_lock, is_liveness_lock_held
 
 __all__ = [
     "PastRun",
@@ -137,7 +137,7 @@ def past_run(run: Run) -> PastRun:
         pass
     except ToolFailed:
         phase = "damaged"
-    if phase in LIVE and run.whereabouts.verdict == "lost":
+    if phase in LIVE and run.location.verdict == "lost":
         phase = "lost"
     failed = state.failed if state else None
     return PastRun(
@@ -187,7 +187,7 @@ def _may_live(run: Run, now: float) -> bool:
         return True
     if (run.folder / "state.json").exists():
         return False
-    return bool(is_life_held(run.folder / LIFE)) or now - run.folder.stat().st_mtime < _STARTING_S
+    return bool(is_liveness_lock_held(run.folder / LIVENESS_LOCK)) or now - run.folder.stat().st_mtime < _STARTING_S
 
 
 def _last_change(run: Run) -> float:

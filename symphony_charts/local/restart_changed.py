@@ -11,7 +11,7 @@ from symphony_charts.errors import Conflict
 from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import TRIES, read_environment, start_script
-from symphony_charts.local.run_folder import make_volumes, public, write_own_mounts, write_private
+from symphony_charts.local.run_folder import make_volumes, public, write_private, write_process_mounts
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, is_same_folder
 
@@ -116,7 +116,7 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
             write_private(own / TRIES, b"0\n")
         if process.limits:
             write_private(own / "limited", verdict_script(process.limits).encode())
-    write_own_mounts(run, plan)
+    write_process_mounts(run, plan)
     write_record(run.folder / "plan.json", public(run, plan, folder, run.plan().started_in))
 
 

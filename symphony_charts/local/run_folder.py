@@ -30,8 +30,8 @@ __all__ = [
     "make_volumes",
     "public",
     "remove_folder",
-    "write_own_mounts",
     "write_private",
+    "write_process_mounts",
 ]
 
 
@@ -83,7 +83,7 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, commits: Mapping[str, str])
     (run.folder / "p").mkdir(mode=0o700)
     for process in plan.processes:
         _lay_out_process(run, process)
-    write_own_mounts(run, plan)
+    write_process_mounts(run, plan)
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_record(run.folder / "plan.json", public(run, plan, folder, current_folder()))
     os.mkfifo(run.folder / "born", 0o600)
@@ -126,7 +126,7 @@ def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
     return helper_plan(sets.shared, str(run.folder), journal=journal, prepare=prepare, paths=paths)
 
 
-def write_own_mounts(run: Run, plan: LocalPlan) -> None:
+def write_process_mounts(run: Run, plan: LocalPlan) -> None:
     """Write for each process with mounts of its own the script that shows them."""
     for slot, binds in _sets_of(run, plan).own.items():
         folder = run.process_dir(slot)

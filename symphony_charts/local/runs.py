@@ -21,10 +21,10 @@ from symphony_charts.backend.current_experiment import absent_experiment
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.run_files import damaged, read_json, write_json
-from symphony_charts.local.run_identity import LIFE, Whereabouts, supervisor_of, whereabouts
+from symphony_charts.local.run_identity import LIVENESS_LOCK, RunLocation, run_location, supervisor_of
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
-from symphony_charts.system.file_locks import is_life_held
+from symphony_charts.system.file_locks import is_liveness_lock_held
 from symphony_charts.system.platforms import refuse_elsewhere
 from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat
 from symphony_charts.system.user_folders import runtime_dir, state_dir
@@ -132,23 +132,27 @@ class Run:
             return False
         except ToolFailed:
             # What outlived tmux and supervisor holds no life, and no state names it.
-            return is_life_held(self.folder / LIFE) is not False or self.is_supervised or bool(self.members())
+            return (
+                is_liveness_lock_held(self.folder / LIVENESS_LOCK) is not False
+                or self.is_supervised
+                or bool(self.members())
+            )
 
     @property
     def is_active(self) -> bool:
         """Whether something more may come of it: it has not ended, and is not lost."""
-        return self.is_live and self.whereabouts.verdict != "lost"
+        return self.is_live and self.location.verdict != "lost"
 
     @property
-    def whereabouts(self) -> Whereabouts:
+    def location(self) -> RunLocation:
         """Where it lives, if it has not ended."""
-        return whereabouts(self.folder)
+        return run_location(self.folder)
 
     @property
     def supervisor(self) -> ProcessRecord | None:
         """The process that supervises it, where that runs and is to be seen from here."""
         record = supervisor_of(self.folder)
-        return record if is_running(record) and self.whereabouts.verdict == "here" else None
+        return record if is_running(record) and self.location.verdict == "here" else None
 
     @property
     def is_supervised(self) -> bool:
@@ -236,7 +240,7 @@ def _runs_in(folder: Path) -> list[Run]:
 
 def _live_of(runs: list[Run]) -> list[Run]:
     # A run that has ended has no life any more; this need not read the states of all of the past.
-    return [run for run in runs if (run is runs[-1] or (run.folder / LIFE).exists()) and run.is_live]
+    return [run for run in runs if (run is runs[-1] or (run.folder / LIVENESS_LOCK).exists()) and run.is_live]
 
 
 def _folders(folder: Path) -> list[str]:

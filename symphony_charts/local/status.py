@@ -59,14 +59,14 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
             raise damaged(run.folder / "plan.json", "it is not that of the state beside it")
     except (NotFound, ToolFailed) as error:
         return _damaged_status(run, error)
-    sight = _look(run, state)
-    if sight.is_blind:
+    visibility = _visibility(run, state)
+    if visibility.is_unsupervised:
         # A supervisor that ended between the two looks wrote how the run ended before it went.
         state = run.state()
-        sight = _look(run, state)
+        visibility = _visibility(run, state)
     pairs = zip(state.processes, plan.processes, strict=True)
-    instances = tuple(_instance(run, item, planned, state, plan, sight) for item, planned in pairs)
-    phase = "lost" if sight.is_lost else RUN_PHASES.get(state.phase) or _phase_of_live(instances, sight)
+    instances = tuple(_instance(run, item, planned, state, plan, visibility) for item, planned in pairs)
+    phase = "lost" if visibility.is_lost else RUN_PHASES.get(state.phase) or _phase_of_live(instances, visibility)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
@@ -80,14 +80,14 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         services=tuple(_services(plan)),
         events=tuple(run_events(run)) if events else (),
         labels=plan.labels,
-        note=sight.note,
+        note=visibility.note,
     )
 
 
-def _phase_of_live(instances: Sequence[InstanceStatus], sight: _Sight) -> Phase:
+def _phase_of_live(instances: Sequence[InstanceStatus], visibility: _Visibility) -> Phase:
     """How a run is that has not ended: when its processes have, the last of their logs are being written."""
     awaited = [instance for instance in instances if not instance.is_service] or instances
-    is_ending = not sight.is_blind and all(instance.phase in FINAL for instance in awaited)
+    is_ending = not visibility.is_unsupervised and all(instance.phase in FINAL for instance in awaited)
     return "stopping" if is_ending else overall(instances)
 
 
@@ -106,31 +106,33 @@ def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sight:
-    """What can be seen of a run from here, beside its state: `is_blind` means that nobody keeps that up to date."""
+class _Visibility:
+    """What this machine can see of a run besides its state; with `is_unsupervised` that is not kept up to date."""
 
     is_lost: bool = False
-    is_blind: bool = False
+    is_unsupervised: bool = False
     note: str = ""
 
 
-def _look(run: Run, state: RunState) -> _Sight:
+def _visibility(run: Run, state: RunState) -> _Visibility:
     if state.phase not in LIVE:
-        return _Sight()
-    where = run.whereabouts
+        return _Visibility()
+    where = run.location
     if where.verdict == "lost":
-        return _Sight(is_lost=True, note=f"{where.words}; symph down {run.experiment} tidies up")
+        return _Visibility(is_lost=True, note=f"{where.words}; symph down {run.experiment} tidies up")
     if where.verdict != "here":
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime((run.folder / "state.json").stat().st_mtime))
-        return _Sight(note=f"{where.words}; this is how it was at {moment}")
+        return _Visibility(note=f"{where.words}; this is how it was at {moment}")
     supervisor = run.supervisor
     if supervisor is None:
         takeover = f"symph up SPEC takes over, symph down {run.experiment} ends it"
-        return _Sight(is_blind=True, note=f"its supervisor is gone: nobody restarts its processes; {takeover}")
+        return _Visibility(
+            is_unsupervised=True, note=f"its supervisor is gone: nobody restarts its processes; {takeover}"
+        )
     stat = read_stat(supervisor.pid)
     if stat and stat.is_stopped:
-        return _Sight(note=f"its supervisor is stopped, so this may be old: kill -CONT {supervisor.pid}")
-    return _Sight()
+        return _Visibility(note=f"its supervisor is stopped, so this may be old: kill -CONT {supervisor.pid}")
+    return _Visibility()
 
 
 def _instance(
@@ -139,16 +141,16 @@ def _instance(
     planned: PlannedProcess,
     state: RunState,
     plan: LocalPlan,
-    sight: _Sight,
+    visibility: _Visibility,
 ) -> InstanceStatus:
     words = describe_process(process, state)
     phase: Phase = "stopped" if words == "never started" else _PHASES[process.phase]
-    awaited = wait_words(process.slot, state, plan) if state.phase in LIVE and not sight.is_lost else ""
+    awaited = wait_words(process.slot, state, plan) if state.phase in LIVE and not visibility.is_lost else ""
     if awaited:
         words = f"{awaited}, {age(time.time() - waiting_since(process, state))}"
-    if sight.is_lost and phase not in FINAL:
+    if visibility.is_lost and phase not in FINAL:
         phase, words = "lost", "lost"
-    elif sight.is_blind and phase == "running" and not is_running(process.wrapper):
+    elif visibility.is_unsupervised and phase == "running" and not is_running(process.wrapper):
         phase, words = "failed", "ended, and nobody saw how"
     return InstanceStatus(
         name=process.name,
@@ -161,7 +163,7 @@ def _instance(
         restarts=process.restarts,
         # A process that waits to start again has none yet.
         status=None if awaited else process.status,
-        reason=(words if awaited or phase == "lost" or (sight.is_blind and phase == "failed") else "")
+        reason=(words if awaited or phase == "lost" or (visibility.is_unsupervised and phase == "failed") else "")
         or _why_failed(run, process, words)
         or _not_ready(process),
         place=planned.address,

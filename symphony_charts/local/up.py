@@ -16,19 +16,19 @@ from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.dry_run import changes_text, describe, plan_data, restart_data
 from symphony_charts.local.history import save_spec
-from symphony_charts.local.machine.addresses import choosing
-from symphony_charts.local.machine.capacity import make_room_for
+from symphony_charts.local.machine.addresses import port_lock
+from symphony_charts.local.machine.capacity import check_capacity
 from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import namespace_prefix, plan_here
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
 from symphony_charts.local.mounts.points import remove_points
-from symphony_charts.local.plan.gpus import wishes_of
+from symphony_charts.local.plan.gpus import gpu_requests
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.restart_changed import Change, changes_of, refuse_takeover, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, remove_folder
-from symphony_charts.local.run_identity import LIFE, write_identity
+from symphony_charts.local.run_identity import LIVENESS_LOCK, write_identity
 from symphony_charts.local.runs import START_ABORTED, Run, home, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.ending import (
@@ -37,8 +37,8 @@ from symphony_charts.local.supervisor.ending import (
     damage_of,
     end_damaged,
     mark_lost,
-    programs_of,
     stop,
+    tmux_programs,
 )
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import request
@@ -46,7 +46,7 @@ from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import Service
 from symphony_charts.system import remover
-from symphony_charts.system.file_locks import experiment_lock, hold_life
+from symphony_charts.system.file_locks import experiment_lock, hold_liveness_lock
 from symphony_charts.system.full_disks import refuse_full_disk
 
 __all__ = [
@@ -58,9 +58,9 @@ __all__ = [
     "give_up",
     "is_over_within",
     "restart",
-    "was_cut",
     "up",
     "wait",
+    "was_cut",
 ]
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
@@ -118,7 +118,7 @@ def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
     going = []
     for live_run in live_runs(name):
         check_here(live_run)
-        if live_run.whereabouts.verdict != "lost":
+        if live_run.location.verdict != "lost":
             going.append(live_run)
         elif not dry_run:
             mark_lost(live_run)
@@ -155,7 +155,7 @@ def _start(
     run_id = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
     run = Run(home() / experiment.name / run_id)
     _restore_supervisors(experiment)
-    with take_gpus(experiment, run.folder, share=share_gpus) as gpus, choosing(experiment):
+    with take_gpus(experiment, run.folder, share=share_gpus) as gpus, port_lock(experiment):
         # The locks of GPUs go to a supervisor that is started while they are held.
         _begin(run, experiment, services, folder, gpus, None if gpus.ids else spare)
     return run
@@ -178,20 +178,20 @@ def _begin(
     supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
         write_identity(run.folder)
-        supervisor.take(run)
+        supervisor.attach(run)
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
-        make_room_for(len(plan.processes))
+        check_capacity(len(plan.processes))
         lay_out_shared(run, plan)
         commits = check_out_all(plan.checkouts)
         server = Server(run, plan)
         lay_out(run, plan, folder, commits)
-        supervisor.tell()
+        supervisor.notify()
         save_spec(run, experiment, folder)
-        supervisor.answer()
+        supervisor.await_reply()
         # The supervisor takes the start for cut only once nothing is on its way any more.
         server.start_all(supervisor.descriptor)
-        supervisor.tell()
-        count = supervisor.answer()
+        supervisor.notify()
+        count = supervisor.await_reply()
         if count != len(plan.processes):
             cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
             raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
@@ -261,7 +261,7 @@ def down(run: Run, timeout_s: float = 120.0) -> None:
 def give_up(run: Run) -> None:
     """Note that a run is over of which nobody here can see whether it lives. Raises Conflict where it does."""
     with experiment_lock(run.experiment, "symph down --lost"):
-        where = run.whereabouts
+        where = run.location
         if where.verdict in ("here", "elsewhere"):
             what = where.words or "runs here"
             raise Conflict(f'experiment "{run.experiment}" is not lost: {what}', next=f"symph down {run.experiment}")
@@ -275,7 +275,7 @@ def end(run: Run, timeout_s: float = 120.0) -> None:
         if not run.is_live:
             break
         check_here(run)
-        if run.whereabouts.verdict == "lost":
+        if run.location.verdict == "lost":
             mark_lost(run)
         elif not run.is_supervised and damage_of(run):
             left = end_damaged(run)
@@ -306,8 +306,8 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
     if not run.is_live:
         return True
     check_here(run)
-    if run.whereabouts.verdict == "lost":
-        raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.whereabouts.words}')
+    if run.location.verdict == "lost":
+        raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.location.words}')
     ensure_supervised(run)
     await_supervisor(run, seconds)
     return not run.is_live
@@ -324,9 +324,9 @@ def _restore_supervisors(experiment: Experiment) -> None:
 
     Such runs have processes on their GPUs and no locks; both come back together.
     """
-    if wishes_of(experiment):
+    if gpu_requests(experiment):
         for run in live_runs():
-            is_ours = run.experiment != experiment.name and run.whereabouts.verdict == "here" and not damage_of(run)
+            is_ours = run.experiment != experiment.name and run.location.verdict == "here" and not damage_of(run)
             if is_ours and any(process.gpus for process in run.plan().processes):
                 ensure_supervised(run)
 
@@ -345,7 +345,7 @@ def _take_over(run: Run) -> None:
     check_here(run)
     supervisor = SupervisorProcess(run)
     try:
-        supervisor.answer()
+        supervisor.await_reply()
     except ToolFailed:
         # One that was over before it was asked is none to complain about.
         if run.is_live:
@@ -362,7 +362,7 @@ class Server:
         self._error: Exception | None = None
         helper = helper_command(run.folder / "mounts.json")
         self._prefix = [*namespace_prefix(), *helper] if plan.has_namespace else []
-        self._life = hold_life(run.folder / LIFE)
+        self._liveness_lock = hold_liveness_lock(run.folder / LIVENESS_LOCK)
         self._thread = threading.Thread(target=self._start)
         self._thread.start()
 
@@ -376,18 +376,18 @@ class Server:
     def kill(self) -> None:
         """End it and everything in it, however far it has come."""
         self._thread.join()
-        kill_everything(self._run, *programs_of(self._run))
+        kill_everything(self._run, *tmux_programs(self._run))
 
     def _start(self) -> None:
         # What wrapper.sh forgets again; a process has its own exact environment.
         env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         try:
-            keep = [] if self._life is None else [self._life]
+            keep = [] if self._liveness_lock is None else [self._liveness_lock]
             tmux_client.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"}, keep)
         except ToolFailed as error:
             self._error = refusals_in(error) or error
         except Exception as error:
             self._error = error
         finally:
-            if self._life is not None:
-                os.close(self._life)
+            if self._liveness_lock is not None:
+                os.close(self._liveness_lock)

@@ -1,4 +1,4 @@
-"""A process that has not been let go waits for others: `unmet` says for which, `wait_words` says it to users.
+"""A process that has not been let go waits for others: `unmet_waits` says for which, `wait_words` says it to users.
 
 Processes are what `state.json` says of them and planned what `plan.json` says; both are in slot order. This module is
 imported by `symph ps` and must stay light.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-__all__ = ["LONG_S", "is_met", "is_on_its_way", "unmet", "wait_words", "waiting_since"]
+__all__ = ["LONG_S", "is_met", "is_starting", "unmet_waits", "wait_words", "waiting_since"]
 
 if TYPE_CHECKING:
     from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, Wait
@@ -25,7 +25,7 @@ def is_met(wait: Wait, processes: Sequence[ProcessState]) -> bool:
     return other.phase == "done" or (wait.until == "ready" and other.ready)
 
 
-def is_on_its_way(wait: Wait, processes: Sequence[ProcessState]) -> bool:
+def is_starting(wait: Wait, processes: Sequence[ProcessState]) -> bool:
     """Whether the process that is waited for is being started, and has not come so far yet."""
     other = processes[wait.slot]
     if other.is_restart_asked or other.phase in ("waiting", "starting", "backoff"):
@@ -33,13 +33,13 @@ def is_on_its_way(wait: Wait, processes: Sequence[ProcessState]) -> bool:
     return other.phase == "running" and not (wait.until == "ready" and other.ready)
 
 
-def unmet(slot: int, processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[Wait]:
+def unmet_waits(slot: int, processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[Wait]:
     """What the process in `slot` waits for; one that is started afresh only for what is on its way, in that order."""
     is_fresh = processes[slot].is_fresh_start
     return [
         wait
         for wait in planned[slot].waits
-        if (is_on_its_way(wait, processes) if is_fresh else not is_met(wait, processes))
+        if (is_starting(wait, processes) if is_fresh else not is_met(wait, processes))
     ]
 
 
@@ -50,7 +50,7 @@ def wait_words(slot: int, state: RunState, plan: LocalPlan) -> str:
         return f"waits for {processes[slot].held}"
     if processes[slot].phase != "waiting":
         return ""
-    waits = unmet(slot, processes, plan.processes)
+    waits = unmet_waits(slot, processes, plan.processes)
     if not waits:
         return ""
     more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""

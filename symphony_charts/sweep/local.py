@@ -172,7 +172,7 @@ def outcome_here(trial: Trial, run: Run) -> Outcome:
     seconds = max(0.0, (state.ended or time.time()) - state.started)
     phase: Phase = RUN_PHASES.get(state.phase, "running")
     if state.phase in LIVE:
-        where = run.whereabouts
+        where = run.location
         is_lost = where.verdict == "lost"
         return Outcome(trial=trial, state="lost" if is_lost else phase, seconds=seconds, error=where.words)
     verdict = _verdict_of(run)

@@ -20,16 +20,16 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.system.file_systems import file_system_of
-from symphony_charts.system.user_folders import open_own, runtime_dir, runtime_folder, state_dir
+from symphony_charts.system.user_folders import open_owned, runtime_dir, runtime_folder, state_dir
 
 __all__ = [
-    "alone",
     "claim",
     "claimants",
+    "exclusive",
     "experiment_lock",
-    "hold_life",
-    "is_life_held",
-    "is_life_shared",
+    "has_other_holders",
+    "hold_liveness_lock",
+    "is_liveness_lock_held",
     "is_locked_across_machines",
     "note",
 ]
@@ -66,7 +66,7 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
             raise _unusable(path, error) from error
         of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
         with runtime_folder("locks") as folder:
-            descriptor = open_own(folder, f"{of_this_state}.{name}")
+            descriptor = open_owned(folder, f"{of_this_state}.{name}")
         is_ours = _has_set_within(descriptor, timeout_s)
     if not is_ours:
         holder = _holder(descriptor)
@@ -128,7 +128,7 @@ def _holder(descriptor: int) -> str:
     return "another symph"
 
 
-def hold_life(path: Path) -> int | None:
+def hold_liveness_lock(path: Path) -> int | None:
     """A descriptor that says that the run of the file `path` lives, until it and all its copies are closed.
 
     Any number of programs may hold it. None where the file system has no locks; raises OSError where the file is not
@@ -146,7 +146,7 @@ def hold_life(path: Path) -> int | None:
     return None
 
 
-def is_life_held(path: Path) -> bool | None:
+def is_liveness_lock_held(path: Path) -> bool | None:
     """Whether anybody holds the life of the file `path`, here or elsewhere; takes and writes nothing.
 
     None where the file system does not say. A file that is not there is held by nobody.
@@ -158,13 +158,13 @@ def is_life_held(path: Path) -> bool | None:
     except OSError:
         return None
     try:
-        return is_life_shared(descriptor)
+        return has_other_holders(descriptor)
     finally:
         os.close(descriptor)
 
 
-def is_life_shared(descriptor: int) -> bool | None:
-    """Whether anybody but `descriptor` and its copies holds the life of its file; None as for `is_life_held`."""
+def has_other_holders(descriptor: int) -> bool | None:
+    """Return True if another descriptor holds the lock; None as for `is_liveness_lock_held`."""
     try:
         answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
     except OSError:
@@ -207,10 +207,10 @@ def _has_set(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def alone(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
+def exclusive(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
     """Hold the lock of a folder in the runtime folder, to make and read claims there. Raises ToolFailed when late."""
     with runtime_folder(folder) as opened:
-        descriptor = open_own(opened, "lock")
+        descriptor = open_owned(opened, "lock")
     deadline = time.monotonic() + timeout_s
     try:
         while not _locked(descriptor, fcntl.LOCK_EX):
@@ -228,7 +228,7 @@ def claim(folder: str, name: str, *, shared: bool) -> int | None:
     The claim is a file of that name in a folder of the runtime folder.
     """
     with runtime_folder(folder) as opened:
-        descriptor = open_own(opened, name)
+        descriptor = open_owned(opened, name)
     if _locked(descriptor, fcntl.LOCK_EX):
         # Nobody else is here: what the file says is of the past.
         os.truncate(descriptor, 0)
@@ -242,14 +242,14 @@ def claim(folder: str, name: str, *, shared: bool) -> int | None:
 
 def note(folder: str, name: str, line: str) -> None:
     """Append `line` to the file of a held claim, for others to read."""
-    with runtime_folder(folder) as opened, os.fdopen(open_own(opened, name, os.O_WRONLY | os.O_APPEND), "ab") as file:
+    with runtime_folder(folder) as opened, os.fdopen(open_owned(opened, name, os.O_WRONLY | os.O_APPEND), "ab") as file:
         file.write(f"{line}\n".encode())
 
 
 def claimants(folder: str, name: str) -> list[str]:
     """The lines of those who have a claim; of a shared one also those who had it and are gone."""
     try:
-        with runtime_folder(folder) as opened, os.fdopen(open_own(opened, name, os.O_RDONLY), "rb") as file:
+        with runtime_folder(folder) as opened, os.fdopen(open_owned(opened, name, os.O_RDONLY), "rb") as file:
             return file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []

@@ -1,7 +1,7 @@
 """The program keeps its own files on a machine in two folders: one for state, one for what is running.
 
 The runtime folder may stand where others could have made it before us (``/tmp``). So whoever uses it asks
-`make_runtime_dir` or `check_private`, or opens what is in it by `runtime_folder` and `open_own`: no link is followed,
+`make_runtime_dir` or `check_private`, or opens what is in it by `runtime_folder` and `open_owned`: no link is followed,
 and nothing is written or cut before it is known to be ours.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["check_private", "make_runtime_dir", "open_own", "runtime_dir", "runtime_folder", "state_dir"]
+__all__ = ["check_private", "make_runtime_dir", "open_owned", "runtime_dir", "runtime_folder", "state_dir"]
 
 # Windows has neither, and no user ids.
 _NOT_BY_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -89,7 +89,7 @@ def runtime_folder(*names: str) -> Iterator[int]:
         yield folder
 
 
-def open_own(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+def open_owned(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
     """A descriptor of a regular file of ours with one name, in the folder of a descriptor.
 
     Nothing waits at a pipe, and nothing is cut: who wants that does it then. Raises FileNotFoundError for a file that

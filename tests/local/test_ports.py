@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import Conflict, SymphError
 from symphony_charts.local import up as local_run
-from symphony_charts.local.machine.addresses import places_now
+from symphony_charts.local.machine.addresses import choose_addresses
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.addresses import candidate_ranges
 from symphony_charts.local.runs import Run, live_runs
@@ -119,7 +119,7 @@ def test_a_taken_usual_address_is_left_and_its_holder_named() -> None:
         pass
     usual = next(candidate_ranges("exp", 2))
     with listener(usual.address(0), port):
-        places = places_now(experiment_of(port), allocate(experiment_of(port)), strict=True)
+        places = choose_addresses(experiment_of(port), allocate(experiment_of(port)), strict=True)
     assert places.addresses != usual
     assert places.moved == {}
     assert f"not at its usual address: {usual.address(0)}:{port} of service" in places.notes[0]

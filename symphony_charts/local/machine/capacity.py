@@ -7,7 +7,7 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["free_terminals", "make_room_for"]
+__all__ = ["check_capacity", "free_terminals"]
 
 if sys.platform != "win32":
     import resource
@@ -19,7 +19,7 @@ _SPARE_TERMINALS = 16
 _PTY = Path("/proc/sys/kernel/pty")
 
 
-def make_room_for(count: int) -> None:
+def check_capacity(count: int) -> None:
     """Let a tmux server that is started from here hold a terminal and a log pipe for each of `count` processes.
 
     A server that runs out of open files spins and answers nobody, so there is no trying. Raises ToolFailed when they

@@ -17,19 +17,19 @@ from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run
 from symphony_charts.system import file_locks
 
-__all__ = ["alone", "claim_gpu", "holders_of", "note_holder", "restore_gpu_locks"]
+__all__ = ["claim_gpu", "exclusive", "holders_of", "note_holder", "restore_gpu_locks"]
 
 # In the runtime folder.
 _FOLDER = "gpus"
 
 
-def alone() -> contextlib.AbstractContextManager[None]:
+def exclusive() -> contextlib.AbstractContextManager[None]:
     """Nobody else takes or looks at GPUs meanwhile."""
-    return file_locks.alone(_FOLDER)
+    return file_locks.exclusive(_FOLDER)
 
 
 def claim_gpu(gpu: str, *, shared: bool) -> int | None:
-    """A descriptor that holds a GPU, None when a run has it; call it inside of `alone`."""
+    """A descriptor that holds a GPU, None when a run has it; call it inside of `exclusive`."""
     return file_locks.claim(_FOLDER, _file_of(gpu), shared=shared)
 
 
@@ -58,7 +58,7 @@ def restore_gpu_locks(run: Run, plan: LocalPlan) -> list[int]:
     if not wanted:
         return []
     descriptors = []
-    with alone():
+    with exclusive():
         for gpu, processes in wanted.items():
             descriptor = claim_gpu(gpu, shared=plan.is_sharing_gpus)
             if descriptor is not None:

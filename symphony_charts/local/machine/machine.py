@@ -13,7 +13,7 @@ from pathlib import Path
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.di_server.plan import with_replicas, with_server
-from symphony_charts.local.machine.addresses import places_now, places_of_run
+from symphony_charts.local.machine.addresses import addresses_of_run, choose_addresses
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
 from symphony_charts.local.machine.limits import find_limiter
 from symphony_charts.local.plan.environment import FROM_CALLER
@@ -63,7 +63,7 @@ def plan_here(
     private = str(run_dir or home() / experiment.name / run_id)
     if run_dir is None:
         experiment, services = with_server(experiment, services, private)
-    addresses = places_of_run(of_run) if of_run else places_now(experiment, services, strict=gpus is not None)
+    addresses = addresses_of_run(of_run) if of_run else choose_addresses(experiment, services, strict=gpus is not None)
     if gpus is None:
         gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
     prefix = namespace_prefix() if run_dir is None else []

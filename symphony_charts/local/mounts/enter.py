@@ -17,7 +17,7 @@ import sys
 from typing import Any
 
 from symphony_charts.local.mounts import syscalls
-from symphony_charts.local.mounts.place import Placer, Target
+from symphony_charts.local.mounts.place import Mounter, Target
 from symphony_charts.local.mounts.points import Journal
 
 __all__ = ["main"]
@@ -33,10 +33,10 @@ def main() -> None:
     journal = Journal(plan["journal"]) if plan["journal"] else None
     if journal is not None:
         _mark(plan["scratch"])
-    placer = Placer(plan["scratch"], journal, classic=plan.get("classic", False) or _is_old_kernel())
-    placer.place_all(_targets(plan["targets"]), [_targets(rows) for rows in plan["prepare"]])
-    if placer.refusals:
-        sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in placer.refusals}.values())))
+    mounter = Mounter(plan["scratch"], journal, classic=plan.get("classic", False) or _is_old_kernel())
+    mounter.mount_all(_targets(plan["targets"]), [_targets(rows) for rows in plan["prepare"]])
+    if mounter.refusals:
+        sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in mounter.refusals}.values())))
         raise SystemExit(125)
     # Python itself adds this where there is no locale; whoever starts this never does.
     os.environ.pop("LC_CTYPE", None)

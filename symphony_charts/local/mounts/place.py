@@ -1,4 +1,4 @@
-"""`Placer` shows folders and files at the paths of a pod, in the mount namespace that it runs in.
+"""`Mounter` shows folders and files at the paths of a pod, in the mount namespace that it runs in.
 
 Sources are held before anything is covered, and the uppermost targets come first. A mount point that is missing is
 really made where that is allowed, and noted in the journal; where it is refused, nobody could write anyway, and the
@@ -20,7 +20,7 @@ from symphony_charts.local.mounts import syscalls
 from symphony_charts.local.mounts.points import Journal, is_locked_point
 from symphony_charts.local.mounts.sources import open_beneath, remount_read_only
 
-__all__ = ["Placer", "RefusedError", "Target"]
+__all__ = ["Mounter", "RefusedError", "Target"]
 
 if sys.platform != "win32":
     import fcntl
@@ -67,7 +67,7 @@ class Target:
         return f"{self.source}/{self.sub_path}".rstrip("/")
 
 
-class Placer:
+class Mounter:
     """Places targets. `scratch` is a tmpfs of the run's own; without a `journal` no mount point may be missing.
 
     With `classic` only calls are used that kernels before 5.12 have. `refusals` has all that the machine refuses.
@@ -81,7 +81,7 @@ class Placer:
         self._known = {(point["dev"], point["ino"]) for point in journal.points()} if journal else set()
         self.refusals: list[dict[str, str]] = []
 
-    def place_all(self, shown: Sequence[Target], prepared: Sequence[Sequence[Target]]) -> None:
+    def mount_all(self, shown: Sequence[Target], prepared: Sequence[Sequence[Target]]) -> None:
         """Show the targets in `shown`, and let there be a mount point for what each of `prepared` will show itself."""
         shown = sorted(shown, key=lambda target: target.depth)
         for targets in (shown, *([*shown, *own] for own in prepared)):
@@ -94,7 +94,7 @@ class Placer:
                 held.append((self._hold(target), target))
         for tree, target in held:
             with self._noting(target):
-                self._place(tree, target)
+                self._mount(tree, target)
             os.close(tree)
         points = set()
         for own in prepared:
@@ -103,7 +103,7 @@ class Placer:
                     is_folder = _is_folder(target)
                     if (target.at, is_folder) not in points and _outer_of(target, own) is None:
                         points.add((target.at, is_folder))
-                        self._point(target, is_folder=is_folder)
+                        self._mount_point(target, is_folder=is_folder)
         self._seal()
 
     @contextlib.contextmanager
@@ -136,8 +136,8 @@ class Placer:
                 self._make(path, is_folder=is_folder)
                 self._keep_in_use(path)
 
-    def _place(self, tree: int, target: Target) -> None:
-        path = self._point(target, is_folder=stat.S_ISDIR(os.fstat(tree).st_mode))
+    def _mount(self, tree: int, target: Target) -> None:
+        path = self._mount_point(target, is_folder=stat.S_ISDIR(os.fstat(tree).st_mode))
         if not self._classic:
             syscalls.move_mount(tree, path)
             return
@@ -172,7 +172,7 @@ class Placer:
 
     # Mount points
 
-    def _point(self, target: Target, *, is_folder: bool) -> str:
+    def _mount_point(self, target: Target, *, is_folder: bool) -> str:
         """The path, without links, of the mount point for a target, which is there afterwards."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:

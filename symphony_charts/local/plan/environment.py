@@ -15,7 +15,7 @@ from symphony_charts.environment.variables import (
     shared_environment,
 )
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.local.plan.gpus import VISIBLE, gpu_environment
+from symphony_charts.local.plan.gpus import CUDA_VISIBLE, gpu_environment
 from symphony_charts.local.plan.mounts import config_dir
 from symphony_charts.local.plan.records import Machine
 from symphony_charts.local.plan.replicas import Replica
@@ -143,9 +143,9 @@ class Environments:
         return facts
 
     def _gpus(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
-        if not ids and VISIBLE in self._experiment.local.pass_env:
+        if not ids and CUDA_VISIBLE in self._experiment.local.pass_env:
             return {}
-        declared = process.env.get(VISIBLE)
+        declared = process.env.get(CUDA_VISIBLE)
         return gpu_environment(ids, declared if isinstance(declared, str) and "$(" not in declared else None)
 
 

@@ -15,10 +15,20 @@ from symphony_charts.local.plan.replicas import replica_name
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 
-__all__ = ["VISIBLE", "Gpu", "GpuWish", "deal", "gpu_environment", "gpus_here", "parse_gpus", "visible", "wishes_of"]
+__all__ = [
+    "CUDA_VISIBLE",
+    "Gpu",
+    "GpuRequest",
+    "assign_gpus",
+    "gpu_environment",
+    "gpu_requests",
+    "gpus_here",
+    "parse_gpus",
+    "visible",
+]
 
 # By this variable CUDA is told what it may use.
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+CUDA_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _INSTANCE = re.compile(r"\s+MIG .*\(UUID: (?P<id>MIG-[^)]+)\)")
 _WHOLE = re.compile(r"GPU \d+: .*\(UUID: (?P<id>GPU-[^)]+)\)")
 
@@ -33,7 +43,7 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuWish:
+class GpuRequest:
     """A process of the run, as ``pod/process``, that asks for `count` GPUs."""
 
     process: str
@@ -50,11 +60,11 @@ def gpus_here(process: Process) -> int:
     return process.gpus
 
 
-def wishes_of(experiment: Experiment) -> list[GpuWish]:
+def gpu_requests(experiment: Experiment) -> list[GpuRequest]:
     """The processes that ask for GPUs, replicas apart, in the order in which they are served."""
     pods = pods_of(experiment)
     return [
-        GpuWish(process=f"{replica_name(pod.name, index, count, pods)}/{name}", count=gpus_here(process))
+        GpuRequest(process=f"{replica_name(pod.name, index, count, pods)}/{name}", count=gpus_here(process))
         for pod in pods.values()
         for count in [replicas_here(pod)]
         for index in range(count)
@@ -122,13 +132,17 @@ def _named(gpus: Sequence[Gpu], name: str) -> Gpu | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def deal(wishes: Sequence[GpuWish], gpus: Sequence[Gpu], *, share: bool) -> dict[str, tuple[str, ...]] | None:
+def assign_gpus(
+    requests: Sequence[GpuRequest], gpus: Sequence[Gpu], *, share: bool
+) -> dict[str, tuple[str, ...]] | None:
     """The ids of each process: its own, or with `share` the next ones in turn; None when there are too few."""
-    needed = max((wish.count for wish in wishes), default=0) if share else sum(wish.count for wish in wishes)
+    needed = (
+        max((request.count for request in requests), default=0) if share else sum(request.count for request in requests)
+    )
     if needed > len(gpus):
         return None
     turn = _in_turn([gpu.id for gpu in gpus])
-    return {wish.process: tuple(next(turn) for _ in range(wish.count)) for wish in wishes}
+    return {request.process: tuple(next(turn) for _ in range(request.count)) for request in requests}
 
 
 def _in_turn(ids: Sequence[str]) -> Iterator[str]:
@@ -143,8 +157,8 @@ def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
     since in its container there are no others; of one that asked for none it is left as it is, as a pod leaves it.
     """
     if not ids and declared is not None:
-        return {VISIBLE: declared}
+        return {CUDA_VISIBLE: declared}
     own = [Gpu(index=number, id=identity) for number, identity in enumerate(ids)]
     seen = [gpu.id for gpu in visible(own, declared)]
     order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if ids else {}
-    return {**order, VISIBLE: ",".join(seen)}
+    return {**order, CUDA_VISIBLE: ",".join(seen)}

@@ -37,14 +37,14 @@ __all__ = [
     "Layout",
     "checkouts_of",
     "config_dir",
+    "created_host_paths",
     "layout",
     "lost_writes",
-    "made_on_demand",
     "mount_binds",
-    "note_of",
-    "own_secrets",
-    "relocated",
+    "process_secrets",
+    "relocation_note",
     "secrets_dir",
+    "with_local_paths",
 ]
 
 # What processes see of the folder of a volume that outlives runs; our marker stands beside it.
@@ -106,7 +106,7 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
             yield Bind(source=source, target=mount.at, read_only=mount.read_only, sub_path=sub_path)
 
 
-def made_on_demand(experiment: Experiment) -> set[str]:
+def created_host_paths(experiment: Experiment) -> set[str]:
     """The folders of this machine that are to be made where they are not there."""
     paths = (volume for volume in experiment.volumes.values() if isinstance(volume, HostPathVolume))
     return {volume.path for volume in paths if volume.kind == "DirectoryOrCreate"}
@@ -144,7 +144,7 @@ def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, mach
             yield Checkout(volume=mount.volume, repository=repository, revision=volume.revision, folder=folder)
 
 
-def own_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
+def process_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
     """The secrets folder of one process, where some secrets are for chosen ones only, and its files at other places."""
     is_own = any(secret.only for secret in experiment.secrets)
     folder = f"{machine.run_dir}/files/secrets{f'.{ref.pod}.{ref.process}' if is_own else ''}"
@@ -201,7 +201,7 @@ def _mode(text: str | None) -> int:
     return int(text, 8) if text is not None else 0o644
 
 
-def relocated(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
+def with_local_paths(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
     """`process` whose command, shell lines, variables and folder name the sources of `binds` and not their targets."""
     moves = {bind.target: bind.source for bind in binds}
     if not moves:
@@ -222,7 +222,7 @@ def relocated(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
     )
 
 
-def note_of(binds: Iterable[Bind]) -> tuple[str, ...]:
+def relocation_note(binds: Iterable[Bind]) -> tuple[str, ...]:
     """What users must know of volumes that are not where the pod has them; nothing when there are none."""
     moved = {bind.target: bind.source for bind in binds if bind.source != bind.target}
     if not moved:

@@ -18,14 +18,14 @@ from symphony_charts.local.plan.host_names import host_names
 from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words
 from symphony_charts.local.plan.mounts import (
     checkouts_of,
+    created_host_paths,
     layout,
     lost_writes,
-    made_on_demand,
     mount_binds,
-    note_of,
-    own_secrets,
-    relocated,
+    process_secrets,
+    relocation_note,
     secrets_dir,
+    with_local_paths,
 )
 from symphony_charts.local.plan.order import Order
 from symphony_charts.local.plan.overlays import overlay_notes
@@ -68,7 +68,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     ours = (f"{machine.run_dir}/", f"{machine.claims_dir}/")
     folders = {bind.volume for bind in binds if bind.volume.startswith(ours)}
     folders -= {f"{machine.run_dir}/{file.path}" for file in files.files}
-    folders |= {bind.volume for bind in binds if bind.volume in made_on_demand(experiment)}
+    folders |= {bind.volume for bind in binds if bind.volume in created_host_paths(experiment)}
     limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
     return LocalPlan(
         experiment=experiment.name,
@@ -163,12 +163,12 @@ class _Context:
         experiment, machine, ref = self.experiment, self.machine, ProcessRef(replica.pod.name, name)
         local = process.local if isinstance(process, Process) else None
         process = local_process(process) if isinstance(process, Process) else process
-        secrets = own_secrets(experiment, ref, machine)
+        secrets = process_secrets(experiment, ref, machine)
         if lost := list(lost_writes(experiment, process.mounts, machine)):
             raise SpecError(lost)
         mounts = (*mount_binds(experiment, process.mounts, replica.name, machine), *secrets)
         if not machine.has_namespace:
-            process = relocated(process, (*self.binds, *mounts))
+            process = with_local_paths(process, (*self.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
         gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
         folder = secrets_dir(machine, secrets)
@@ -250,7 +250,7 @@ def _relocations(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[s
     if machine.has_namespace:
         return ()
     binds = dict.fromkeys(bind for process in planned for bind in process.binds if bind.target != SECRETS_DIR)
-    return note_of(binds)
+    return relocation_note(binds)
 
 
 def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Iterator[int]:

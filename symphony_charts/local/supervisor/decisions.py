@@ -16,7 +16,7 @@ from symphony_charts.local.run_state import Failure, ProcessState
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.events import Act, Action, Deed, Event, Later
 from symphony_charts.local.supervisor.policy import Decision, restart_decision
-from symphony_charts.local.waiting import unmet
+from symphony_charts.local.waiting import unmet_waits
 
 __all__ = ["Phase", "State", "startable", "transition", "unreachable", "verdict"]
 
@@ -284,7 +284,7 @@ def startable(processes: Sequence[ProcessState], planned: Sequence[PlannedProces
     return [
         slot
         for slot, process in enumerate(processes)
-        if process.phase == "waiting" and not unmet(slot, processes, planned)
+        if process.phase == "waiting" and not unmet_waits(slot, processes, planned)
     ]
 
 

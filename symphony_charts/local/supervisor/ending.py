@@ -14,7 +14,7 @@ from typing import Literal
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SymphError, ToolFailed
 from symphony_charts.local import tmux_client
-from symphony_charts.local.run_identity import forget_life
+from symphony_charts.local.run_identity import clear_liveness
 from symphony_charts.local.run_state import ProcessState, RunState, unstarted, write_record
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
@@ -28,7 +28,7 @@ from symphony_charts.system.process_identity import (
 )
 from symphony_charts.system.processes import Session
 
-__all__ = ["await_supervisor", "check_here", "damage_of", "end_damaged", "mark_lost", "programs_of", "stop"]
+__all__ = ["await_supervisor", "check_here", "damage_of", "end_damaged", "mark_lost", "stop", "tmux_programs"]
 
 # Whoever waits for longer than this, in seconds, is told for what.
 _PATIENCE_S = 1.5
@@ -39,7 +39,7 @@ _HUNG_S = 10.0
 
 def check_here(run: Run) -> None:
     """Raise Conflict where `run` lives, or may live, where its processes are not to be seen from here."""
-    where = run.whereabouts
+    where = run.location
     if where.verdict not in ("elsewhere", "unknown"):
         return
     what = f'experiment "{run.experiment}": {where.words}'
@@ -120,7 +120,7 @@ def _awaited(run: Run, supervisor: ProcessRecord) -> str:
     return "what is left of its processes and logs"
 
 
-def programs_of(run: Run) -> tuple[list[Session], ProcessRecord | None]:
+def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:
     """The sessions in the panes of its tmux server, and that server, as far as it answers."""
     panes: list[tmux_client.Pane] = []
     # It answers when it has started all it was told to, also what nobody waits for any more.
@@ -134,7 +134,7 @@ def programs_of(run: Run) -> tuple[list[Session], ProcessRecord | None]:
 
 def end_damaged(run: Run) -> list[int]:
     """End a run of which nobody knows what it was: all that can be proven to be of it; the pids of what survives."""
-    sessions, server = programs_of(run)
+    sessions, server = tmux_programs(run)
     left = kill_everything(run, sessions, server)
     remove_mount_points(server)
     _close(run, "damaged", left)
@@ -146,7 +146,7 @@ def mark_lost(run: Run) -> None:
 
     Nothing is signalled: the numbers in its state are others' by now.
     """
-    where = run.whereabouts
+    where = run.location
     _close(run, "lost", [], is_tidying=where.is_other_boot)
 
 
@@ -166,4 +166,4 @@ def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int], *,
     write_record(run.folder / "state.json", state, is_safe=True)
     if is_tidying:
         remove_private(run, len(list((run.folder / "p").glob("*"))))
-    forget_life(run.folder)
+    clear_liveness(run.folder)

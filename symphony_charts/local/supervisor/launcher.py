@@ -51,7 +51,7 @@ class SupervisorProcess:
                 setsid=True,
             )
         if run is not None:
-            self.take(run)
+            self.attach(run)
 
     @classmethod
     def ahead(cls) -> SupervisorProcess:
@@ -63,32 +63,32 @@ class SupervisorProcess:
         """What it hears by its end that nobody speaks with it any more."""
         return self._channel.fileno()
 
-    def take(self, run: Run) -> None:
+    def attach(self, run: Run) -> None:
         """Make it the supervisor of `run`, whose folder exists."""
         self._log = str(run.folder / "supervisor.log")
         try:
             self._channel.sendall(f"{run.folder}\n".encode())
         except OSError as error:
-            raise self._gone() from error
+            raise self._not_started() from error
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Say that the next step is done."""
         try:
             self._channel.sendall(b"\n")
         except OSError as error:
-            raise self._gone() from error
+            raise self._not_started() from error
 
-    def answer(self) -> int:
+    def await_reply(self) -> int:
         """Wait for the number it answers with. Raises ToolFailed when it does not."""
         line = b""
         try:
             while not line.endswith(b"\n"):
                 more = self._channel.recv(1 << 12)
                 if not more:
-                    raise self._gone()
+                    raise self._not_started()
                 line += more
         except OSError as error:
-            raise self._gone() from error
+            raise self._not_started() from error
         if not line.strip().isdigit():
             why = line.decode("utf-8", "replace").strip()
             raise ToolFailed(f"the supervisor of the run did not start: {why}", self._log)
@@ -105,5 +105,5 @@ class SupervisorProcess:
             os.waitpid(self.pid, 0)
         self.close()
 
-    def _gone(self) -> ToolFailed:
+    def _not_started(self) -> ToolFailed:
         return ToolFailed("the supervisor of the run did not start", self._log)

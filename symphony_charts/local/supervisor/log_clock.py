@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from symphony_charts.local.log_file import LogFile
-from symphony_charts.local.supervisor.startup import say
+from symphony_charts.local.supervisor.startup import log_line
 
 __all__ = ["LogClock"]
 
@@ -85,7 +85,7 @@ class LogClock:
             file.cut(limit - limit // 4)
         except OSError as error:
             self._limits.clear()
-            say(f"logs are not held to their limits: {error}")
+            log_line(f"logs are not held to their limits: {error}")
 
     def _grown(self) -> Iterable[Path]:
         """The logs that the kernel has named since, or all of them when they were too many for it."""

@@ -11,7 +11,7 @@ from symphony_charts.local.plan.log_pipe import log_pipe
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.log_clock import LogClock
-from symphony_charts.local.supervisor.startup import say
+from symphony_charts.local.supervisor.startup import log_line
 from symphony_charts.system.full_disks import full_disk
 
 __all__ = ["LogPipes"]
@@ -47,6 +47,6 @@ class LogPipes:
                 if slot in with_terminal:
                     tmux_client.pipe(self._run.socket, pane, log_pipe(str(self._run.process_dir(slot))), _ANSWER_S)
         except SymphError as error:
-            say(f"logs are not written yet: {error}")
+            log_line(f"logs are not written yet: {error}")
             self._is_full = True
             self._loop.later(_RETRY_S, self._look)

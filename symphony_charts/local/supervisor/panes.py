@@ -16,7 +16,7 @@ from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.run_state import ProcessState
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
-from symphony_charts.local.supervisor.new_pane import commands_of_pane
+from symphony_charts.local.supervisor.new_pane import recreate_pane_commands
 from symphony_charts.system import processes
 from symphony_charts.system.process_identity import (
     ProcessRecord,
@@ -167,7 +167,9 @@ class Panes:
         commands = folder / "pane.conf"
         if not process.pane:
             file_of_all = (self.run.folder / "up.conf").read_text("utf-8")
-            commands.write_text(commands_of_pane(file_of_all, str(folder), has_session=has_session), encoding="utf-8")
+            commands.write_text(
+                recreate_pane_commands(file_of_all, str(folder), has_session=has_session), encoding="utf-8"
+            )
         # If no answer comes, the next call sees by the program in the pane whether tmux has done it.
         self._asked[slot] = before
         if process.pane:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
-from symphony_charts.local.run_identity import LIFE, forget_life, write_supervisor
+from symphony_charts.local.run_identity import LIVENESS_LOCK, clear_liveness, write_supervisor
 from symphony_charts.local.run_state import RunState, write_record
 from symphony_charts.local.runs import START_ABORTED, Run
 from symphony_charts.local.supervisor import events
@@ -39,10 +39,10 @@ from symphony_charts.local.supervisor.log_pipes import LogPipes
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.probe_runner import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, make_room, say
+from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, log_line, raise_descriptor_limit
 from symphony_charts.local.supervisor.terminals import Terminals
 from symphony_charts.local.tmux_client import TmuxSilent
-from symphony_charts.system.file_locks import hold_life
+from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.full_disks import full_disk
 from symphony_charts.system.process_identity import send_signal
 
@@ -64,7 +64,7 @@ class Supervisor:
     def __init__(self, run: Run, channel: StartupChannel) -> None:
         self.run, self.channel = run, channel
         # Held until this program is gone: from anywhere it can be asked whether the run lives.
-        self.life = hold_life(run.folder / LIFE)
+        self.liveness_lock = hold_liveness_lock(run.folder / LIVENESS_LOCK)
         write_supervisor(run.folder)
         self.plan = run.plan()
         self.file = StateFile(run)
@@ -75,14 +75,14 @@ class Supervisor:
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.terminals = Terminals(self.loop, self._terminal_closed)
-        self.checks = Checks(run, self.loop, self._changed, self._dead)
+        self.checks = Checks(run, self.loop, self._readiness_changed, self._probe_failed)
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
         self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
-        make_room(len(self.slots))
+        raise_descriptor_limit(len(self.slots))
         self.gpus = restore_gpu_locks(run, self.plan)
         self._events: deque[Event] = deque()
         self._is_deciding = False
-        self._does = {
+        self._handlers = {
             "release": self.panes.release,
             "respawn": self._respawn,
             "attend": self._attend,
@@ -99,7 +99,7 @@ class Supervisor:
             self.phase = "starting"
             is_cut = not attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
             if is_cut:
-                await_server(self.run, self.life)
+                await_server(self.run, self.liveness_lock)
             self.phase, self.dirty = "running", True
         else:
             # A server that was stopped by hand could not say what it holds.
@@ -110,7 +110,7 @@ class Supervisor:
             count = self.panes.adopt()
         except SymphError as error:
             # The programs keep running, and the next verb starts another supervisor.
-            say(str(error))
+            log_line(str(error))
             self.channel.refuse(error.what)
             return
         gone = events.TmuxGone(START_ABORTED) if is_cut and not count else events.TmuxGone()
@@ -170,10 +170,10 @@ class Supervisor:
         why = full_disk(self.run.folder)
         return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self.file.refusal
 
-    def _changed(self, slot: int, is_ready: bool, why: str) -> None:
+    def _readiness_changed(self, slot: int, is_ready: bool, why: str) -> None:
         self._dispatch(events.Readiness(slot, is_ready, why))
 
-    def _dead(self, slot: int, check: Check, why: str) -> None:
+    def _probe_failed(self, slot: int, check: Check, why: str) -> None:
         self._dispatch(
             events.ProbeFailed(slot, "startup" if check.role == "started" else "liveness", why, check.grace_s)
         )
@@ -202,7 +202,7 @@ class Supervisor:
                 self.checks.leave(action.slot)
                 self.panes.end(action.slot, action.grace_s)
             else:
-                self._does[action.do](action.slot)
+                self._handlers[action.do](action.slot)
 
     # What is done
 
@@ -213,7 +213,7 @@ class Supervisor:
             self._dispatch(events.Held(slot, "tmux, which does not answer"))
             return
         except ToolFailed as error:
-            say(str(error))
+            log_line(str(error))
             self._dispatch(events.Respawned(slot, is_done=False))
             return
         except SymphError as error:
@@ -255,7 +255,7 @@ class Supervisor:
         while not (is_saved := is_saved or self._save(survivors=left)) and time.monotonic() < deadline:
             time.sleep(_RETRY_S)
         if is_saved:
-            forget_life(self.run.folder)
+            clear_liveness(self.run.folder)
 
     def _save(self, survivors: list[int] | None = None) -> bool:
         """Write the state where it has changed, with `survivors` for the last time; False where that fails."""
@@ -299,7 +299,7 @@ class StateFile:
             self.refusal = f"{error.what} ({error.at})"
             if self._phase != _UNWRITTEN:
                 self._phase = _UNWRITTEN
-                say(str(error))
+                log_line(str(error))
             return False
         self._phase, self.refusal = state.phase, ""
         # Only now: a supervisor that takes over finds either the request or its result.
@@ -323,7 +323,7 @@ def main(*, is_start: bool) -> None:
             return
         supervisor = Supervisor(run, channel)
     except (SymphError, OSError) as error:
-        say(str(error))
+        log_line(str(error))
         channel.refuse(error.what if isinstance(error, SymphError) else f"{error.strerror}: {error.filename}")
     else:
         supervisor.watch(is_start=is_start)

@@ -32,7 +32,7 @@ def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Ite
     try:
         git(repo, "read-tree", "-i", "-m", "--aggressive", base, ours, theirs, env=env)
         for path in theirs_in:
-            _take(repo, env, path, theirs)
+            _stage(repo, env, path, theirs)
         unmerged = git(repo, "ls-files", "-u", "-z", env=env).text.split("\0")
         conflicts = sorted({line.partition("\t")[2] for line in unmerged if line})
         if conflicts:
@@ -43,7 +43,7 @@ def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Ite
         index.unlink(missing_ok=True)
 
 
-def _take(repo: Path, env: Mapping[str, str], path: str, commit: str) -> None:
+def _stage(repo: Path, env: Mapping[str, str], path: str, commit: str) -> None:
     """Let the index hold at `path` what `commit` holds there, if anything."""
     held = git(repo, "ls-files", "-z", "--", f":(literal){path}", env=env).text.split("\0")
     gone = "".join(f"0 {'0' * len(commit)}\t{each}\0" for each in dict.fromkeys(held) if each)

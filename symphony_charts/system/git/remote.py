@@ -234,7 +234,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
         return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
     if ended.status == 0:
-        return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_heard(ended))
+        return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_server_messages(ended))
     verdict = _verdict(ended.text)
     is_ours = verdict.startswith("[rejected]")
     is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
@@ -244,8 +244,8 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         was_sent=not is_ours,
         is_final=is_refused or (not verdict and reason.is_final),
         text=verdict or reason.text,
-        next=_way_out(ended) if is_refused else reason.next,
-        heard=_heard(ended),
+        next=_remediation(ended) if is_refused else reason.next,
+        heard=_server_messages(ended),
         ended=ended,
     )
 
@@ -277,7 +277,7 @@ def _verdict(porcelain: str) -> str:
     return ""
 
 
-def _heard(ended: Completed) -> tuple[str, ...]:
+def _server_messages(ended: Completed) -> tuple[str, ...]:
     """What the server itself said: hooks and forges speak behind ``remote:``."""
     lines = [line.strip() for line in printable_lines(ended.error_text).split("\n") if line.startswith("remote:")]
     return tuple(text for line in lines if (text := line.removeprefix("remote:").strip()))
@@ -287,7 +287,7 @@ def _heard(ended: Completed) -> tuple[str, ...]:
 _WANTS_SIGNATURE = re.compile(r"\b(un)?signed\b|\bsignatures?\b", re.IGNORECASE)
 
 
-def _way_out(ended: Completed) -> str:
+def _remediation(ended: Completed) -> str:
     """What helps where the server refused for good."""
     if _WANTS_SIGNATURE.search(ended.error_text):
         return "sign the commit: --sign KEY, or git config commit.gpgsign true with a user.signingkey"
