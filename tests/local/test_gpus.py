@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from symphony_charts.local.plan.gpus import (
     Gpu,
     GpuRequest,
+    assign_gpus,
     gpu_environment,
     gpu_requests,
     gpus_here,
