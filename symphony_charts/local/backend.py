@@ -37,19 +37,19 @@ class LocalWatcher:
         self._gpu_use: Callable[[Sequence[str]], tuple[float | None, int | None]] | None = None
 
     def names(self) -> list[str]:
-        """The experiments that run."""
+        """Return the experiments that run."""
         return [run.experiment for run in live_runs()]
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """The experiments that run; with `ended` also the last run of those that have ended."""
+        """Return the experiments that run; with `ended` also the last run of those that have ended."""
         return [run_status(run) for run in (newest_runs() if ended else live_runs())]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """How the newest run of an experiment is, also after its end."""
+        """Return the status of the newest run of an experiment, also after its end."""
         return run_status(find_run(name), events=events)
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """How it is at once and whenever its state is written, over to new runs."""
+        """Yield the status at once and whenever the state is written, continuing with newer runs."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with Changes([find_run(name).folder.parent]) as watched:
             while True:
@@ -65,7 +65,7 @@ class LocalWatcher:
                     return
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """The lines of the newest run (`previous`: of the one before), merged by their times."""
+        """Yield the lines of the newest run (`previous`: of the one before), merged by their times."""
         return read_lines(name, query)
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
@@ -79,7 +79,7 @@ class LocalWatcher:
                 return
 
     def usage(self, name: str) -> Mapping[str, Usage]:
-        """Processors since the last call (the first time: since the start) and resident memory, children included.
+        """Return CPU since the last call (the first time: since the start) and resident memory, children included.
 
         Of GPUs all that is used of those that the process was given, by whomever.
         """
@@ -115,7 +115,7 @@ class LocalWatcher:
         return usage
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """The last line that each process wrote."""
+        """Return the last line that each process wrote."""
         run, lines_by_path = find_run(name), {}
         for process in run.state().processes:
             with contextlib.suppress(OSError), (run.process_dir(process.slot) / "log").open("rb") as file:
@@ -169,7 +169,7 @@ class LocalWatcher:
     def _run(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, stdin: bool, **options: Any
     ) -> tuple[int, bytes, bytes]:
-        """Run `command` beside a process: exit status and what was captured. Raises Conflict unless that runs."""
+        """Run `command` beside a process; return its exit status, stdout and stderr. Raises Conflict unless it runs."""
         # It takes 3 ms to load, of the 80 in which `symph ps` answers.
         import subprocess
 
@@ -185,7 +185,7 @@ class LocalWatcher:
 
 
 def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:
-    """Wait for what may change the status of `run`; False after `left_s` seconds without."""
+    """Wait for a possible change of the status of `run`; return False after `left_s` seconds without one."""
     if not run.is_live or run.is_supervised:
         # Whoever supervises it writes down all that happens; of the supervisor's own end nothing is written.
         with verified(run.supervisor) as supervisor:
@@ -196,7 +196,7 @@ def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:
 
 
 def _main_pid(name: str, instance: InstanceStatus) -> int:
-    """The main process of an instance, 0 when it does not run here."""
+    """Return the main process of an instance, 0 if it does not run here."""
     run = find_run(name)
     if not run.is_live or run.location.verdict != "here":
         return 0
@@ -208,7 +208,6 @@ def _main_pid(name: str, instance: InstanceStatus) -> int:
 
 
 def _files_of(name: str, instance: InstanceStatus) -> ProcessFiles:
-    """The files that a process sees, or has seen."""
     pid = _main_pid(name, instance)
     if pid:
         with contextlib.suppress(OSError):

@@ -42,7 +42,7 @@ _STARTING_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedRun:
-    """What starts a run again: the experiment, its ports by service, and the folder that relative paths count from."""
+    """The origin of a run: the experiment, its ports by service, and the folder that relative paths count from."""
 
     experiment: Experiment
     ports: dict[str, int]
@@ -51,7 +51,7 @@ class SavedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """How one run went; times in seconds since 1970, `phase` is ``broken`` for a folder that no run ever finished."""
+    """A run of the past; times in seconds since 1970, `phase` is ``broken`` for a folder without a finished start."""
 
     run: Run
     phase: str
@@ -65,12 +65,12 @@ class PastRun:
 
 
 def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
-    """Keep the experiment in the run's folder; texts of its secret files are replaced by their names."""
+    """Save the experiment in the run's folder; the texts of its secret files are replaced by their names."""
     write_json(run.folder / _SPEC, _without_secrets(experiment, folder))
 
 
 def is_of(run: Run, experiment: Experiment, folder: Path) -> bool:
-    """Whether `run` was started from `experiment`, whose paths count from `folder`, as it is now.
+    """Return True if `run` was started from `experiment` as it is now, with paths relative to `folder`.
 
     Texts of secret files are compared by their names alone. What no spec says is not compared: code that stands
     beside it, data, a branch that has moved on.
@@ -91,7 +91,7 @@ def _without_secrets(experiment: Experiment, folder: Path) -> dict[str, object]:
 
 
 def load_saved(run: Run) -> SavedRun:
-    """What `run` was started from: its Git volumes at the commits they had, its secrets as their files are now.
+    """Return the origin of `run`: its Git volumes at the commits they had, its secrets as their files are now.
 
     Raises NotFound for runs without it.
     """
@@ -109,12 +109,12 @@ def load_saved(run: Run) -> SavedRun:
 
 
 def all_runs(experiment: str | None = None) -> list[Run]:
-    """The runs of one experiment, or of all of them, the oldest first."""
+    """Return the runs of one experiment, or of all of them, the oldest first."""
     return [run for runs in (runs_of_all() if experiment is None else [runs_of(experiment)]) for run in runs]
 
 
 def find_past(experiment: str, run_id: str | None = None) -> Run:
-    """The run with that id or beginning of an id, or the newest one. Raises NotFound listing what there is."""
+    """Return the run with that id or beginning of an id, or the newest one. Raises NotFound listing what there is."""
     runs = runs_of(experiment)
     fitting = [run for run in runs if run_id is None or run.run_id.startswith(run_id)]
     if run_id is None and fitting:
@@ -128,7 +128,7 @@ def find_past(experiment: str, run_id: str | None = None) -> Run:
 
 
 def past_run(run: Run) -> PastRun:
-    """How the run in this folder went, as its state says."""
+    """Return how a run went, by its state."""
     state, phase = None, "broken"
     try:
         state = run.state()
@@ -154,7 +154,7 @@ def past_run(run: Run) -> PastRun:
 
 
 def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now: float | None = None) -> list[Run]:
-    """The runs beyond the newest `keep` ended ones of each experiment that ended longer ago than `older_than_s`.
+    """Return the runs beyond the newest `keep` ended ones of each experiment that ended longer ago than `older_than_s`.
 
     A live run is never among them, and neither is one that may be starting.
     """
@@ -204,7 +204,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _size(path: Path) -> int:
-    """What a file takes on the disk: the beginning of a long log is a hole."""
+    """Return the size of a file on the disk: the beginning of a long log is a hole."""
     try:
         return path.lstat().st_blocks * 512
     except FileNotFoundError:  # a run that has just ended is still tidied
@@ -212,7 +212,6 @@ def _size(path: Path) -> int:
 
 
 def _secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:
-    """The contents of the secret files that can be read."""
     found = {}
     for secret in secrets:
         try:

@@ -21,7 +21,7 @@ _MOST_LINKS = 40
 
 
 class ProcessFiles:
-    """What the process `name` sees: `root` is where its root is on this machine, `cwd` its folder.
+    """The files that the process `name` sees: `root` is its root on this machine, `cwd` its folder.
 
     `shown` has for paths of a process that has ended the places of this machine that were shown there.
     """
@@ -31,12 +31,12 @@ class ProcessFiles:
 
     @classmethod
     def of_pid(cls, name: str, pid: int) -> ProcessFiles:
-        """Those of a process that runs. Raises OSError when it is gone."""
+        """Return the files of a running process. Raises OSError if it is gone."""
         return cls(name, f"/proc/{pid}/root", str(Path(f"/proc/{pid}/cwd").readlink()), {})
 
     @classmethod
     def of_ended(cls, name: str, cwd: str, binds: Iterable[Bind]) -> ProcessFiles:
-        """What is left of those of a process of a plan: this machine's, and its volumes that are still there."""
+        """Return the files that an ended process leaves: this machine's, and its volumes that still exist."""
         shown = {bind.target.rstrip("/"): bind.source for bind in binds}
         return cls(name, "", cwd, shown)
 
@@ -78,7 +78,7 @@ class ProcessFiles:
         shutil.copystat(source, target)
 
     def place_of(self, path: str) -> Path:
-        """The place of this machine, without any link, that the process calls `path`."""
+        """Return the place of this machine, without any link, that the process calls `path`."""
         names, done, links = (
             [*reversed(f"{self._cwd}/{path}".split("/") if path[:1] != "/" else path.split("/"))],
             "",

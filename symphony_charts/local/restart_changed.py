@@ -39,7 +39,7 @@ def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
 
 
 def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({})) -> list[Change]:
-    """What must start again for `run` to become `plan`; `touched` says of slots that they must anyway, and why.
+    """Return the processes to restart for `run` to become `plan`; `touched` adds slots with their reasons.
 
     A changed configuration or secret file concerns the processes that see it. Raises Conflict when only a new run can.
     """
@@ -67,7 +67,7 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
 
 
 def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
-    """The files, relative to the run's folder, that are new, have another content or mode, or are no longer there."""
+    """Yield files, relative to the run's folder, that are new, changed in content or mode, or gone."""
     for file in plan.files:
         path = run.folder / file.path
         if _read(path) != file.content or path.stat().st_mode & 0o777 != file.mode:
@@ -84,14 +84,14 @@ def _stale_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
 
 
 def _sees(process: PlannedProcess, plan: LocalPlan, path: Path) -> bool:
-    """Whether `path` is shown to a process, where its own secrets are shown instead of everybody's."""
+    """Return True if `path` is shown to a process; its own secrets replace the shared ones."""
     own = {bind.target for bind in process.binds}
     shown = [*process.binds, *(bind for bind in plan.binds if bind.target not in own)]
     return any(path.is_relative_to(bind.source) for bind in shown)
 
 
 def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
-    """Put the scripts, files and plan of `plan` in place of those of `run`."""
+    """Replace the scripts, files and plan of `run` by those of `plan`."""
     for stale in _stale_files(run, plan):
         (run.folder / stale).unlink()
     for file in plan.files:
@@ -137,7 +137,7 @@ def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator
 
 
 def _fixed(process: PlannedProcess) -> tuple[str, str, str, bool, tuple[str, ...]]:
-    """Return what is set once, when the pane is made: a difference needs a new run."""
+    """Return the fields that are fixed when the pane is made: a difference needs a new run."""
     return process.name, process.group, process.pod, process.tty, process.scope
 
 

@@ -114,12 +114,10 @@ def _lay_out_process(run: Run, process: PlannedProcess) -> None:
 
 
 def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
-    """What the run mounts for all, and what each process for itself."""
     return mount_sets(plan, str(run.folder), str(run.socket.parent))
 
 
 def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
-    """What the helper shows to all processes of the run."""
     sets = _sets_of(run, plan)
     paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
     prepare, journal = list(sets.own.values()), str(points_journal())

@@ -41,7 +41,7 @@ _IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLocation:
-    """Where a run that has not ended lives, and in `words` what is known of that.
+    """The place where a run lives that has not ended; `words` describes it.
 
     ``here``: its processes are this machine's, in this pid namespace. ``elsewhere``: it lives, but not where its
     processes could be seen. ``lost``: it lives nowhere any more, and with `is_other_boot` nothing of it can be left.
@@ -54,7 +54,7 @@ class RunLocation:
 
 
 def write_identity(folder: Path) -> None:
-    """Say in the folder of a new run which one it is and where; raises OSError, and where somebody has said so before.
+    """Write the identity and place of a new run into its folder; raises OSError, also if there is one already.
 
     The life of the run can be held from then on.
     """
@@ -69,25 +69,25 @@ def write_identity(folder: Path) -> None:
 
 
 def write_supervisor(folder: Path) -> None:
-    """Say in the folder of a run that this program is its supervisor."""
+    """Record this program as the supervisor of the run in `folder`."""
     record = identify(os.getpid())
     assert record is not None  # noqa: S101 - it runs
     write_json(folder / _SUPERVISOR, record.to_data(), is_safe=True)
 
 
 def supervisor_of(folder: Path) -> ProcessRecord | None:
-    """The supervisor that the run of `folder` had last; None where there is no knowing."""
+    """Return the last supervisor of the run in `folder`; None if it is unknown."""
     return ProcessRecord.from_data(_read(folder / _SUPERVISOR))
 
 
 def clear_liveness(folder: Path) -> None:
-    """Note that the run of `folder`, whose state says so already, has ended and lives nowhere."""
+    """Remove the liveness lock of a run whose state says that it has ended."""
     for name in (_SUPERVISOR, LIVENESS_LOCK):
         (folder / name).unlink(missing_ok=True)
 
 
 def run_location(folder: Path) -> RunLocation:
-    """Where the run of `folder`, which has not ended by its state, lives. Takes and writes nothing."""
+    """Return where the run of `folder` lives, which has not ended by its state. Locks and writes nothing."""
     identity = _read(folder / _IDENTITY)
     held = is_liveness_lock_held(folder / LIVENESS_LOCK)
     try:
@@ -134,7 +134,7 @@ def _is_local(folder: Path) -> bool:
 
 
 def _read(path: Path) -> dict[str, object]:
-    """The map in a file, an empty one where there is none to be had."""
+    """Return the map in a file, an empty one if it is missing or damaged."""
     try:
         return read_json(path)
     except (NotFound, ToolFailed):

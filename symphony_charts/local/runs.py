@@ -82,12 +82,12 @@ class Run:
 
     @property
     def socket(self) -> Path:
-        """Where its tmux server listens; short, since socket paths are limited to 107 bytes."""
+        """The socket of its tmux server; short, since socket paths are limited to 107 bytes."""
         digest = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
         return runtime_dir() / f"{digest}.sock"
 
     def process_dir(self, slot: int) -> Path:
-        """The folder of one process."""
+        """Return the folder of one process."""
         return self.folder / "p" / str(slot)
 
     def plan(self) -> LocalPlan:
@@ -125,7 +125,7 @@ class Run:
 
     @property
     def is_live(self) -> bool:
-        """Whether the run has not ended yet, as far as its files say: its supervisor, or its machine, may be gone."""
+        """True if the run has not ended, as far as its files say: its supervisor, or its machine, may be gone."""
         try:
             return self.state().phase in LIVE
         except NotFound:
@@ -140,7 +140,7 @@ class Run:
 
     @property
     def is_active(self) -> bool:
-        """Whether something more may come of it: it has not ended, and is not lost."""
+        """True while the run is live and not lost."""
         return self.is_live and self.location.verdict != "lost"
 
     @property
@@ -150,17 +150,17 @@ class Run:
 
     @property
     def supervisor(self) -> ProcessRecord | None:
-        """The process that supervises it, where that runs and is to be seen from here."""
+        """Its supervisor, if that runs and is visible from here."""
         record = supervisor_of(self.folder)
         return record if is_running(record) and self.location.verdict == "here" else None
 
     @property
     def is_supervised(self) -> bool:
-        """Whether its supervisor is there."""
+        """True if its supervisor runs."""
         return self.supervisor is not None
 
     def members(self, sessions: Iterable[processes.Session] = ()) -> list[ProcessRecord]:
-        """All processes that are provably of the run, tmux and what writes its logs included (`processes.members`)."""
+        """Return all processes that are provably of the run, also tmux and its log writers (`processes.members`)."""
         cookie = f"{variable_names.RUN}={self.run_id}".encode()
         # What has a namespace of its own for its mounts has this one, which no other has. The kernel names it by its
         # path without links, and the state folder may be behind one.
@@ -195,12 +195,12 @@ def is_same_folder(one: str | Path, other: str | Path) -> bool:
 
 
 def home() -> Path:
-    """The folder of all runs of this machine."""
+    """Return the folder of all runs of this machine."""
     return state_dir() / "local"
 
 
 def runs_of(experiment: str) -> list[Run]:
-    """All runs of an experiment that are still on disk, oldest first."""
+    """Return all runs of an experiment that are still on disk, oldest first."""
     if not experiment or "/" in experiment or experiment.startswith("."):
         # A name is one folder; what else is written there must not lead out of ours.
         return []
@@ -208,13 +208,13 @@ def runs_of(experiment: str) -> list[Run]:
 
 
 def live_runs(experiment: str | None = None) -> list[Run]:
-    """The runs (of one experiment) that have not ended, by experiment, older ones first."""
+    """Return the runs (of one experiment) that have not ended, by experiment, older ones first."""
     everything = runs_of_all() if experiment is None else [runs_of(experiment)]
     return [run for runs in everything for run in _live_of(runs)]
 
 
 def live_plans() -> list[LocalPlan]:
-    """The plans of the runs that have not ended, as far as they can be read."""
+    """Return the plans of the runs that have not ended, as far as they can be read."""
     plans = []
     for run in live_runs():
         with contextlib.suppress(NotFound, ToolFailed):
@@ -223,12 +223,12 @@ def live_plans() -> list[LocalPlan]:
 
 
 def newest_runs() -> list[Run]:
-    """The newest run of each experiment, by experiment; one that lives comes before newer ones that have ended."""
+    """Return the newest run of each experiment, sorted; a live one comes before newer ones that have ended."""
     return [(_live_of(runs) or runs)[-1] for runs in runs_of_all() if runs]
 
 
 def runs_of_all() -> Iterator[list[Run]]:
-    """The runs of each experiment, by experiment, the oldest first."""
+    """Yield the runs of each experiment, by experiment, the oldest first."""
     # Where they are is found out once: each start looks at all of them, which shows in a sweep of many.
     folder = home()
     return (_runs_in(folder / name) for name in _folders(folder))
@@ -254,7 +254,7 @@ def _folders(folder: Path) -> list[str]:
 
 
 def find_run(experiment: str | None, *, live: bool = False) -> Run:
-    """The newest run of `experiment` (the newest that lives, if any), or of the only one that lives when None is given.
+    """Return the newest run of `experiment`, live ones first; for None the only live run.
 
     Raises NotFound when there is none, or several to choose from.
     """

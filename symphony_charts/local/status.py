@@ -52,7 +52,7 @@ RUN_PHASES: dict[str, Phase] = {
 
 
 def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
-    """The run in the layout of every backend, as it can be seen from here."""
+    """Return the run in the layout of every backend, as it can be seen from here."""
     try:
         state, plan = run.state(), run.plan()
         if len(plan.processes) != len(state.processes):
@@ -85,14 +85,13 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
 
 
 def _phase_of_live(instances: Sequence[InstanceStatus], visibility: _Visibility) -> Phase:
-    """How a run is that has not ended: when its processes have, the last of their logs are being written."""
+    """Return the phase of a run that has not ended; when all processes have, their logs are still being written."""
     awaited = [instance for instance in instances if not instance.is_service] or instances
     is_ending = not visibility.is_unsupervised and all(instance.phase in FINAL for instance in awaited)
     return "stopping" if is_ending else overall(instances)
 
 
 def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
-    """What can be said of a run whose files cannot be read."""
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
@@ -107,7 +106,7 @@ def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Visibility:
-    """What this machine can see of a run besides its state; with `is_unsupervised` that is not kept up to date."""
+    """How much this machine sees of a run; `is_unsupervised` means that its state may be outdated."""
 
     is_lost: bool = False
     is_unsupervised: bool = False
@@ -177,7 +176,6 @@ def _instance(
 
 
 def _why_failed(run: Run, process: ProcessState, words: str) -> str:
-    """Return `words` and the last line that a failed process wrote; empty for any other."""
     if process.phase not in ("failed", "backoff"):
         return ""
     return ": ".join([words, *(line[:200] for line in tail_of(run.process_dir(process.slot) / "log", 1))])
@@ -189,7 +187,6 @@ def _not_ready(process: ProcessState) -> str:
 
 
 def _services(plan: LocalPlan) -> Iterator[ServiceStatus]:
-    """Yield each service at its port on this machine; one with several replicas at that of the first."""
     for name, pod_port in plan.ports.items():
         port = plan.moved.get(name, (pod_port,))[0]
         # The address that is checked at this port; without a check, the run's own.

@@ -114,7 +114,7 @@ def up(
 
 
 def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
-    """The run of the experiment that goes on here, after all others that stand in its way have ended; mostly None."""
+    """Stop conflicting runs and return the live run of this experiment, if there is one."""
     going = []
     for live_run in live_runs(name):
         check_here(live_run)
@@ -132,7 +132,7 @@ def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
 
 
 def was_cut(run: Run) -> bool:
-    """Whether `run` ends by itself since whoever was starting it was killed; whoever starts one holds the lock."""
+    """Return True if `run` is shutting down because its `symph up` was killed; call it with the lock held."""
     began = time.monotonic()
     # Its supervisor may be about to say so, unless it was killed as well.
     while run.state().phase == "starting":
@@ -232,7 +232,7 @@ def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 def _restart_changed(
     run: Run, experiment: Experiment, folder: Path, plan: LocalPlan, changes: Sequence[Change]
 ) -> bool:
-    """Whether `run` is what was asked for: False where it had changes to make, and ended by itself meanwhile."""
+    """Return True if `run` is up to date afterwards; False if it had changes to make and ended by itself meanwhile."""
     sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
     try:
         rewrite(run, plan, folder)
@@ -259,7 +259,7 @@ def down(run: Run, timeout_s: float = 120.0) -> None:
 
 
 def give_up(run: Run) -> None:
-    """Note that a run is over of which nobody here can see whether it lives. Raises Conflict where it does."""
+    """Mark a run as ended (`down --lost`) of which nothing can be seen here. Raises Conflict if it lives."""
     with experiment_lock(run.experiment, "symph down --lost"):
         where = run.location
         if where.verdict in ("here", "elsewhere"):
@@ -269,7 +269,7 @@ def give_up(run: Run) -> None:
 
 
 def end(run: Run, timeout_s: float = 120.0) -> None:
-    """`down` for whoever holds the lock of the experiment."""
+    """`down` for a caller that holds the lock of the experiment."""
     left: list[int] = []
     for _ in range(_ATTEMPTS):
         if not run.is_live:
@@ -302,7 +302,7 @@ def wait(run: Run) -> int:
 
 
 def is_over_within(run: Run, seconds: float | None) -> bool:
-    """Whether a run is over once so much time has passed (None: as long as its supervisor lives). Raises as `wait`."""
+    """Return True if a run ends within `seconds` (None: while its supervisor lives). Raises as `wait`."""
     if not run.is_live:
         return True
     check_here(run)
@@ -339,7 +339,7 @@ def ensure_supervised(run: Run) -> None:
 
 
 def _take_over(run: Run) -> None:
-    """`ensure_supervised` for whoever holds the lock of the experiment."""
+    """`ensure_supervised` for a caller that holds the lock of the experiment."""
     if not run.is_live or run.is_supervised:
         return
     check_here(run)

@@ -20,13 +20,13 @@ LONG_S = 30.0
 
 
 def is_met(wait: Wait, processes: Sequence[ProcessState]) -> bool:
-    """Whether what is waited for has come: its process is ready, or has ended well."""
+    """Return True if a wait is over: its process is ready, or has ended well."""
     other = processes[wait.slot]
     return other.phase == "done" or (wait.until == "ready" and other.ready)
 
 
 def is_starting(wait: Wait, processes: Sequence[ProcessState]) -> bool:
-    """Whether the process that is waited for is being started, and has not come so far yet."""
+    """Return True if the awaited process is being started and has not come so far yet."""
     other = processes[wait.slot]
     if other.is_restart_asked or other.phase in ("waiting", "starting", "backoff"):
         return True
@@ -34,7 +34,7 @@ def is_starting(wait: Wait, processes: Sequence[ProcessState]) -> bool:
 
 
 def unmet_waits(slot: int, processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[Wait]:
-    """What the process in `slot` waits for; one that is started afresh only for what is on its way, in that order."""
+    """Return the unmet waits of the process in `slot`; on a fresh start only those for processes that are starting."""
     is_fresh = processes[slot].is_fresh_start
     return [
         wait
@@ -58,7 +58,7 @@ def wait_words(slot: int, state: RunState, plan: LocalPlan) -> str:
 
 
 def waiting_since(process: ProcessState, state: RunState) -> float:
-    """When it began to wait: with the run, or when it ended to be started again."""
+    """Return when its wait began: with the run, or at its last end."""
     return max(state.started, process.ended or 0.0)
 
 

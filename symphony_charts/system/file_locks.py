@@ -47,7 +47,7 @@ _LOCKS_OF_ONE_MACHINE = frozenset({"local_lock=all", "local_lock=posix", "localf
 
 @contextlib.contextmanager
 def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> Iterator[None]:
-    """Let nobody else start, end or remove runs of the experiment `name` meanwhile, on any machine with these files.
+    """Hold the lock for starting, ending and removing runs of the experiment `name`, on all machines with these files.
 
     `doing` (``symph up``) is what others are told. The lock is held by this thread's `with`, by no program started in
     it, and is free as soon as this program is gone, however that came. Where the file system of the state folder has
@@ -81,7 +81,7 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
 
 
 def _open_lock(path: Path) -> int:
-    """A descriptor of the file `path`, which is made where absent and never removed. Raises OSError.
+    """Return a descriptor of the file `path`, which is made where absent and never removed. Raises OSError.
 
     Were it removed, one could hold the old file and another a new one.
     """
@@ -101,7 +101,7 @@ def _unusable(path: Path, error: OSError) -> ToolFailed:
 
 
 def _has_set_within(descriptor: int, timeout_s: float) -> bool:
-    """Whether the file could be locked in time. Raises OSError where it never can be."""
+    """Return True if the file could be locked in time. Raises OSError if it never can be."""
     deadline = time.monotonic() + timeout_s
     while not _has_set(descriptor, fcntl.F_WRLCK):
         if time.monotonic() >= deadline:
@@ -111,7 +111,7 @@ def _has_set_within(descriptor: int, timeout_s: float) -> bool:
 
 
 def _note_holder(descriptor: int, doing: str) -> None:
-    """Write down who has the lock, for others to be told; on a full disk they are told less."""
+    """Record the lock holder for error messages (best effort)."""
     line = f"{doing} (pid {os.getpid()} on {os.uname().nodename}, since {time.strftime('%H:%M:%S')})\n"
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
@@ -119,7 +119,6 @@ def _note_holder(descriptor: int, doing: str) -> None:
 
 
 def _holder(descriptor: int) -> str:
-    """Who wrote into a lock that somebody holds."""
     with contextlib.suppress(OSError):
         line = os.pread(descriptor, 1000, 0).decode("utf-8", "replace").partition("\n")[0]
         # It may be read in the moment in which it is written.
@@ -129,7 +128,7 @@ def _holder(descriptor: int) -> str:
 
 
 def hold_liveness_lock(path: Path) -> int | None:
-    """A descriptor that says that the run of the file `path` lives, until it and all its copies are closed.
+    """Return a descriptor that holds the liveness lock `path` of a run until it and all its copies are closed.
 
     Any number of programs may hold it. None where the file system has no locks; raises OSError where the file is not
     to be had.
@@ -147,7 +146,7 @@ def hold_liveness_lock(path: Path) -> int | None:
 
 
 def is_liveness_lock_held(path: Path) -> bool | None:
-    """Whether anybody holds the life of the file `path`, here or elsewhere; takes and writes nothing.
+    """Return True if any program, here or elsewhere, holds the liveness lock `path`; takes and writes nothing.
 
     None where the file system does not say. A file that is not there is held by nobody.
     """
@@ -174,7 +173,7 @@ def has_other_holders(descriptor: int) -> bool | None:
 
 
 def is_locked_across_machines() -> bool:
-    """Whether `experiment_lock` keeps out also the other machines that have this state folder."""
+    """Return True if `experiment_lock` also keeps out other machines that share this state folder."""
     folder = state_dir()
     while not folder.exists():
         folder = folder.parent
@@ -196,7 +195,7 @@ def _lock(kind: int) -> bytes:
 
 
 def _has_set(descriptor: int, kind: int) -> bool:
-    """Whether the whole file could be locked now. Raises OSError where it never can be."""
+    """Return True if the whole file could be locked now. Raises OSError if it never can be."""
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _lock(kind))
     except OSError as error:
@@ -208,7 +207,7 @@ def _has_set(descriptor: int, kind: int) -> bool:
 
 @contextlib.contextmanager
 def exclusive(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
-    """Hold the lock of a folder in the runtime folder, to make and read claims there. Raises ToolFailed when late."""
+    """Hold the lock of a folder in the runtime folder, to make and read claims. Raises ToolFailed on timeout."""
     with runtime_folder(folder) as opened:
         descriptor = open_owned(opened, "lock")
     deadline = time.monotonic() + timeout_s
@@ -223,7 +222,7 @@ def exclusive(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
 
 
 def claim(folder: str, name: str, *, shared: bool) -> int | None:
-    """A descriptor that holds a claim until it and all its copies are closed; None when somebody else has it.
+    """Return a descriptor that holds a claim until it and all its copies are closed; None if it is taken.
 
     The claim is a file of that name in a folder of the runtime folder.
     """
@@ -247,7 +246,7 @@ def note(folder: str, name: str, line: str) -> None:
 
 
 def claimants(folder: str, name: str) -> list[str]:
-    """The lines of those who have a claim; of a shared one also those who had it and are gone."""
+    """Return holders written in the lock file; for shared locks this may include processes that have exited."""
     try:
         with runtime_folder(folder) as opened, os.fdopen(open_owned(opened, name, os.O_RDONLY), "rb") as file:
             return file.read().decode(errors="replace").splitlines()

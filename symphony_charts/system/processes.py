@@ -43,7 +43,6 @@ class Session:
 
 
 def _mount_namespace(pid: int) -> int:
-    """The number of the mount namespace of `pid`, 0 when it cannot be read."""
     try:
         return (_PROC / str(pid) / "ns" / "mnt").stat().st_ino
     except OSError:
@@ -51,7 +50,7 @@ def _mount_namespace(pid: int) -> int:
 
 
 def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The argument list and environment that run `command` where `pid` runs: its mounts, its folder, its variables.
+    """Return argument list and environment that run `command` with the mounts, folder and variables of `pid`.
 
     Raises OSError when it is gone or not ours.
     """
@@ -68,7 +67,7 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
 
 
 def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[ProcessRecord]:
-    """All processes that see `mount` among their mounts, are in one of `sessions`, or began with `cookie`.
+    """Return all processes that see `mount` among their mounts, are in one of `sessions`, or began with `cookie`.
 
     What one of them has started belongs to them, too, as long as the kernel knows it for its child. `mount` is a mount
     point that exists in the namespaces of one run alone (empty: none); `cookie` is ``NAME=value``. The caller and its
@@ -97,14 +96,14 @@ def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[Proc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What processes use together: the seconds of processor so far, and the bytes of resident memory now."""
+    """The resources of several processes: seconds of CPU so far, and bytes of resident memory now."""
 
     seconds: float
     memory: int
 
 
 def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
-    """What the sessions of `leaders` use with all that their processes have started; those that are gone are absent.
+    """Return the resources of the sessions of `leaders` with all descendants; those that are gone are absent.
 
     All is seen by one look at the processes of the machine.
     """
@@ -128,7 +127,6 @@ def _is_that(stat: Stat | None, record: ProcessRecord) -> bool:
 
 
 def _others() -> Iterator[tuple[int, Stat]]:
-    """All processes that run but the caller."""
     mine = os.getpid()
     for entry in os.scandir(_PROC):
         if entry.name.isdigit() and int(entry.name) != mine:
@@ -138,7 +136,7 @@ def _others() -> Iterator[tuple[int, Stat]]:
 
 
 def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
-    """Whether `mount` is a mount point in the namespace of `pid`; `seen` remembers the answer of each namespace."""
+    """Return True if `mount` is a mount point in the namespace of `pid`; `seen` caches the answer by namespace."""
     number = _mount_namespace(pid)
     if number not in seen:
         try:
@@ -159,7 +157,7 @@ def _has_cookie(pid: int, cookie: bytes) -> bool:
 
 
 def _environ(pid: int) -> bytes:
-    """The variables with which `pid` began. Raises OSError when it is gone, not ours, or a thread of the kernel.
+    """Return the variables with which `pid` began. Raises OSError when it is gone, not ours, or a thread of the kernel.
 
     While a process becomes another program the kernel shows none (fs/proc/base.c, environ_read): it is looked at again.
     """

@@ -35,21 +35,19 @@ class RunAddresses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listener:
-    """A port that will be listened at: that of `service` in pod number `number` of the run."""
-
     service: Service
     number: int
 
 
 def port_lock(experiment: Experiment) -> contextlib.AbstractContextManager[None]:
-    """Nobody else chooses ports at the one address meanwhile; of runs that have begun it is known what they have."""
+    """Hold the lock for choosing ports at the one address; runs that have started have recorded theirs."""
     if experiment.local.ports == "own":
         return contextlib.nullcontext()
     return file_locks.exclusive("ports", timeout_s=_CHOOSING_S)
 
 
 def choose_addresses(experiment: Experiment, services: Sequence[Service], *, strict: bool) -> RunAddresses:
-    """The experiment's usual addresses if its ports are free there, else the next ones where they are.
+    """Return the experiment's usual addresses if its ports are free there, else the next ones where they are.
 
     A port that is taken on every address moves, unless the experiment fixes it: then, if `strict`, Conflict names who
     has it. All pods are at 127.0.0.1, with other ports where these meet, when `local.ports` asks for it or there are
@@ -77,7 +75,7 @@ def choose_addresses(experiment: Experiment, services: Sequence[Service], *, str
 
 
 def addresses_of_run(run: Run) -> RunAddresses:
-    """Where the pods of a run are."""
+    """Return the addresses of the pods of a run."""
     plan = run.plan()
     return RunAddresses(addresses=range_at(plan.base_address), moved=plan.moved)
 
@@ -105,7 +103,7 @@ def _conflict_words(addresses: AddressRange, listener: _Listener) -> str:
 def _with_moves(
     experiment: Experiment, addresses: AddressRange, listeners: Sequence[_Listener], *, strict: bool
 ) -> RunAddresses:
-    """Other ports for the services whose own are taken on every address."""
+    """Choose other ports for the services whose own are taken on every address."""
     taken = {listener.service.name: listener for listener in listeners if not _is_free(addresses, listener)}
     fixed = _fixed_ports(experiment)
     for name, blocked in taken.items():
@@ -123,7 +121,7 @@ def _with_moves(
 
 
 def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], notes: tuple[str, ...]) -> RunAddresses:
-    """Everything at 127.0.0.1: ports that are taken there, by others or by pods of this very run, move."""
+    """Put all pods at 127.0.0.1; ports that are taken there, by others or by pods of this run, move."""
     given = {port for plan in live_plans() for port in _ports_of(plan)}
     others = _other_ports(experiment, {listener.service.port for listener in listeners} | given)
     ports: dict[str, list[int]] = {}
@@ -145,7 +143,6 @@ def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], note
 
 
 def _ports_of(plan: LocalPlan) -> Iterator[int]:
-    """Yield the ports that a run has at 127.0.0.1."""
     if plan.base_address == ONE_ADDRESS.address(0):
         for name, port in plan.ports.items():
             yield from plan.moved.get(name, (port,))
@@ -161,7 +158,7 @@ def _fixed_ports(experiment: Experiment) -> set[str]:
 
 
 def _other_ports(experiment: Experiment, avoid: set[int]) -> Iterator[int]:
-    """Port numbers that nothing of the experiment has, those of its own range first."""
+    """Yield ports that the experiment does not use, those of its own range first."""
     low, high = experiment.port_range
     for port in itertools.chain(range(low, high + 1), range(20000, 32000)):
         if port not in avoid:

@@ -24,22 +24,22 @@ _FOLDER = "gpus"
 
 
 def exclusive() -> contextlib.AbstractContextManager[None]:
-    """Nobody else takes or looks at GPUs meanwhile."""
+    """Hold the lock for taking and listing GPUs."""
     return file_locks.exclusive(_FOLDER)
 
 
 def claim_gpu(gpu: str, *, shared: bool) -> int | None:
-    """A descriptor that holds a GPU, None when a run has it; call it inside of `exclusive`."""
+    """Return a descriptor that holds a GPU, None when a run has it; call it inside of `exclusive`."""
     return file_locks.claim(_FOLDER, _file_of(gpu), shared=shared)
 
 
 def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
-    """Let others know which processes of which run a GPU is for."""
+    """Record which processes of which run hold a GPU."""
     file_locks.note(_FOLDER, _file_of(gpu), json.dumps({"run": str(run), "processes": list(processes)}))
 
 
 def holders_of(gpu: str) -> list[str]:
-    """Who holds a GPU, in words: ``experiment "rl" (learner)``."""
+    """Return the holders of a GPU as text: ``experiment "rl" (learner)``."""
     holders = [
         f'experiment "{run.experiment}" ({", ".join(processes)})' for run, processes in _holders(gpu) if _lives(run)
     ]
@@ -47,7 +47,7 @@ def holders_of(gpu: str) -> list[str]:
 
 
 def restore_gpu_locks(run: Run, plan: LocalPlan) -> list[int]:
-    """The descriptors by which a supervisor keeps the GPUs of its run, where it has not inherited them.
+    """Return the descriptors by which a supervisor keeps the GPUs of its run, where it has not inherited them.
 
     One that takes over after another was killed finds them free, unless somebody was quicker; that is said on stderr.
     """
@@ -77,7 +77,7 @@ def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:
 
 
 def _lives(run: Run) -> bool:
-    """Whether a run has not ended; one that is being started has no state yet."""
+    """Return True if a run has not ended; one that is being started has no state yet."""
     return run.is_live or not (run.folder / "state.json").exists()
 
 

@@ -30,7 +30,7 @@ _DRIVER = Path("/dev/nvidiactl")
 
 @contextlib.contextmanager
 def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpus]:
-    """The GPUs of each process, held for the run in the folder `run` by whoever is started meanwhile, and then only so.
+    """Hold the GPUs of each process for the run in the folder `run`, by the programs that are started meanwhile.
 
     With `share` they are given in turn, and processes and runs that share may have the same. Raises PlacementError
     when the machine has too few, and Conflict naming the holders when too few are free.
@@ -53,7 +53,7 @@ def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpu
 
 
 def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = False) -> Gpus:
-    """The GPUs that each process would get now; nothing is taken.
+    """Return the GPUs that each process would get now; nothing is taken.
 
     Unless `strict`, which raises as `take_gpus` does, too few are only noted.
     """
@@ -73,7 +73,7 @@ def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = 
 
 
 def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
-    """The GPUs that a run has, for `experiment` to go on with. Raises Conflict when that asks for other numbers."""
+    """Return the GPUs of a run, for `experiment` to keep. Raises Conflict if that asks for other numbers."""
     plan = run.plan()
     ids = {f"{process.pod}/{process.process}": process.gpus for process in plan.processes}
     asked = {request.process: request.count for request in gpu_requests(experiment)}
@@ -85,7 +85,7 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
 
 
 def gpus_seen() -> tuple[Gpu, ...]:
-    """The GPUs that programs of the caller can use, by nvidia-smi and CUDA_VISIBLE_DEVICES; none without nvidia-smi."""
+    """Return the GPUs visible to the caller, by nvidia-smi and CUDA_VISIBLE_DEVICES; none without nvidia-smi."""
     query = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader"]
     try:
         texts = [subprocess_runner.run(argv, timeout_s=30).text for argv in (query, ["nvidia-smi", "-L"])]
@@ -102,7 +102,7 @@ def gpus_seen() -> tuple[Gpu, ...]:
 def _choose(
     name: str, requests: Sequence[GpuRequest], seen: Sequence[Gpu], *, share: bool
 ) -> tuple[Gpus, dict[str, int]]:
-    """What each process gets, and the descriptors that hold it; call it inside of `exclusive`."""
+    """Return the GPUs of each process and the descriptors that hold them; call it inside of `exclusive`."""
     claimed = {gpu.id: claim_gpu(gpu.id, shared=share) for gpu in seen}
     held = {gpu: descriptor for gpu, descriptor in claimed.items() if descriptor is not None}
     free = [gpu for gpu in seen if gpu.id in held]
@@ -143,7 +143,6 @@ def _count(number: int) -> str:
 
 
 def _held_by(seen: Sequence[Gpu], free: Sequence[Gpu]) -> str:
-    """Who has the GPUs that are not free."""
     held = [gpu for gpu in seen if gpu not in free]
     return "; ".join(f"GPU {gpu.index} is held by {' and '.join(holders_of(gpu.id)) or 'another run'}" for gpu in held)
 

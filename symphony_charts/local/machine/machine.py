@@ -43,7 +43,7 @@ def plan_here(
     of_run: Run | None = None,
     gpus: Gpus | None = None,
 ) -> LocalPlan:
-    """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
+    """Return the plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
 
     With `of_run` it is planned at the addresses and on the GPUs that this run has, and with the PATH, HOME, LANG and
     TERM of whoever started it: another shell is no change of an experiment. `gpus` are those that are held for
@@ -89,7 +89,7 @@ def plan_here(
 
 
 def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The environment of now with what the processes of `run` have of that in which it was started; what differs."""
+    """Return the present environment with the variables that `run` started with, and a note if they differ."""
     then = run.plan().caller
     kept = (*FROM_CALLER, "TERM")
     now = {name: os.environ[name] for name in kept if name in os.environ}
@@ -102,7 +102,7 @@ def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def _hosts(run: Run | None) -> str:
-    """The machine's own file of host names, as a run has it whose processes see another in its place."""
+    """Return the hosts file of the machine, which processes of `run` may see replaced."""
     for path in (*([run.folder / HOSTS_FILE] if run else []), Path(HOSTS)):
         with contextlib.suppress(OSError):
             return of_machine(path.read_text(encoding="utf-8", errors="replace"))
@@ -111,7 +111,7 @@ def _hosts(run: Run | None) -> str:
 
 @cache
 def namespace_prefix() -> list[str]:
-    """The command that gives a program a mount namespace of its own here; empty where that is not allowed.
+    """Return the command that gives a program a mount namespace of its own here; empty where that is not allowed.
 
     What the machine mounts and unmounts meanwhile is seen there, too (a disk, an automounted home), and nothing of
     what is mounted there is seen elsewhere.
@@ -129,6 +129,6 @@ def namespace_prefix() -> list[str]:
 
 
 def _without_rights() -> tuple[str, ...]:
-    """The command that gives up what a namespace of its own gave a program, which a container would not have."""
+    """Return the command that drops the capabilities of a user namespace, which a container would not have."""
     setpriv = shutil.which("setpriv")
     return (setpriv, "--ambient-caps=-all", "--inh-caps=-all", "--") if setpriv else ()

@@ -27,7 +27,7 @@ _UTEMPTER = ("/usr/lib/*/utempter/utempter", "/usr/lib/utempter/utempter", "/usr
 
 
 def main() -> None:
-    """Do what the plan says and become the program; or say all that this machine refuses."""
+    """Mount what the plan lists and become the program, or print all refusals of this machine."""
     with open(sys.argv[1], encoding="utf-8") as file:
         plan: dict[str, Any] = json.load(file)
     journal = Journal(plan["journal"]) if plan["journal"] else None
@@ -48,7 +48,7 @@ def _targets(rows: list[dict[str, Any]]) -> list[Target]:
 
 
 def _mark(scratch: str) -> None:
-    """Mount something of the run's own, by which everything in this namespace is known to belong to it."""
+    """Mount a tmpfs of the run, by which every process in this namespace is known to belong to it."""
     os.makedirs(scratch, exist_ok=True)
     syscalls.mount("symph", scratch, "tmpfs", options="mode=0755")
     for helper in {path for pattern in _UTEMPTER for path in glob.glob(pattern)}:
@@ -57,7 +57,7 @@ def _mark(scratch: str) -> None:
 
 
 def _is_old_kernel() -> bool:
-    """Whether the calls for detached mounts are missing or forbidden."""
+    """Return True if the calls for detached mounts are missing or forbidden."""
     try:
         tree = syscalls.open_tree("/dev/null", flags=0)
         try:

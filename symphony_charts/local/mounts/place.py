@@ -37,7 +37,7 @@ _TMPFS = syscalls.MS_NOSUID | syscalls.MS_NODEV
 
 
 class RefusedError(Exception):
-    """This machine cannot show something where it was asked to; `next_step` says what would help."""
+    """This machine cannot show something at its target; `next_step` is the remedy."""
 
     def __init__(self, what: str, next_step: str) -> None:
         super().__init__(what)
@@ -58,7 +58,7 @@ class Target:
 
     @property
     def depth(self) -> int:
-        """How many names its path has."""
+        """Number of names its path has."""
         return len([name for name in self.at.split("/") if name])
 
     @property
@@ -68,7 +68,7 @@ class Target:
 
 
 class Mounter:
-    """Places targets. `scratch` is a tmpfs of the run's own; without a `journal` no mount point may be missing.
+    """Mounts targets. `scratch` is a tmpfs of the run's own; without a `journal` no mount point may be missing.
 
     With `classic` only calls are used that kernels before 5.12 have. `refusals` has all that the machine refuses.
     """
@@ -82,7 +82,7 @@ class Mounter:
         self.refusals: list[dict[str, str]] = []
 
     def mount_all(self, shown: Sequence[Target], prepared: Sequence[Sequence[Target]]) -> None:
-        """Show the targets in `shown`, and let there be a mount point for what each of `prepared` will show itself."""
+        """Mount the targets in `shown`, and make mount points for those that each of `prepared` will mount itself."""
         shown = sorted(shown, key=lambda target: target.depth)
         for targets in (shown, *([*shown, *own] for own in prepared)):
             for target in sorted(targets, key=lambda one: one.depth):
@@ -146,7 +146,7 @@ class Mounter:
             remount_read_only(path)
 
     def _hold(self, target: Target) -> int:
-        """A descriptor of the mounts at the source, which stays what it is when its path is covered."""
+        """Return a descriptor of the mounts at the source, which stays valid when its path is covered."""
         opened = open_beneath(target.source, target.sub_path)
         if self._classic:
             return opened
@@ -157,7 +157,7 @@ class Mounter:
         return tree
 
     def _seal(self) -> None:
-        """Let nobody write into the skeletons, where writing was not allowed before either."""
+        """Make the skeletons read-only: writing was not allowed there before either."""
         if self._has_old_root:
             syscalls.unmount(_OLD_ROOT, syscalls.MNT_DETACH)
             os.rmdir(_OLD_ROOT)
@@ -173,7 +173,7 @@ class Mounter:
     # Mount points
 
     def _mount_point(self, target: Target, *, is_folder: bool) -> str:
-        """The path, without links, of the mount point for a target, which is there afterwards."""
+        """Make the mount point of a target and return its path without links."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             path = os.path.realpath(target.at)
@@ -212,7 +212,7 @@ class Mounter:
             time.sleep(0.01)
 
     def _make(self, path: str, *, is_folder: bool) -> bool:
-        """Make what is missing of `path`; False where that is not allowed."""
+        """Make the missing folders of `path`; return False if that is not allowed."""
         # Who removes points must not see one that is made and not yet noted: the folder above would look like theirs.
         with self._journal.locked() if self._journal else contextlib.nullcontext():
             return self._make_missing(path, is_folder=is_folder)
@@ -294,7 +294,7 @@ class Mounter:
     # Skeletons
 
     def _lay_skeleton(self, above: str, wanted: str) -> None:
-        """Replace the folder `above` by a tmpfs in which everything stands that stood there."""
+        """Replace the folder `above` by a tmpfs that shows all its entries."""
         once = f"make it once: sudo mkdir -p {wanted}"
         if syscalls.file_system_of(above) == _AUTOFS:
             raise RefusedError(f"{wanted} cannot be made: {above} is served by the automounter", once)
@@ -361,20 +361,17 @@ class Mounter:
 
 
 def _outer_of(target: Target, targets: Sequence[Target]) -> Target | None:
-    """The innermost of `targets` that `target` lies in."""
     outer = [other for other in targets if target.at.startswith(other.at.rstrip("/") + "/") and other.at != target.at]
     return max(outer, key=lambda one: one.depth, default=None)
 
 
 def _existing(path: str) -> str:
-    """The lowest part of `path` that is there."""
     while not os.path.lexists(path):
         path = os.path.dirname(path)
     return path
 
 
 def _is_folder(target: Target) -> bool:
-    """Whether the source of a target is a folder."""
     opened = open_beneath(target.source, target.sub_path)
     try:
         return stat.S_ISDIR(os.fstat(opened).st_mode)

@@ -51,7 +51,7 @@ class GpuRequest:
 
 
 def gpus_here(process: Process) -> int:
-    """How many GPUs a process asks for on one machine."""
+    """Return the number of GPUs a process asks for on one machine."""
     if process.local is not None and process.local.gpus is not None:
         return process.local.gpus
     assigned = process.assign_to
@@ -61,7 +61,7 @@ def gpus_here(process: Process) -> int:
 
 
 def gpu_requests(experiment: Experiment) -> list[GpuRequest]:
-    """The processes that ask for GPUs, replicas apart, in the order in which they are served."""
+    """Return the processes that ask for GPUs, replicas apart, in the order in which they are served."""
     pods = pods_of(experiment)
     return [
         GpuRequest(process=f"{replica_name(pod.name, index, count, pods)}/{name}", count=gpus_here(process))
@@ -74,7 +74,7 @@ def gpu_requests(experiment: Experiment) -> list[GpuRequest]:
 
 
 def parse_gpus(query: str, listing: str) -> tuple[Gpu, ...]:
-    """The GPUs in the lines of ``--query-gpu=index,uuid,memory.total --format=csv,noheader``, and of ``-L``.
+    """Return the GPUs in the lines of ``--query-gpu=index,uuid,memory.total --format=csv,noheader``, and of ``-L``.
 
     A GPU that is divided stands there as its instances. Raises ValueError for other texts.
     """
@@ -102,7 +102,7 @@ def _instances(listing: str) -> dict[str, list[str]]:
 
 
 def visible(gpus: Sequence[Gpu], caller: str | None) -> tuple[Gpu, ...]:
-    """The GPUs that a program sees where CUDA_VISIBLE_DEVICES is `caller` (None: not set), in that order.
+    """Return the GPUs that a program sees where CUDA_VISIBLE_DEVICES is `caller` (None: not set), in that order.
 
     As in CUDA: indexes count in the order of nvidia-smi, beginnings of UUIDs do where one GPU alone has them, and
     what comes after the first entry that names none (such as -1) is not seen.
@@ -135,7 +135,7 @@ def _named(gpus: Sequence[Gpu], name: str) -> Gpu | None:
 def assign_gpus(
     requests: Sequence[GpuRequest], gpus: Sequence[Gpu], *, share: bool
 ) -> dict[str, tuple[str, ...]] | None:
-    """The ids of each process: its own, or with `share` the next ones in turn; None when there are too few."""
+    """Return the ids of each process: its own, or with `share` the next ones in turn; None when there are too few."""
     needed = (
         max((request.count for request in requests), default=0) if share else sum(request.count for request in requests)
     )
@@ -151,7 +151,7 @@ def _in_turn(ids: Sequence[str]) -> Iterator[str]:
 
 
 def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
-    """What a process is told of its GPUs `ids`; without any it sees none, as in a pod that asked for none.
+    """Return the GPU variables of a process with GPUs `ids`; without any it sees none, as in a pod.
 
     `declared` is a CUDA_VISIBLE_DEVICES that the experiment itself sets: its numbers count in the GPUs of the process,
     since in its container there are no others; of one that asked for none it is left as it is, as a pod leaves it.

@@ -56,7 +56,7 @@ _GRACE_S = 30
 
 
 def make_plan(experiment: Experiment, services: Sequence[Service], machine: Machine) -> LocalPlan:
-    """Everything that `experiment` runs here: argv, environment, files, order and policies of each process.
+    """Plan all processes of `experiment` here: argv, environment, files, order and policies.
 
     Raises SpecError with every process that cannot run on one machine, and why.
     """
@@ -99,7 +99,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
 
 
 def _line_notes(experiment: Experiment) -> Iterator[str]:
-    """One note for each process whose lines may not see a variable that is its own."""
+    """Yield a note for each process whose shell lines may not see one of its variables."""
     for ref, process in processes_of(experiment):
         lost = not_handed_on(shell_argv(process.shell), process.env) if process.cmds else []
         if lost:
@@ -107,8 +107,6 @@ def _line_notes(experiment: Experiment) -> Iterator[str]:
 
 
 class _Context:
-    """What planning one process needs of all the others."""
-
     def __init__(
         self,
         experiment: Experiment,
@@ -123,7 +121,7 @@ class _Context:
         self.order = Order(experiment, services, replicas)
 
     def plan_all(self) -> list[PlannedProcess]:
-        """Every process in slot order; all that cannot run here are reported together."""
+        """Plan every process in slot order. Raises SpecError with all that cannot run here."""
         problems: list[Problem] = []
         planned: list[PlannedProcess] = []
         for replica in self.replicas:
@@ -264,7 +262,6 @@ def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Ite
 
 
 def _restart(pod: Pod, retries: int, *, is_service: bool) -> Restart:
-    """Whether a process of `pod` that has ended is started again."""
     # A service beside finite processes is a sidecar, which the kubelet always starts again.
     if pod.settings.restart is not None and not (is_service and pod.is_finite):
         restart: Restart = pod.settings.restart

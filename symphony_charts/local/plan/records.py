@@ -47,7 +47,7 @@ class Gpus(Struct, frozen=True, kw_only=True):
 
 
 class Limit(Struct, frozen=True, kw_only=True):
-    """What a process may use at most: `amount` in bytes or millicores, as it was `said`, and who holds it to that."""
+    """The limit of a process: `amount` in bytes or millicores, `said` as in the spec, `by` the mechanism."""
 
     resource: str
     amount: int
@@ -56,7 +56,7 @@ class Limit(Struct, frozen=True, kw_only=True):
 
 
 class Limiter(Struct, frozen=True, kw_only=True):
-    """By what means a machine limits each resource, and `why` not better; `scope` begins the command of a scope."""
+    """The mechanism for each resource, and `why` it is not a better one; `scope` is the command of a scope."""
 
     by: Mapping[str, Literal["systemd", "rlimit"]] = {}
     scope: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Limiter(Struct, frozen=True, kw_only=True):
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """What a plan needs to know of the machine and of this run.
+    """The facts of the machine and of this run that a plan needs.
 
     `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder, `claims_dir`
     that of the volumes which outlive it; `secrets` the content of each declared secret file by key. `has_namespace`
@@ -133,7 +133,7 @@ class Checkout(Struct, frozen=True, kw_only=True):
 
 
 class Wait(Struct, frozen=True, kw_only=True):
-    """Do not start before the process in `slot` is ready, or has ended well; `service` is what is dialled there."""
+    """Do not start before the process in `slot` is ready, or has ended well; `service` is dialled there."""
 
     slot: int
     until: Literal["ready", "done"]
@@ -141,7 +141,7 @@ class Wait(Struct, frozen=True, kw_only=True):
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """How something is found out: by a connection to `host`:`port`, a GET of `path`, or `command` exiting 0.
+    """A check: a connection to `host`:`port`, a GET of `path`, or `command` exiting 0.
 
     `failures` or `successes` in a row change the answer, as Kubernetes' thresholds do; times are in seconds. `grace_s`
     is how long a process that is not `alive` any more gets between TERM and KILL (None: as long as at any end). An

@@ -85,7 +85,7 @@ def abandon(run: Run) -> None:
 
 
 def _await_output(run: Run, tmux: ProcessRecord) -> None:
-    """Wait until tmux has handed on all that was printed: it gives a pane up only then."""
+    """Wait until tmux has passed on all output: only then it marks a pane as dead."""
     deadline = time.monotonic() + _READ_S
     with contextlib.suppress(ToolFailed):
         while not all(pane.is_dead for pane in tmux_client.list_panes(run.socket)) and time.monotonic() < deadline:
@@ -95,7 +95,7 @@ def _await_output(run: Run, tmux: ProcessRecord) -> None:
 
 
 def _kill(survivors: Callable[[], list[ProcessRecord]]) -> list[ProcessRecord]:
-    """Kill until nothing is found any more; what is left when that takes too long."""
+    """Kill until no process is found; return those that are left after a timeout."""
     deadline = time.monotonic() + _KILL_S
     while (left := survivors()) and time.monotonic() < deadline:
         processes.signal_all(left, signal.SIGKILL)
@@ -104,13 +104,13 @@ def _kill(survivors: Callable[[], list[ProcessRecord]]) -> list[ProcessRecord]:
 
 
 def _writes_logs(record: ProcessRecord, session: int) -> bool:
-    """Whether this is a program by which tmux writes a log, or was: it ends by itself when there is no more to come."""
+    """Return True for a program by which tmux writes a log: it ends by itself at the end of its input."""
     stat = read_stat(record.pid)
     return stat is None or stat.is_dead or stat.session == session
 
 
 def _server_pid(run: Run) -> int | None:
-    """The number of the tmux server of `run`, 0 when there is none; None when it hangs and answers nobody."""
+    """Return the pid of the tmux server, 0 if there is none, None if it hangs."""
     with contextlib.suppress(ToolFailed):
         return tmux_client.server_pid(run.socket, timeout_s=2.0)
     return None

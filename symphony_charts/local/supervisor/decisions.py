@@ -50,8 +50,6 @@ def transition(state: State, event: Event, plan: LocalPlan, now: float) -> tuple
 
 
 class _Transition:
-    """A copy of the state that changes, and the actions that result."""
-
     def __init__(self, state: State, plan: LocalPlan, now: float) -> None:
         self._plan, self._planned, self._backoff, self._now = plan, plan.processes, plan.backoff, now
         self._processes, self._live = list(state.processes), state.live
@@ -153,7 +151,7 @@ class _Transition:
                 self._follow_up(slot, restart_decision(process, self._planned[slot], process.status, self._backoff))
 
     def _lose_tmux(self, cause: str) -> None:
-        """End what has lost its terminal: nothing of it is logged any more, and nothing can be started again."""
+        """End processes that have lost their terminal: they are not logged any more and cannot be restarted."""
         if self._phase == "running":
             self._cause = cause
             self._stop("failed")
@@ -259,7 +257,6 @@ class _Transition:
         self._note(slot, phase="running", started=self._now, ready=is_ready, unready="", unhealthy="", began=began)
 
     def _attend(self, slot: int) -> None:
-        """Start the checks of a running process, and the timer of its deadline."""
         self._act("attend", slot)
         deadline_s, began = self._planned[slot].deadline_s, self._processes[slot].began
         if deadline_s and began:

@@ -50,7 +50,7 @@ def check_here(run: Run) -> None:
 
 
 def damage_of(run: Run) -> SymphError | None:
-    """The error that says why nobody can take over `run`; None: nothing is damaged."""
+    """Return the error that keeps a supervisor from taking over `run`, if there is one."""
     try:
         state, plan = run.state(), run.plan()
         if len(plan.processes) != len(state.processes):
@@ -61,7 +61,7 @@ def damage_of(run: Run) -> SymphError | None:
 
 
 def stop(run: Run, timeout_s: float) -> None:
-    """Have the supervisor of `run` end it, and wait for that; raises CheckFailed after `timeout_s` seconds.
+    """Stop `run` through its supervisor, and wait for its end; raises CheckFailed after `timeout_s` seconds.
 
     One that does not even begin to is killed, and said to be; the run lives on, for another supervisor to end it.
     """
@@ -85,7 +85,7 @@ def stop(run: Run, timeout_s: float) -> None:
 
 
 def _is_ending(run: Run) -> bool:
-    """Whether the supervisor of `run` has begun to end it, or cannot write down that it has."""
+    """Return True if the supervisor has begun to end `run`, or cannot write that it has."""
     with contextlib.suppress(NotFound, ToolFailed):
         return run.state().phase not in ("starting", "running") or bool(full_disk(run.folder))
     return True
@@ -100,13 +100,12 @@ def await_supervisor(run: Run, seconds: float | None) -> None:
 
 
 def _reap(record: ProcessRecord) -> None:
-    """Leave nothing of a supervisor either where it was a child of this program."""
+    """Reap a supervisor that was a child of this program."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(record.pid, os.WNOHANG)
 
 
 def _awaited(run: Run, supervisor: ProcessRecord) -> str:
-    """What the end of `run` waits for, in words."""
     with contextlib.suppress(NotFound, ToolFailed):
         state, plan = run.state(), run.plan()
         if state.phase != "stopping":
@@ -121,7 +120,7 @@ def _awaited(run: Run, supervisor: ProcessRecord) -> str:
 
 
 def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:
-    """The sessions in the panes of its tmux server, and that server, as far as it answers."""
+    """Return the sessions in the panes of the tmux server of `run`, and that server, if it answers."""
     panes: list[tmux_client.Pane] = []
     # It answers when it has started all it was told to, also what nobody waits for any more.
     with contextlib.suppress(SymphError):
@@ -142,7 +141,7 @@ def end_damaged(run: Run) -> list[int]:
 
 
 def mark_lost(run: Run) -> None:
-    """Note that `run`, of which nothing lives, has ended, and remove its private files where none can be in use.
+    """Mark `run`, of which nothing lives, as ended, and remove its private files if none can be in use.
 
     Nothing is signalled: the numbers in its state are others' by now.
     """

@@ -88,7 +88,7 @@ class ProbeFailed:
 
 @dataclass(frozen=True)
 class PaneClosed:
-    """The pane in which a program runs was closed: it has no terminal any more, and nothing of it is logged."""
+    """The pane of a program was closed: it has no terminal any more, and its output is not logged."""
 
     slot: int
 
@@ -119,14 +119,14 @@ class Respawned:
 
 @dataclass(frozen=True)
 class RestartAsked:
-    """Somebody asks for these processes to be started again."""
+    """A command asks to restart these processes."""
 
     slots: Sequence[int]
 
 
 @dataclass(frozen=True)
 class StopAsked:
-    """Somebody asks for the end of the run."""
+    """A command asks for the end of the run."""
 
 
 Event = (

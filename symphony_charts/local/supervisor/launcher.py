@@ -55,12 +55,12 @@ class SupervisorProcess:
 
     @classmethod
     def ahead(cls) -> SupervisorProcess:
-        """One for a run that will be started in a moment, from here; it goes when it is closed without having it."""
+        """Start one for a run that is about to start; it exits if it is closed without a run."""
         return cls(None, is_start=True)
 
     @property
     def descriptor(self) -> int:
-        """What it hears by its end that nobody speaks with it any more."""
+        """The end of the channel whose last copy, when closed, tells the supervisor that its caller is gone."""
         return self._channel.fileno()
 
     def attach(self, run: Run) -> None:
@@ -72,14 +72,14 @@ class SupervisorProcess:
             raise self._not_started() from error
 
     def notify(self) -> None:
-        """Say that the next step is done."""
+        """Report that the next step is done."""
         try:
             self._channel.sendall(b"\n")
         except OSError as error:
             raise self._not_started() from error
 
     def await_reply(self) -> int:
-        """Wait for the number it answers with. Raises ToolFailed when it does not."""
+        """Wait for the number in its reply. Raises ToolFailed if there is none."""
         line = b""
         try:
             while not line.endswith(b"\n"):
@@ -95,7 +95,7 @@ class SupervisorProcess:
         return int(line)
 
     def close(self) -> None:
-        """Leave it to itself."""
+        """Close the channel; the supervisor stays."""
         self._channel.close()
 
     def kill(self) -> None:

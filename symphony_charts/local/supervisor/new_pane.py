@@ -16,7 +16,7 @@ _LOG = re.compile(r"pipe-pane -t %\d+ (.*)")
 
 
 def recreate_pane_commands(commands: str, folder: str, *, has_session: bool) -> str:
-    """The commands for the process in `folder`, of all `commands` of its run. Raises ToolFailed where it has none."""
+    """Return the tmux commands for the pane of the process in `folder`, out of all `commands` of its run."""
     lines, name = commands.splitlines(), ""
     for number, line in enumerate(lines):
         if not (match := _OPEN.fullmatch(line)):

@@ -48,7 +48,7 @@ class Probing:
             self._begin(health)
 
     def stop(self) -> None:
-        """Try nothing any more."""
+        """Stop all checks."""
         self._is_over = True
         for attempt in self._under_way.values():
             attempt.cancel()
@@ -95,7 +95,6 @@ class Probing:
             self._announce(why)
 
     def _go_on(self) -> None:
-        """Begin what the startup checks held back, once all of them have passed."""
         if all(health.passes for health in self._of("started")):
             for health in [*self._of("ready"), *self._of("alive")]:
                 self._begin(health)
@@ -140,7 +139,7 @@ class Checks:
             )
 
     def leave(self, slot: int) -> None:
-        """Check this process no longer."""
+        """Stop the checks of this process."""
         if slot in self._attended:
             self._attended.pop(slot).stop()
 
@@ -159,7 +158,7 @@ class Health:
             self.passes = self.check.role == "alive"
 
     def note(self, passed: bool) -> bool:
-        """Take in one more try; whether it has settled the answer (again) or only begun to doubt it."""
+        """Count one more try; return True if it confirms an answer, False while it only casts doubt."""
         self._row = self._row + 1 if passed == self._last else 1
         self._last = passed
         if self._row < (self.check.successes if passed else self.check.failures):

@@ -66,7 +66,7 @@ class StartupChannel:
         self._write(str(number))
 
     def refuse(self, why: str) -> None:
-        """Say, instead of a number, why there will be no supervisor."""
+        """Send, instead of a number, the reason why there will be no supervisor."""
         self._write(why.replace("\n", " "))
 
     def _write(self, line: str) -> None:
@@ -87,7 +87,7 @@ def log_line(text: str) -> None:
 
 
 def raise_descriptor_limit(count: int) -> None:
-    """Let this process hold a descriptor for each of `count` processes, as far as it may."""
+    """Raise the limit of open files so that there is a descriptor for each of `count` processes, if allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = count + _SPARE_FDS
     if soft < needed:

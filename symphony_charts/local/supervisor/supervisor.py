@@ -140,7 +140,6 @@ class Supervisor:
             self._dispatch(events.StopAsked())
 
     def _take_requests(self) -> None:
-        """Read the plan again, and start again the slots that have a file in `again`."""
         self.plan = self.run.plan()
         self._dispatch(events.RestartAsked(requested(self.run)))
 
@@ -166,7 +165,7 @@ class Supervisor:
         self._dispatch(events.Ended(slot, status, ended, limit))
 
     def _full_disk(self) -> str:
-        """Return in words that the disk of the run is full, or that its state could not be written; mostly nothing."""
+        """Return the reason if the disk of the run is full or its state could not be written, else an empty text."""
         why = full_disk(self.run.folder)
         return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self.file.refusal
 
@@ -179,7 +178,7 @@ class Supervisor:
         )
 
     def _dispatch(self, event: Event) -> None:
-        """Decide and do what follows from `event`; what happens meanwhile is decided upon afterwards, in order."""
+        """Handle `event`; events that occur meanwhile are handled afterwards, in order."""
         self._events.append(event)
         if self._is_deciding:
             return
@@ -244,7 +243,7 @@ class Supervisor:
         self.checks.attend(self.plan.processes[slot], started=process.started or time.time(), is_ready=process.ready)
 
     def _finish(self) -> None:
-        """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
+        """Kill everything that is left of the run, and record the processes that survive."""
         left = kill_everything(self.run, self.panes.sessions, self.old.tmux)
         self.clock.note()
         self.old.stuck = remove_mount_points(self.old.tmux)
@@ -258,7 +257,7 @@ class Supervisor:
             clear_liveness(self.run.folder)
 
     def _save(self, survivors: list[int] | None = None) -> bool:
-        """Write the state where it has changed, with `survivors` for the last time; False where that fails."""
+        """Write the state if it has changed, with `survivors` for the last time; return False if that fails."""
         if not self.dirty and survivors is None:
             return True
         # A run that is over has not ended yet: its logs are still being written.
@@ -286,11 +285,11 @@ class StateFile:
         self._phase = ""
 
     def grant(self, slot: int) -> None:
-        """Take back the request of this slot once what came of it is written."""
+        """Withdraw the request for this slot once its result is written."""
         self._granted.append(slot)
 
     def save(self, state: RunState, survivors: list[int] | None = None) -> bool:
-        """Write the file, with `survivors` for the last time; False where that fails, which the log says once."""
+        """Write the file, with `survivors` for the last time; return False if that fails, which is logged once."""
         state.ended, state.survivors = None if survivors is None else time.time(), survivors or []
         try:
             # The phase of the run must outlive a power loss; the rest would cost a write to the disk for each process.
@@ -311,7 +310,7 @@ class StateFile:
 
 
 def main(*, is_start: bool) -> None:
-    """Watch a run until it is over; who started this says which, and with `is_start` when there is something to see."""
+    """Watch a run until it is over; with `is_start` its start is still under way."""
     channel = StartupChannel(0)
     folder = channel.folder()
     if not folder:

@@ -30,7 +30,7 @@ def direct_address(url: str) -> tuple[str, int] | None:
 
 
 def git_address(url: str) -> tuple[str, int] | None:
-    """The same of a Git repository; of one behind ssh by what ssh's own settings make of its host.
+    """Return the same of a Git repository; of one behind ssh by what ssh's own settings make of its host.
 
     None where git is configured to go another way: by `insteadOf`, a proxy, or a program in place of ssh. None, too,
     where ssh is told how long to wait: who said that knows better.
@@ -57,7 +57,7 @@ def git_address(url: str) -> tuple[str, int] | None:
 
 
 def silence_of(url: str) -> str:
-    """That the host of a Git repository takes no connection, after having tried; empty where it does, or may."""
+    """Return an error text if the host of a Git repository takes no connection; empty if it does, or may."""
     address = git_address(url)
     if address is None:
         return ""
@@ -71,5 +71,4 @@ def silence_of(url: str) -> str:
 
 
 def _git_output(*words: str) -> str:
-    """What git says outside of any repository; empty where it says nothing."""
     return run(["git", *words], cwd="/", timeout_s=REACH_S, check=False).text.strip()
