@@ -21,6 +21,8 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed
 
 __all__ = [
+    "PROC",
+    "TICKS_PER_S",
     "Machine",
     "ProcessRecord",
     "Stat",
@@ -36,9 +38,9 @@ __all__ = [
     "verified",
 ]
 
-_PROC = Path("/proc")
-if sys.platform != "win32":
-    _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PROC = Path("/proc")
+# Windows has neither; it only imports this.
+TICKS_PER_S = os.sysconf("SC_CLK_TCK") if sys.platform != "win32" else 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,7 @@ class Stat:
 def read_stat(pid: int) -> Stat | None:
     """Return the kernel's facts of `pid`, also of a zombie, whose number is not free yet; None if there is none."""
     try:
-        text = (_PROC / str(pid) / "stat").read_bytes()
+        text = (PROC / str(pid) / "stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     # The name in parentheses may hold anything, spaces and parentheses included; proc_pid_stat(5) counts from 1.
@@ -223,13 +225,13 @@ def this_machine() -> Machine:
         host=os.uname().nodename,
         machine_id=_line_of("/etc/machine-id"),
         boot_id=_line_of("/proc/sys/kernel/random/boot_id"),
-        pid_namespace=(_PROC / "self" / "ns" / "pid").stat().st_ino,
+        pid_namespace=(PROC / "self" / "ns" / "pid").stat().st_ino,
     )
 
 
 def ticks_now() -> int:
     """Return the present in ticks of `ProcessRecord.start`: later starts have at least this number."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * _TICKS_PER_S // 10**9 - _tick_offset()
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * TICKS_PER_S // 10**9 - _tick_offset()
 
 
 def _refuse_other(error: OSError) -> None:
@@ -247,10 +249,10 @@ def _refuse_other(error: OSError) -> None:
 def _tick_offset() -> int:
     """Return what a time namespace adds to the start times that this program reads."""
     with contextlib.suppress(OSError, ValueError):
-        for line in (_PROC / "self" / "timens_offsets").read_text(encoding="ascii").splitlines():
+        for line in (PROC / "self" / "timens_offsets").read_text(encoding="ascii").splitlines():
             name, seconds, nanoseconds = line.split()
             if name == "boottime":
-                return int(seconds) * _TICKS_PER_S + int(nanoseconds) * _TICKS_PER_S // 10**9
+                return int(seconds) * TICKS_PER_S + int(nanoseconds) * TICKS_PER_S // 10**9
     return 0
 
 
