@@ -107,24 +107,11 @@ def test_a_program_that_was_started_once_more_counts_its_restart_and_is_attended
     assert (found.started, actions) == (NOW, [Act("attend", 0)])
 
 
-def test_without_tmux_the_run_fails() -> None:
-    state, actions = decided(
-        events.Respawned(0, False), [process("backoff", status=3), process()], [planned(), planned()], {1}
-    )
-    assert (state.reason, phases(state), actions) == ("failed", ["failed", "running"], [Act("end", 1, 30)])
-
-
 def test_who_waited_is_let_go_once_the_other_is_ready() -> None:
     processes, plans = [process(ready=False), process("waiting")], [planned(), planned(0)]
     assert decided(events.Readiness(0, False, "no answer"), processes, plans, {0, 1})[1] == []
     state, actions = decided(events.Readiness(0, True), processes, plans, {0, 1})
     assert (phases(state), actions) == (["running", "running"], [Act("attend", 1), Act("release", 1)])
-
-
-def test_who_waits_for_a_failed_process_is_given_up() -> None:
-    plans = [planned(), planned(on_exit="keep"), planned(1)]
-    state, _ = decided(events.Ended(1, 1, NOW), [process(), process(), process("waiting")], plans, {0, 2})
-    assert phases(state) == ["running", "failed", "stopped"]
 
 
 def test_a_probe_that_fails_ends_its_process_within_its_own_grace() -> None:
@@ -241,20 +228,14 @@ def test_a_process_may_start_once_all_that_it_waits_for_is_ready_or_done() -> No
     plans = [planned(), planned(), planned(0, 1)]
     assert startable(at("running", "waiting", "waiting"), plans) == [1]
     assert startable(at("running", "done", "waiting"), plans) == [2]
-
-
-def test_a_ready_process_is_not_done() -> None:
-    assert startable(at("running", "waiting"), [planned(), planned(waits=(Wait(slot=0, until="done"),))]) == []
+    until_done = [planned(), planned(waits=(Wait(slot=0, until="done"),))]
+    assert startable(at("running", "waiting"), until_done) == []
 
 
 def test_whoever_waits_for_a_failed_process_is_given_up_and_so_are_those_behind_it() -> None:
     assert unreachable(
         at("failed", "waiting", "waiting", "waiting"), [planned(), planned(0), planned(1), planned()]
     ) == [1, 2]
-
-
-def test_a_process_that_will_be_restarted_is_waited_for() -> None:
-    assert unreachable(at("backoff", "waiting"), [planned(), planned(0)]) == []
 
 
 def test_a_run_has_finished_when_its_aims_have_succeeded() -> None:

@@ -189,7 +189,8 @@ def test_a_startup_probe_holds_readiness_and_liveness_back(tmp_path: Path) -> No
     (tmp_path / "started").touch()
     until(lambda: ready(run))
     (tmp_path / "alive").unlink()
-    until(lambda: log_of(run, "a").startswith("up\nup\n"))
+    # On a busy machine the next program may be ended before it prints.
+    until(lambda: run.state().processes[0].restarts > 0)
 
 
 @pytest.mark.usefixtures("tmux")
