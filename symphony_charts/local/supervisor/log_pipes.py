@@ -23,14 +23,14 @@ _ANSWER_S, _RETRY_S = 2.0, 5.0
 
 
 class LogPipes:
-    """The logs of `run` that tmux writes, of which `clock` says when they have grown."""
+    """The pipes from panes to logs of `run`; `clock` records their growth."""
 
     def __init__(self, run: Run, loop: Loop, clock: LogClock) -> None:
         self._run, self._loop, self._clock = run, loop, clock
         self._is_full = False
 
     def note(self) -> None:
-        """Note that logs have grown, and wait for room where that was the last that could be written."""
+        """Record growth, and wait for room if that filled the disk."""
         self._clock.note()
         if not self._is_full and full_disk(self._run.folder):
             self._is_full = True

@@ -60,11 +60,11 @@ class Panes:
         self.server: ProcessRecord | None = None
 
     def __contains__(self, slot: int) -> bool:
-        """Whether the program of `slot` runs."""
+        """Return True if the program of `slot` runs."""
         return slot in self._fds
 
     def __bool__(self) -> bool:
-        """Whether anything runs."""
+        """Return True if anything runs."""
         return bool(self._fds)
 
     @property
@@ -85,7 +85,7 @@ class Panes:
         return slot in self
 
     def adopt(self) -> int:
-        """Take over the panes as they are now; their number."""
+        """Take over the panes as they are now; return their number."""
         panes = tmux_client.list_panes(self.run.socket)
         for pane in panes:
             self._slots[pane.slot].pane = pane.id
@@ -120,7 +120,7 @@ class Panes:
         self._loop.watch(descriptor, look)
 
     def ended_at(self, slot: int) -> float:
-        """When the end of a program became known, in seconds since 1970: noted before, or now."""
+        """Return when the end of a program became known, in seconds since 1970: recorded before, or now."""
         return self._noted.pop(slot, None) or time.time()
 
     def has_lost(self, slot: int) -> bool:
@@ -207,7 +207,7 @@ class Panes:
         os.close(descriptor)
 
     def end(self, slot: int, grace_s: float) -> None:
-        """TERM to the main process of a slot, KILL to its session after its grace period."""
+        """Send TERM to the main process of a slot, and KILL to its session after the grace period."""
         wrapper = self._slots[slot].wrapper
         if send_signal(self.run.main_process(self._slots[slot]), signal.SIGTERM):
             self._loop.later(grace_s, lambda: self._kill(slot, wrapper))
@@ -227,14 +227,14 @@ class Panes:
         return _KILLED if wrapper in self._killed else None
 
     def limit_of(self, slot: int) -> str:
-        """What limits had to do with the end of the program, in words; mostly nothing."""
+        """Return the limit that ended the program, as text; empty if none did."""
         try:
             return (self.run.process_dir(slot) / "limit").read_text(encoding="utf-8").strip()
         except FileNotFoundError:
             return ""
 
     def _is_settled(self, pane: tmux_client.Pane) -> bool:
-        """Whether the program in a pane is the one whose end is known, which tmux has not taken note of yet."""
+        """Return True if the end of the program in a pane is known already, although tmux does not report it yet."""
         process = self._slots[pane.slot]
         wrapper, stat = process.wrapper, read_stat(pane.pid)
         is_same = wrapper is not None and wrapper.pid == pane.pid and (stat is None or stat.start == wrapper.start)
@@ -275,7 +275,7 @@ class Panes:
             self._kill_session(wrapper)
 
     def _kill_session(self, leader: ProcessRecord | None) -> None:
-        """Kill what is in the session of a wrapper, or was when that died."""
+        """Kill the session of a wrapper as it is, or was at its death."""
         if leader is not None:
             session = processes.Session(leader=leader, until=self._until.get(leader, leader.start))
             processes.signal_all(processes.members("", [session], b"\0"), signal.SIGKILL)
