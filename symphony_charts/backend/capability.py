@@ -10,7 +10,7 @@ __all__ = ["Capability"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capability:
-    """One thing that was looked at; `next` is the step to take where it is not well."""
+    """One thing that was examined; `next` is the remedy if it is not well."""
 
     name: str
     status: Literal["ok", "warning", "missing"]

@@ -15,7 +15,7 @@ __all__ = ["absent_experiment", "chosen_at", "current_of", "set_current"]
 
 
 def chosen_at(place: str) -> str | None:
-    """The name that was chosen for a place (see `Watcher.place`), whether or not it still runs."""
+    """Return the name that was chosen for a place (see `Watcher.place`), whether or not it still runs."""
     name = _read().get(place)
     return name if isinstance(name, str) else None
 
@@ -31,7 +31,7 @@ def set_current(place: str, name: str | None) -> None:
 
 
 def current_of(watcher: Watcher) -> str:
-    """The chosen experiment if it is there, else the only one there is. Raises NotFound, listing what there is."""
+    """Return the chosen experiment if it exists, else the only one. Raises NotFound, listing all."""
     names = watcher.names()
     chosen = chosen_at(watcher.place)
     if chosen in names:
@@ -47,7 +47,7 @@ def current_of(watcher: Watcher) -> str:
 
 
 def absent_experiment(name: str, running: Sequence[str]) -> NotFound:
-    """The error of a name that nothing has which runs: a spec's file is no name, and what does run is listed."""
+    """Return the error for a name that does not run: a spec file is no name, and running ones are listed."""
     if name.endswith((".yaml", ".yml", ".json", ".py")):
         step = "give the `name` that stands in the file; symph ls lists what runs"
         return NotFound(f'"{name}" is a file, and experiments that run are known by name', next=step)

@@ -22,31 +22,31 @@ class Watcher(Protocol):
 
     @property
     def place(self) -> str:
-        """What the current experiment is remembered under: the backend, and for a cluster its context."""
+        """The key of the current experiment: the backend, and for a cluster its context."""
 
     def names(self) -> list[str]:
-        """The names of the experiments, sorted."""
+        """Return the names of the experiments, sorted."""
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """The experiments by name; with `ended` also those of which only records are left."""
+        """Return the experiments by name; with `ended` also those of which only records are left."""
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """How the experiment is now; `events` may be left out where asking for them costs."""
+        """Return the status of the experiment; `events` may be left out where they cost a request."""
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """How it is at once and after each change; None when it is gone. Ends after that, or after `timeout_s`."""
+        """Yield the status at once and after each change; None when it is gone. Stop then, or after `timeout_s`."""
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """The lines that `query` asks for, in order of time; those of one process in their own order."""
+        """Yield the lines that `query` asks for, in order of time; those of one process in their own order."""
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
-        """What happened to it, the oldest first; with `follow` until it is gone or has reached a final state."""
+        """Yield the events, oldest first; with `follow` until it is gone or has reached a final state."""
 
     def usage(self, name: str) -> Mapping[str, Usage]:
-        """What each instance uses by its path; those that nobody measures are absent."""
+        """Return resource usage per instance path; instances without metrics are missing."""
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """The last line that each instance wrote, by its path; those that wrote nothing are absent."""
+        """Return the last line that each instance wrote, by its path; those that wrote nothing are absent."""
 
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
@@ -63,7 +63,7 @@ class Watcher(Protocol):
         """Copy a file or folder of this machine to the path `to` of the instance."""
 
     def visit(self, name: str, service: str) -> AbstractContextManager[str]:
-        """``host:port`` at which the service answers as long as the context is open."""
+        """Return ``host:port`` at which the service answers as long as the context is open."""
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
         """End the experiment and forget it; what was (or would be) removed.
@@ -73,7 +73,7 @@ class Watcher(Protocol):
 
 
 def match_names(names: Iterable[str], name: str, prefix: Callable[[str], str] = str) -> tuple[list[str], bool]:
-    """The names that `name` may mean, in Symphony's order, and whether it is one exactly; `prefix` adds the user."""
+    """Return the names that `name` may mean, in Symphony's order, and True if it is exact; `prefix` adds the user."""
     ordered = sorted(names)
     full = prefix(name)
     for exact in (full, name):
@@ -89,7 +89,7 @@ def match_names(names: Iterable[str], name: str, prefix: Callable[[str], str] = 
 
 
 def match_processes(pairs: Iterable[tuple[str | None, str]], name: str) -> tuple[list[tuple[str | None, str]], bool]:
-    """The (group, process) pairs that ``process`` or ``group/process`` may mean, and whether it names them exactly."""
+    """Return the (group, process) pairs that ``process`` or ``group/process`` may mean, and True if it is exact."""
     group, _, process = name.rpartition("/")
     ordered = sorted((pair for pair in pairs if group in ("", pair[0])), key=lambda pair: (pair[1], str(pair[0])))
     exact = [pair for pair in ordered if pair[1] == process]
@@ -101,7 +101,7 @@ def match_processes(pairs: Iterable[tuple[str | None, str]], name: str) -> tuple
 
 
 def find_instances(status: ExperimentStatus, name: str) -> list[InstanceStatus]:
-    """The instances that `word` means exactly: ``process``, ``process/K``, ``process-K``, each after ``group/``.
+    """Return the instances that `word` means exactly: ``process``, ``process/K``, ``process-K``, each after ``group/``.
 
     A process means all its replicas. Empty where nothing fits exactly.
     """

@@ -142,7 +142,7 @@ class ExperimentStatus:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took, or has taken so far; None of what has ended while nobody looked."""
+        """The duration so far; None if it ended at an unknown time."""
         return seconds_of(self.phase, self.started, self.ended)
 
     @property
@@ -152,7 +152,7 @@ class ExperimentStatus:
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing of it will change by itself."""
+        """True if nothing of it will change by itself."""
         return self.phase in FINAL
 
 
@@ -167,7 +167,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogQuery:
-    """Which lines: of which instances (paths; empty: of all), from when to when, how many from the end (-1: all).
+    """A query for log lines: instances (paths; empty: all), time span, and number from the end (-1: all).
 
     `follow` goes on, over restarts and new runs, until the experiment has reached a final state; with `is_one_run` a
     new run on this machine is not waited for. `previous` reads what the run (the container) before this one wrote;
@@ -188,7 +188,7 @@ class LogQuery:
         re.compile(self.regex)
 
     def wants(self, line: LogLine) -> bool:
-        """Whether a line is of the asked time, and has what is looked for in it."""
+        """Return True if a line is of the asked time, and has what is looked for in it."""
         if self.since is not None and line.time < self.since:
             return False
         if self.until is not None and line.time > self.until:
@@ -198,7 +198,7 @@ class LogQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What an instance uses: processors (1.0: one whole) and bytes of memory; None where nobody measures it.
+    """The usage of an instance: CPUs (1.0: one whole) and bytes of memory; None if nothing measures it.
 
     `gpu` is how busy its GPUs are, of 1.0 on the average, and `gpu_memory` the bytes that are taken on them.
     """
@@ -210,7 +210,7 @@ class Usage:
 
 
 def gather(instances: Iterable[InstanceStatus]) -> tuple[ProcessStatus, ...]:
-    """The instances by process, in the order in which they come; steps count for nothing."""
+    """Group the instances by process, in order of appearance; steps do not count."""
     together: dict[tuple[str, str], list[InstanceStatus]] = {}
     for instance in instances:
         if not instance.is_step:
@@ -219,7 +219,7 @@ def gather(instances: Iterable[InstanceStatus]) -> tuple[ProcessStatus, ...]:
 
 
 def overall(instances: Iterable[InstanceStatus]) -> Phase:
-    """The phase of all together: services aside, they have succeeded when each has, and failed when one has."""
+    """Return the phase of all together: services aside, succeeded if each has, failed if one has."""
     every = [instance for instance in instances if not instance.is_step]
     finite = [instance.phase for instance in every if not instance.is_service] or [instance.phase for instance in every]
     if not finite:
@@ -235,14 +235,14 @@ def overall(instances: Iterable[InstanceStatus]) -> Phase:
 
 
 def seconds_of(phase: Phase, started: float, ended: float | None) -> float | None:
-    """How long something took that is in `phase`; None where it has ended and nobody knows when."""
+    """Return the duration of something in `phase`; None if it ended at an unknown time."""
     if ended is None and phase in FINAL:
         return None
     return max(0.0, (time.time() if ended is None else ended) - started)
 
 
 def age_since(moment: float) -> str:
-    """How long ago `moment` was, as `age` writes it."""
+    """Return the age of `moment`, as `age` writes it."""
     return age(time.time() - moment)
 
 

@@ -20,7 +20,7 @@ _SO_FAR = re.compile(r", \d[\d.]*[smhd](\d+h)?$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One change: the paths of the instances that it is of, what to say, and whether it is bad.
+    """One change: the paths of its instances, its text, and whether it is bad.
 
     `follows_lines` says that they wrote what brought it about, or their last lines, before it.
     """
@@ -37,7 +37,7 @@ class Told:
 
 
 class Teller:
-    """Compares each status with the one before it: starts again, readiness, ends, and waits that take long."""
+    """Compares each status with the one before it: restarts, readiness, ends, and long waits."""
 
     def __init__(self) -> None:
         self._before: dict[str, InstanceStatus] = {}
@@ -45,11 +45,11 @@ class Teller:
 
     @property
     def is_somebody_waiting(self) -> bool:
-        """Whether there may be more to say although nothing changes."""
+        """True if a text may follow although nothing changes."""
         return bool(self._waits)
 
     def tell(self, status: ExperimentStatus, now: float) -> list[Told]:
-        """What there is to say of `status` at `now` (seconds since 1970); the same change of several is one."""
+        """Return the changes in `status` at `now` (seconds since 1970); equal changes of several instances are one."""
         said = [told for instance in status.instances for told in self._of(status, instance, now)]
         self._before = {instance.path: instance for instance in status.instances}
         return list(_gather(said))
@@ -65,7 +65,7 @@ class Teller:
         yield from self._wait_of(status, now_is, now)
 
     def _wait_of(self, status: ExperimentStatus, instance: InstanceStatus, now: float) -> Iterator[Told]:
-        """A wait that has become long, and once more, with the step to take, when it has become very long."""
+        """Report a wait that has become long, and again, with the next step, when it is very long."""
         why = why_waiting(status, instance) if instance.phase in ("pending", "queued") else None
         words = _SO_FAR.sub("", why.text) if why else ""
         if not why or instance.status is not None:
@@ -84,7 +84,6 @@ class Teller:
 
 
 def _turn(before: InstanceStatus | None, now_is: InstanceStatus) -> Iterator[Told]:
-    """What it means that an instance has come into another phase, or was started again."""
     path, took = (now_is.path,), ""
     if now_is.started is not None and now_is.ended is not None:
         took = f" after {age(now_is.ended - now_is.started)}"

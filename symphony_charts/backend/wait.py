@@ -16,7 +16,7 @@ _MOST_NAMES = 3
 def wait_until(
     watcher: Watcher, name: str, condition: str, *, process: str = "", timeout_s: float | None = None
 ) -> ExperimentStatus | None:
-    """How the experiment is once `condition` holds (of `process` alone, if given); None when it is gone.
+    """Return the status once `condition` holds (of `process`, if given); None when the experiment is gone.
 
     Raises UsageError for an unknown condition, CheckFailed when it cannot hold any more, ToolFailed after `timeout_s`.
     """
@@ -49,7 +49,6 @@ def wait_until(
 
 
 def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
-    """Phase and readiness of the experiment, or of one process of it; raises NotFound."""
     chosen = (
         find_instances(status, process)
         if process
@@ -79,6 +78,5 @@ def _reasons(status: ExperimentStatus, process: str) -> str:
 
 
 def _few(paths: list[str]) -> str:
-    """The first names, and how many more there are."""
     more = len(paths) - _MOST_NAMES
     return ", ".join(paths[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -52,7 +52,7 @@ _WAITING = ("pending", "queued")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """One cause: what it is in a sentence, the step to take, and the paths of the instances that it holds up."""
+    """One cause: a sentence, the next step, and the paths of the instances that it holds up."""
 
     cause: Cause
     text: str
@@ -61,22 +61,22 @@ class Why:
 
     @property
     def is_bad(self) -> bool:
-        """Whether it does not pass by itself."""
+        """True if it does not pass by itself."""
         return self.cause in BAD
 
     @property
     def sentence(self) -> str:
-        """The text after the names of whom it is about."""
+        """The text behind the names of its instances."""
         return f"{named(self.paths)}: {self.text}" if self.paths else self.text
 
 
 def named(paths: tuple[str, ...]) -> str:
-    """The first of several instances, and how many more there are."""
+    """Return the first of several instances, and the number of the others."""
     return f"{paths[0]} +{len(paths) - 1}" if len(paths) > 1 else paths[0]
 
 
 def why_of(status: ExperimentStatus) -> Why | None:
-    """The worst that keeps an experiment from running; None where it runs, has succeeded or was ended by somebody."""
+    """Return the worst cause that keeps an experiment from running; None if it runs, has succeeded or was stopped."""
     whole = _why_whole(status)
     if whole is not None or status.phase in ("succeeded", "stopped", "stopping"):
         return whole
@@ -97,7 +97,7 @@ def why_of(status: ExperimentStatus) -> Why | None:
 
 
 def why_waiting(status: ExperimentStatus, instance: InstanceStatus) -> Why | None:
-    """Why one instance does not run or is not ready; None where there is nothing to say."""
+    """Return why one instance does not run or is not ready; None if there is no reason."""
     place = _Place(status, instance)
     has_failed = instance.phase == "failed" or (instance.phase in _WAITING and instance.status not in (None, 0))
     if has_failed:
@@ -114,8 +114,6 @@ def why_waiting(status: ExperimentStatus, instance: InstanceStatus) -> Why | Non
 
 
 class _Place:
-    """The commands that look at an instance where it runs."""
-
     def __init__(self, status: ExperimentStatus, instance: InstanceStatus) -> None:
         self.name, self.namespace, self._instance = status.name, status.namespace, instance
         self.flags = f" -n {status.namespace}" if status.backend == "kube" else ""
@@ -135,7 +133,6 @@ class _Place:
 
     @property
     def again(self) -> str:
-        """How a changed spec comes to run."""
         return "symph publish SPEC" if self.is_kept else f"symph upgrade SPEC{self.flags}"
 
     def kubectl(self, words: str) -> str:
@@ -143,7 +140,7 @@ class _Place:
 
 
 def _why_whole(status: ExperimentStatus) -> Why | None:
-    """What is to be said of a run as a whole, which its backend does as a note: the words, then the step."""
+    """Return the cause that concerns the run as a whole, from the note of its backend: words, then the step."""
     text, _, step = status.note.partition("; ")
     if not text:
         return None
@@ -158,7 +155,6 @@ def _why_whole(status: ExperimentStatus) -> Why | None:
 
 
 def _failure(instance: InstanceStatus) -> str:
-    """The state of what failed, and what it said last."""
     state, reason = instance.state, instance.reason
     if reason.startswith("CrashLoopBackOff"):
         return f"failed {instance.status}, and is started again and again"
@@ -169,7 +165,7 @@ def _failure(instance: InstanceStatus) -> str:
 
 
 def _queued(state: str) -> str:
-    """The queue and the place in it, then the part of Kueue's words that names what is missing."""
+    """Return queue and position, then the part of Kueue's message that names what is missing."""
     where, colon, words = state.partition(": ")
     missing = re.sub(r"^couldn't assign flavors to pod set \S+: ", "", words)
     return f"{where}{colon and f' (Kueue: {missing})'}"
@@ -300,7 +296,7 @@ _WORDS: tuple[_Words, ...] = (
 
 
 def to_data(why: Why | None) -> Mapping[str, object] | None:
-    """A cause as JSON types."""
+    """Return a cause as JSON types."""
     if why is None:
         return None
     return {"cause": why.cause, "text": why.text, "next": why.next, "processes": list(why.paths)}

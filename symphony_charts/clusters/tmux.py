@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from symphony_charts.backend.protocol import Watcher
@@ -65,13 +64,13 @@ class TmuxCluster(Cluster):
         if isinstance(launched.started, Run):
             plan = launched.started.plan()
         else:
-            plan = asdict(plan_here(launched.experiment, services, launched.folder, run_id="dry-run"))
+            plan = plan_here(launched.experiment, services, launched.folder, run_id="dry-run")
         hosts = {
-            ProcessRef(item["group"] or item["process"], item["process"]): item["address"]
-            for item in plan["processes"]
-            if item["index"] == 0
+            ProcessRef(process.group or process.process, process.process): process.address
+            for process in plan.processes
+            if process.index == 0
         }
-        ports = {**plan["ports"], **{name: moved[0] for name, moved in plan["moved"].items()}}
+        ports = {**plan.ports, **{name: moved[0] for name, moved in plan.moved.items()}}
         return {one.name: {"host": hosts[one.listener], "port": ports[one.name]} for one in services}
 
     @property

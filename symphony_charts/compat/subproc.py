@@ -119,8 +119,9 @@ class SubprocBackend(TmuxBackend):
                             local_run.down(started)
                 raise
         if status:
-            failed = run.state()["failed"]["name"]
-            error = CheckFailed(f'process "{failed}" of {run.experiment} failed with {status}')
+            failed = run.state().failed
+            assert failed is not None  # noqa: S101 - the status is that of a process that failed
+            error = CheckFailed(f'process "{failed.name}" of {run.experiment} failed with {status}')
             error.exit_code = status
             raise error
         return run

@@ -62,12 +62,12 @@ class WrittenNames:
             show(server, self.experiment, run, self._windows(run))
 
     def _windows(self, run: Run) -> Iterator[tuple[str, Path]]:
-        for item in run.plan()["processes"]:
-            process = self.process(item["group"], item["process"])
-            name = process + item["name"].removeprefix(item["process"])
+        for planned in run.plan().processes:
+            process = self.process(planned.group, planned.process)
+            name = process + planned.name.removeprefix(planned.process)
             if process != DEFAULT_WINDOW:
-                title = f"{self.group(item['group'])}:{name}" if item["group"] else name
-                yield title, run.process_dir(item["slot"]) / "log"
+                title = f"{self.group(planned.group)}:{name}" if planned.group else name
+                yield title, run.process_dir(planned.slot) / "log"
 
     def group(self, group: str) -> str:
         """What the group is called that the run calls so."""

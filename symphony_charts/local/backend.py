@@ -14,8 +14,8 @@ from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStat
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.local.logs import read_lines
 from symphony_charts.local.process_files import ProcessFiles
-from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of, wrapper_of
-from symphony_charts.local.status import path_of, run_events, run_status
+from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of
+from symphony_charts.local.status import run_events, run_status
 from symphony_charts.system import processes, remover
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.process_identity import verified
@@ -37,19 +37,19 @@ class LocalWatcher:
         self._gpu_use: Callable[[Sequence[str]], tuple[float | None, int | None]] | None = None
 
     def names(self) -> list[str]:
-        """The experiments that run."""
+        """Return the experiments that run."""
         return [run.experiment for run in live_runs()]
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """The experiments that run; with `ended` also the last run of those that have ended."""
+        """Return the experiments that run; with `ended` also the last run of those that have ended."""
         return [run_status(run) for run in (newest_runs() if ended else live_runs())]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """How the newest run of an experiment is, also after its end."""
+        """Return the status of the newest run of an experiment, also after its end."""
         return run_status(find_run(name), events=events)
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """How it is at once and whenever its state is written, over to new runs."""
+        """Yield the status at once and whenever the state is written, continuing with newer runs."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with Changes([find_run(name).folder.parent]) as watched:
             while True:
@@ -65,7 +65,7 @@ class LocalWatcher:
                     return
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """The lines of the newest run (`previous`: of the one before), merged by their times."""
+        """Yield the lines of the newest run (`previous`: of the one before), merged by their times."""
         return read_lines(name, query)
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
@@ -79,28 +79,28 @@ class LocalWatcher:
                 return
 
     def usage(self, name: str) -> Mapping[str, Usage]:
-        """Processors since the last call (the first time: since the start) and resident memory, children included.
+        """Return CPU since the last call (the first time: since the start) and resident memory, children included.
 
         Of GPUs all that is used of those that the process was given, by whomever.
         """
         usage: dict[str, Usage] = {}
         run = find_run(name)
-        if not run.is_active or run.whereabouts.verdict != "here":
+        if not run.is_active or run.location.verdict != "here":
             return usage
-        running = [(item, wrapper_of(item)) for item in run.state()["processes"] if item["phase"] == "running"]
-        used, now = processes.used_by(leader for _, leader in running if leader), time.time()
-        for item, leader in running:
-            if leader not in used:
+        running = [process for process in run.state().processes if process.phase == "running"]
+        used, now = processes.used_by(process.wrapper for process in running if process.wrapper), time.time()
+        for process in running:
+            if process.wrapper not in used:
                 continue
-            path, seconds = path_of(item), used[leader].seconds
-            before, moment = self._cpu_seen.get(path, (0.0, float(item.get("started") or now)))
+            path, seconds = process.path, used[process.wrapper].seconds
+            before, moment = self._cpu_seen.get(path, (0.0, process.started or now))
             self._cpu_seen[path] = (seconds, now)
             cpu = max(0.0, seconds - before) / (now - moment) if now > moment else None
-            usage[path] = Usage(cpu=cpu, memory=used[leader].memory)
+            usage[path] = Usage(cpu=cpu, memory=used[process.wrapper].memory)
         return self._with_gpus(usage, run)
 
     def _with_gpus(self, usage: dict[str, Usage], run: Run) -> dict[str, Usage]:
-        given = {path_of(item): item["gpus"] for item in run.plan()["processes"] if item.get("gpus")}
+        given = {process.path: process.gpus for process in run.plan().processes if process.gpus}
         if not given:
             return usage
         use_of = self._gpu_use
@@ -115,13 +115,13 @@ class LocalWatcher:
         return usage
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """The last line that each process wrote."""
+        """Return the last line that each process wrote."""
         run, lines_by_path = find_run(name), {}
-        for item in run.state()["processes"]:
-            with contextlib.suppress(OSError), (run.process_dir(item["slot"]) / "log").open("rb") as file:
+        for process in run.state().processes:
+            with contextlib.suppress(OSError), (run.process_dir(process.slot) / "log").open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - 400))
                 lines = file.read().decode("utf-8", "replace").strip().splitlines()
-                lines_by_path[path_of(item)] = lines[-1] if lines else ""
+                lines_by_path[process.path] = lines[-1] if lines else ""
         return {path: line for path, line in lines_by_path.items() if line}
 
     def exec(
@@ -169,13 +169,13 @@ class LocalWatcher:
     def _run(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, stdin: bool, **options: Any
     ) -> tuple[int, bytes, bytes]:
-        """Run `command` beside a process: exit status and what was captured. Raises Conflict unless that runs."""
+        """Run `command` beside a process; return its exit status, stdout and stderr. Raises Conflict unless it runs."""
         # It takes 3 ms to load, of the 80 in which `symph ps` answers.
         import subprocess
 
         pid = _main_pid(name, instance)
         if pid == 0:
-            where = find_run(name).whereabouts if find_run(name).is_live else None
+            where = find_run(name).location if find_run(name).is_live else None
             elsewhere = where.words if where and where.verdict in ("elsewhere", "unknown") else ""
             what = f'"{instance.path}" does not run here: {elsewhere or instance.state}'
             raise Conflict(what, next=f"symph ps {name}")
@@ -185,7 +185,7 @@ class LocalWatcher:
 
 
 def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:
-    """Wait for what may change the status of `run`; False after `left_s` seconds without."""
+    """Wait for a possible change of the status of `run`; return False after `left_s` seconds without one."""
     if not run.is_live or run.is_supervised:
         # Whoever supervises it writes down all that happens; of the supervisor's own end nothing is written.
         with verified(run.supervisor) as supervisor:
@@ -196,24 +196,23 @@ def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:
 
 
 def _main_pid(name: str, instance: InstanceStatus) -> int:
-    """The main process of an instance, 0 when it does not run here."""
+    """Return the main process of an instance, 0 if it does not run here."""
     run = find_run(name)
-    if not run.is_live or run.whereabouts.verdict != "here":
+    if not run.is_live or run.location.verdict != "here":
         return 0
-    for item in run.state()["processes"]:
-        if path_of(item) == instance.path and item["phase"] == "running":
-            record = run.main_process(item)
+    for process in run.state().processes:
+        if process.path == instance.path and process.phase == "running":
+            record = run.main_process(process)
             return record.pid if record else 0
     return 0
 
 
 def _files_of(name: str, instance: InstanceStatus) -> ProcessFiles:
-    """The files that a process sees, or has seen."""
     pid = _main_pid(name, instance)
     if pid:
         with contextlib.suppress(OSError):
             return ProcessFiles.of_pid(instance.path, pid)
     plan = find_run(name).plan()
-    planned = next(process for process in plan["processes"] if path_of(process) == instance.path)
-    binds = (*plan["binds"], *planned["binds"]) if plan["has_namespace"] else ()
-    return ProcessFiles.of_ended(instance.path, planned, binds)
+    planned = next(process for process in plan.processes if process.path == instance.path)
+    binds = (*plan.binds, *planned.binds) if plan.has_namespace else ()
+    return ProcessFiles.of_ended(instance.path, planned.cwd, binds)

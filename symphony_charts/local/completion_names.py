@@ -12,7 +12,7 @@ __all__ = ["experiment_names", "process_names"]
 
 
 def experiment_names() -> set[str]:
-    """The experiments that run here or have run here."""
+    """Return the experiments that run here or have run here."""
     try:
         return {entry.name for entry in os.scandir(home()) if entry.is_dir() and entry.name[0] != "."}
     except OSError:
@@ -20,10 +20,10 @@ def experiment_names() -> set[str]:
 
 
 def process_names() -> set[str]:
-    """The processes of all live runs, those of groups also as ``group/process``."""
+    """Return the processes of all live runs, those of groups also as ``group/process``."""
     names = set()
     with contextlib.suppress(SymphError, OSError, ValueError):
         for run in live_runs():
-            for item in run.state()["processes"]:
-                names |= {item["name"], *([f"{item['group']}/{item['name']}"] if item["group"] else [])}
+            for process in run.state().processes:
+                names |= {process.name, process.path}
     return names

@@ -12,7 +12,7 @@ __all__ = ["changes_text", "describe", "plan_data", "restart_data"]
 
 
 def plan_data(plan: LocalPlan) -> dict[str, object]:
-    """A run that would start, as data."""
+    """Return the plan of a run that would start, as data."""
     return {
         "name": plan.experiment,
         "address": plan.base_address,
@@ -34,19 +34,19 @@ def plan_data(plan: LocalPlan) -> dict[str, object]:
 
 
 def restart_data(plan: LocalPlan, changes: Sequence[Change]) -> dict[str, object]:
-    """What would start again of a run that goes on, as data."""
+    """Return the processes that would restart, as data."""
     restarts = [{"name": change.name, "reason": change.reason} for change in changes]
     return {"name": plan.experiment, "restarts": restarts, "notes": list(plan.notes), "dryRun": True}
 
 
 def changes_text(plan: LocalPlan, changes: Sequence[Change]) -> str:
-    """The same in words."""
+    """Return the processes that would restart, as text."""
     lines = [f"restart {change.name}: {change.reason}" for change in changes] or ["nothing has changed"]
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
 
 
 def describe(plan: LocalPlan) -> str:
-    """A plan in words, without the values of variables."""
+    """Return the plan of a run as text, without the values of variables."""
     lines = [f"{plan.experiment}  at {plan.base_address}"]
     for process in plan.processes:
         name = f"{process.group}/{process.name}" if process.group else process.name
@@ -58,7 +58,6 @@ def describe(plan: LocalPlan) -> str:
 
 
 def _quote_if_needed(argument: str) -> str:
-    """`word` as one would type it in a shell."""
     return (
         argument if argument and all(char.isalnum() or char in "-_./=:,@%+" for char in argument) else quote(argument)
     )

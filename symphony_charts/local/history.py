@@ -14,13 +14,13 @@ import msgspec
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
-from symphony_charts.local.run_identity import LIFE
+from symphony_charts.local.run_identity import LIVENESS_LOCK
 from symphony_charts.local.runs import LIVE, Run, read_json, runs_of, runs_of_all, write_json
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile, key_of
 from symphony_charts.system import remover
-from symphony_charts.system.file_locks import experiment_lock, is_life_held
+from symphony_charts.system.file_locks import experiment_lock, is_liveness_lock_held
 
 __all__ = [
     "PastRun",
@@ -42,7 +42,7 @@ _STARTING_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedRun:
-    """What starts a run again: the experiment, its ports by service, and the folder that relative paths count from."""
+    """The origin of a run: the experiment, its ports by service, and the folder that relative paths count from."""
 
     experiment: Experiment
     ports: dict[str, int]
@@ -51,7 +51,7 @@ class SavedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """How one run went; times in seconds since 1970, `phase` is ``broken`` for a folder that no run ever finished."""
+    """A run of the past; times in seconds since 1970, `phase` is ``broken`` for a folder without a finished start."""
 
     run: Run
     phase: str
@@ -65,18 +65,18 @@ class PastRun:
 
 
 def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
-    """Keep the experiment in the run's folder; texts of its secret files are replaced by their names."""
+    """Save the experiment in the run's folder; the texts of its secret files are replaced by their names."""
     write_json(run.folder / _SPEC, _without_secrets(experiment, folder))
 
 
 def is_of(run: Run, experiment: Experiment, folder: Path) -> bool:
-    """Whether `run` was started from `experiment`, whose paths count from `folder`, as it is now.
+    """Return True if `run` was started from `experiment` as it is now, with paths relative to `folder`.
 
     Texts of secret files are compared by their names alone. What no spec says is not compared: code that stands
     beside it, data, a branch that has moved on.
     """
     try:
-        saved, place = read_json(run.folder / _SPEC), run.plan().get("folder")
+        saved, place = read_json(run.folder / _SPEC), run.plan().folder
     except (NotFound, ToolFailed):
         return False
     wanted = json.loads(json.dumps(_without_secrets(experiment, folder)))
@@ -91,7 +91,7 @@ def _without_secrets(experiment: Experiment, folder: Path) -> dict[str, object]:
 
 
 def load_saved(run: Run) -> SavedRun:
-    """What `run` was started from: its Git volumes at the commits they had, its secrets as their files are now.
+    """Return the origin of `run`: its Git volumes at the commits they had, its secrets as their files are now.
 
     Raises NotFound for runs without it.
     """
@@ -102,19 +102,19 @@ def load_saved(run: Run) -> SavedRun:
             "the run does not say what it was started from", str(run.folder), "start it from its file: symph up SPEC"
         ) from None
     plan = run.plan()
-    folder = Path(plan["folder"])
+    folder = Path(plan.folder)
     secrets = _secrets(msgspec.convert(data.get("secrets", []), list[SecretFile]), folder)
-    experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().get("commits", {}))
-    return SavedRun(experiment=experiment, ports=plan["ports"], folder=folder)
+    experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().commits)
+    return SavedRun(experiment=experiment, ports=plan.ports, folder=folder)
 
 
 def all_runs(experiment: str | None = None) -> list[Run]:
-    """The runs of one experiment, or of all of them, the oldest first."""
+    """Return the runs of one experiment, or of all of them, the oldest first."""
     return [run for runs in (runs_of_all() if experiment is None else [runs_of(experiment)]) for run in runs]
 
 
 def find_past(experiment: str, run_id: str | None = None) -> Run:
-    """The run with that id or beginning of an id, or the newest one. Raises NotFound listing what there is."""
+    """Return the run with that id or beginning of an id, or the newest one. Raises NotFound listing what there is."""
     runs = runs_of(experiment)
     fitting = [run for run in runs if run_id is None or run.run_id.startswith(run_id)]
     if run_id is None and fitting:
@@ -128,31 +128,33 @@ def find_past(experiment: str, run_id: str | None = None) -> Run:
 
 
 def past_run(run: Run) -> PastRun:
-    """How the run in this folder went, as its state says."""
+    """Return how a run went, by its state."""
+    state, phase = None, "broken"
     try:
         state = run.state()
+        phase = state.phase
     except NotFound:
-        state = {"phase": "broken"}
+        pass
     except ToolFailed:
-        state = {"phase": "damaged"}
-    if state["phase"] in LIVE and run.whereabouts.verdict == "lost":
-        state = {**state, "phase": "lost"}
-    failed = state.get("failed") or {}
+        phase = "damaged"
+    if phase in LIVE and run.location.verdict == "lost":
+        phase = "lost"
+    failed = state.failed if state else None
     return PastRun(
         run=run,
-        phase=state["phase"],
-        started=state.get("started"),
-        ended=state.get("ended"),
-        processes=len(state.get("processes", [])),
-        failed=failed.get("name", ""),
-        status=failed.get("status", 0 if state["phase"] == "finished" else None),
+        phase=phase,
+        started=state.started if state else None,
+        ended=state.ended if state else None,
+        processes=len(state.processes) if state else 0,
+        failed=failed.name if failed else "",
+        status=failed.status if failed else 0 if phase == "finished" else None,
         bytes=sum(map(_size, _files(run.folder))),
         can_replay=(run.folder / _SPEC).exists(),
     )
 
 
 def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now: float | None = None) -> list[Run]:
-    """The runs beyond the newest `keep` ended ones of each experiment that ended longer ago than `older_than_s`.
+    """Return the runs beyond the newest `keep` ended ones of each experiment that ended longer ago than `older_than_s`.
 
     A live run is never among them, and neither is one that may be starting.
     """
@@ -185,15 +187,15 @@ def _may_live(run: Run, now: float) -> bool:
         return True
     if (run.folder / "state.json").exists():
         return False
-    return bool(is_life_held(run.folder / LIFE)) or now - run.folder.stat().st_mtime < _STARTING_S
+    return bool(is_liveness_lock_held(run.folder / LIVENESS_LOCK)) or now - run.folder.stat().st_mtime < _STARTING_S
 
 
 def _last_change(run: Run) -> float:
     try:
-        ended = run.state().get("ended")
+        ended = run.state().ended
     except (NotFound, ToolFailed):
         ended = None
-    return float(ended) if ended else run.folder.stat().st_mtime
+    return ended or run.folder.stat().st_mtime
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -202,7 +204,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _size(path: Path) -> int:
-    """What a file takes on the disk: the beginning of a long log is a hole."""
+    """Return the size of a file on the disk: the beginning of a long log is a hole."""
     try:
         return path.lstat().st_blocks * 512
     except FileNotFoundError:  # a run that has just ended is still tidied
@@ -210,7 +212,6 @@ def _size(path: Path) -> int:
 
 
 def _secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:
-    """The contents of the secret files that can be read."""
     found = {}
     for secret in secrets:
         try:

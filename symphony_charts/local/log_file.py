@@ -30,18 +30,18 @@ if sys.platform != "win32":
 
 
 class LogFile:
-    """The log at `path`, which may still grow, or be cut at its beginning; a log that is not there is empty."""
+    """The log at `path`, which may grow, or be cut at its beginning; a missing log is empty."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = _Bytes(path)
 
     def size(self) -> int:
-        """Where it ends now."""
+        """Return its end."""
         return self._file.size()
 
     def lines(self, start: int = 0, end: int | None = None, *, partial: bool = True) -> Iterator[Stamped]:
-        """The lines between two places where lines begin (default: of all that is there now).
+        """Yield the lines between two places where lines begin (default: all so far).
 
         A last line without its end is one only with `partial`. The carriage return that a terminal puts before a line
         feed is dropped; a lone one is a progress bar, not a new line.
@@ -70,7 +70,7 @@ class LogFile:
             yield place + len(last), clock.moment(place), _text(last)
 
     def blocks_from_end(self, start: int, end: int, *, partial: bool = True) -> Iterator[list[Stamped]]:
-        """The same lines, some at a time, the last ones first; those of one block are in order."""
+        """Yield the same lines in blocks, the last block first; lines of a block are in order."""
         start, size = max(start, self._file.kept_from(0)), _SMALL_BLOCK
         while end > start:
             begin = self._file.line_start(max(start, end - size), start)
@@ -81,11 +81,11 @@ class LogFile:
             end = min(begin, end)
 
     def kept(self) -> int:
-        """How many bytes of it are kept."""
+        """Return the number of bytes that are kept."""
         return self._file.size() - self._file.kept_from(0)
 
     def cut(self, keep: int) -> None:
-        """Keep the last `keep` bytes, from where a line begins in them, and give the disk back what is before.
+        """Keep the last `keep` bytes, from the start of a line in them, and free the disk space before.
 
         Who writes to it or reads from it needs not know. Raises OSError where the file system cannot do that.
         """
@@ -94,11 +94,11 @@ class LogFile:
         _Clock(self.path).cut(place)
 
     def start_since(self, moment: float) -> int:
-        """Where the first line of that moment or a later one begins."""
+        """Return the start of the first line of that moment or a later one."""
         return self._file.line_start(_Clock(self.path).size_before(moment), self._file.kept_from(0))
 
     def has_line_end(self, place: int) -> bool:
-        """Whether a line ends behind `place`."""
+        """Return True if a line ends behind `place`."""
         while block := self._file.read(place, _BLOCK):
             if b"\n" in block:
                 return True
@@ -106,7 +106,7 @@ class LogFile:
         return False
 
     def end_of_lines(self) -> int:
-        """Where the last line that has its end ends now."""
+        """Return the end of the last line that is complete."""
         end, first = self._file.size(), self._file.kept_from(0)
         while end > first:
             begin = max(first, end - _BLOCK)
@@ -118,7 +118,7 @@ class LogFile:
 
 
 class _Clock:
-    """The index of a log: rows of milliseconds and of the size that the log had then, both ascending."""
+    """The index of a log: rows of milliseconds and of the size at that time, both ascending."""
 
     def __init__(self, log: Path) -> None:
         self._file = _Bytes(log.with_name("log.idx"))
@@ -126,7 +126,7 @@ class _Clock:
         self._rows: deque[tuple[int, int]] = deque()
 
     def moment(self, place: int) -> float:
-        """When the byte at `place` was written; places must ascend. What no row has yet was written just now."""
+        """Return when the byte at `place` was written; places must ascend. Bytes without a row are from now."""
         if self._place < 0:
             self._place = self._find(lambda row: row[1] <= place)[0]
         while True:
@@ -142,15 +142,14 @@ class _Clock:
             self._rows.extend(row for line in whole.splitlines() if (row := _row(line)))
 
     def cut(self, place: int) -> None:
-        """Give up the rows that are of nothing behind `place` in the log."""
+        """Drop the rows of the log before `place`."""
         self._file.cut(self._find(lambda row: row[1] <= place)[0])
 
     def size_before(self, moment: float) -> int:
-        """The last size that was noted before `moment`."""
         return self._find(lambda row: row[0] / 1000 < moment)[1]
 
     def _find(self, is_before: Callable[[tuple[int, int]], bool]) -> tuple[int, int]:
-        """Where the first row stands that is not before what is looked for, and the size in the row above (or 0)."""
+        """Return the place of the first row for which `is_before` is false, and the size in the row above (or 0)."""
         low, high, size = self._file.kept_from(0), self._file.size(), 0
         while low < high:
             middle = (low + high) // 2
@@ -166,7 +165,7 @@ class _Clock:
 
 
 class _Bytes:
-    """A file that is opened for each look at it, and empty where it is not there."""
+    """A file that is opened for each access, and empty if it is missing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -178,12 +177,11 @@ class _Bytes:
             return 0
 
     def read(self, place: int, size: int) -> bytes:
-        """Up to so many bytes from `place` on; none at the end."""
         with self._opened() as file:
             return os.pread(file, size, place) if file >= 0 else b""
 
     def kept_from(self, place: int) -> int:
-        """The first place from `place` on that was not cut away, or at most a block of the file system before it."""
+        """Return the first place from `place` on that was not cut away, or up to one block before it."""
         with self._opened() as file:
             # A hole reads as zeros; some file systems write everything to the disk before they say where one ends.
             if file < 0 or os.pread(file, 1, place) != b"\0":
@@ -195,7 +193,7 @@ class _Bytes:
                 return os.fstat(file).st_size if error.errno == errno.ENXIO else place
 
     def line_start(self, place: int, first: int) -> int:
-        """Where the first line at or behind `place` begins, at most the end; at `first` one does."""
+        """Return the start of the first line at or behind `place`, at most the end; a line starts at `first`."""
         if place <= first:
             return first
         place -= 1
@@ -208,7 +206,7 @@ class _Bytes:
         return place
 
     def cut(self, place: int) -> None:
-        """Give the disk back what stands before `place`, which is nothing at all or whole blocks of the file system."""
+        """Free the whole blocks of the file system before `place`."""
         if place > 0:
             file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
             try:
@@ -231,11 +229,11 @@ class _Bytes:
 
 
 def _row(line: bytes) -> tuple[int, int] | None:
-    """A row of the index; None for one that is not whole, as a full disk leaves it."""
+    """Return a row of the index; None for a partial one, as a full disk leaves it."""
     fields = line.strip(b"\0\n").split()
     return (int(fields[0]), int(fields[1])) if len(fields) == 2 and all(map(bytes.isdigit, fields)) else None
 
 
 def _text(line: bytes) -> str:
-    """A line as text. It is cut where a line begins, in the middle of a block: what was there reads as zeros."""
+    """Decode a line. A cut in the middle of a block leaves zeros at the beginning of a line."""
     return line.lstrip(b"\0").removesuffix(b"\r").decode("utf-8", "replace")

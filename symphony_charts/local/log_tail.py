@@ -11,7 +11,7 @@ _BYTES = 4096
 
 
 def tail_of(log: Path, count: int) -> list[str]:
-    """The last `count` lines that say anything; none where there is no log."""
+    """Return the last `count` lines that are not blank; none without a log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _BYTES))

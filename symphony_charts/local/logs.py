@@ -13,7 +13,6 @@ from symphony_charts.backend.status import LogLine, LogQuery
 from symphony_charts.errors import NotFound
 from symphony_charts.local.log_file import LogFile, Stamped
 from symphony_charts.local.runs import Run, find_run, runs_of
-from symphony_charts.local.status import path_of
 from symphony_charts.system.inotify import Changes
 
 __all__ = ["read_lines"]
@@ -23,7 +22,7 @@ _NEXT_RUN_S = 0.1
 
 
 def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
-    """The lines of the newest run (`previous`: of the one before it)."""
+    """Yield the lines of the newest run (`previous`: of the one before it)."""
     run = find_run(name)
     if query.previous:
         before = [other for other in runs_of(name) if other.run_id < run.run_id]
@@ -46,7 +45,6 @@ def _lines(run: Run, query: LogQuery) -> Iterator[LogLine]:
 
 
 def _until_over(reader: _Reader, watched: Changes, query: LogQuery) -> Iterator[LogLine]:
-    """The lines as they come until the run is over."""
     while True:
         is_over = not reader.run.is_active or _is_past(query)
         yield from reader.news(partial=is_over)
@@ -57,7 +55,6 @@ def _until_over(reader: _Reader, watched: Changes, query: LogQuery) -> Iterator[
 
 
 def _newer(run: Run) -> Run | None:
-    """The run after this one, which may be on its way."""
     deadline = time.monotonic() + _NEXT_RUN_S
     while True:
         later = [
@@ -71,12 +68,11 @@ def _newer(run: Run) -> Run | None:
 
 
 class _Reader:
-    """The logs of a run from where they were last read."""
+    """The logs of a run from the places that were read last."""
 
     def __init__(self, run: Run, query: LogQuery) -> None:
         self.run, self._query = run, query
-        items = run.state()["processes"]
-        names = {item["slot"]: path_of(item) for item in items}
+        names = {process.slot: process.path for process in run.state().processes}
         chosen = [slot for slot, name in names.items() if not query.instances or name in query.instances]
         self._names = {slot: names[slot] for slot in chosen}
         self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in chosen}
@@ -85,11 +81,10 @@ class _Reader:
 
     @property
     def logs(self) -> Sequence[Path]:
-        """The log files."""
         return [log.path for log in self._logs.values()]
 
     def first(self) -> Iterator[LogLine]:
-        """The wanted lines that are there; one that is followed must have its end."""
+        """Yield the wanted lines so far; a followed one must have its end."""
         query = self._query
         parts: list[Iterator[LogLine]] = []
         for slot, log in self._logs.items():
@@ -102,7 +97,7 @@ class _Reader:
         yield from lines if query.tail < 0 else deque(lines, maxlen=query.tail)
 
     def news(self, *, partial: bool) -> Iterator[LogLine]:
-        """The wanted lines that have come since; a last line without its end waits unless `partial`."""
+        """Yield the wanted lines since; a last line without its end waits unless `partial`."""
         parts = [self._wanted(slot, self._new(slot, partial=partial)) for slot in self._logs]
         yield from heapq.merge(*parts, key=lambda line: line.time)
 
@@ -118,7 +113,6 @@ class _Reader:
                 yield line
 
     def _last(self, slot: int, start: int, end: int) -> Iterator[LogLine]:
-        """The last wanted lines of one log, as many as may be needed."""
         blocks: list[list[LogLine]] = []
         count = 0
         for block in self._logs[slot].blocks_from_end(start, end):

@@ -6,10 +6,13 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING
 
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.system.copying import copy_over, refuse_left, refused
+
+if TYPE_CHECKING:
+    from symphony_charts.local.plan.records import Bind
 
 __all__ = ["ProcessFiles"]
 
@@ -18,37 +21,37 @@ _MOST_LINKS = 40
 
 
 class ProcessFiles:
-    """What the process `who` sees: `root` is where its root is on this machine, `cwd` its folder.
+    """The files that the process `name` sees: `root` is its root on this machine, `cwd` its folder.
 
     `shown` has for paths of a process that has ended the places of this machine that were shown there.
     """
 
-    def __init__(self, who: str, root: str, cwd: str, shown: Mapping[str, str]) -> None:
-        self._who, self._root, self._cwd, self._shown = who, root, cwd, shown
+    def __init__(self, name: str, root: str, cwd: str, shown: Mapping[str, str]) -> None:
+        self._name, self._root, self._cwd, self._shown = name, root, cwd, shown
 
     @classmethod
-    def of_pid(cls, who: str, pid: int) -> ProcessFiles:
-        """Those of a process that runs. Raises OSError when it is gone."""
-        return cls(who, f"/proc/{pid}/root", str(Path(f"/proc/{pid}/cwd").readlink()), {})
+    def of_pid(cls, name: str, pid: int) -> ProcessFiles:
+        """Return the files of a running process. Raises OSError if it is gone."""
+        return cls(name, f"/proc/{pid}/root", str(Path(f"/proc/{pid}/cwd").readlink()), {})
 
     @classmethod
-    def of_ended(cls, who: str, planned: Mapping[str, Any], binds: Iterable[Mapping[str, Any]]) -> ProcessFiles:
-        """What is left of those of a process of a plan: this machine's, and its volumes that are still there."""
-        shown = {str(bind["target"]).rstrip("/"): str(bind["source"]) for bind in binds}
-        return cls(who, "", planned["cwd"], shown)
+    def of_ended(cls, name: str, cwd: str, binds: Iterable[Bind]) -> ProcessFiles:
+        """Return the files that an ended process leaves: this machine's, and its volumes that still exist."""
+        shown = {bind.target.rstrip("/"): bind.source for bind in binds}
+        return cls(name, "", cwd, shown)
 
     def copy_out(self, path: str, to: Path) -> None:
         """Copy what is at `path`. Raises NotFound, and Conflict where it cannot be written."""
         source = self.place_of(path)
         if not source.exists():
-            raise NotFound(f'"{self._who}" has no {path}')
+            raise NotFound(f'"{self._name}" has no {path}')
         target = to / (PurePosixPath(path).name or "root") if to.is_dir() else to
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             left = copy_over(source, target)
         except OSError as error:
             raise refused(target, error) from error
-        refuse_left(f"{self._who}:{path}", left)
+        refuse_left(f"{self._name}:{path}", left)
 
     def copy_in(self, source: Path, to: str) -> None:
         """Copy a file or folder of this machine to `to`. Raises NotFound, and Conflict where it cannot be written."""
@@ -75,7 +78,7 @@ class ProcessFiles:
         shutil.copystat(source, target)
 
     def place_of(self, path: str) -> Path:
-        """The place of this machine, without any link, that the process calls `path`."""
+        """Return the place of this machine, without any link, that the process calls `path`."""
         names, done, links = (
             [*reversed(f"{self._cwd}/{path}".split("/") if path[:1] != "/" else path.split("/"))],
             "",
@@ -93,7 +96,7 @@ class ProcessFiles:
                     continue
                 links += 1
                 if links > _MOST_LINKS:
-                    raise Conflict(f'"{self._who}" has a link without end at {path}', next="look at it: symph exec")
+                    raise Conflict(f'"{self._name}" has a link without end at {path}', next="look at it: symph exec")
                 done = "" if link.startswith("/") else done
                 names += reversed(link.split("/"))
         return Path(self._here(done or "/"))

@@ -32,7 +32,7 @@ class FileWatch:
         self._tree = Tree(roots, partial(is_ignored, roots=roots, patterns=(*IGNORED, *ignored)))
 
     def wait(self, run: Run) -> set[Path]:
-        """What has changed, once it has settled; empty when instead the run has ended, or has lost its supervisor."""
+        """Return the changed files once they have settled; empty if the run ended or lost its supervisor instead."""
         points = _mount_points(run)
         descriptors = [self._tree.descriptor]
         if run.is_live:
@@ -69,13 +69,13 @@ class FileWatch:
 
 
 def _mount_points(run: Run) -> set[Path]:
-    """Where volumes of a run are shown: a file made for that, and removed at its end, is no change of anybody's."""
-    mounts = run.plan()["mounts"]
-    return {Path(at) for at in (*mounts["targets"], *(bind["target"] for bind in mounts["shared"]))}
+    """Return the mount points of a run: files that are made and removed for it are no changes."""
+    mounts = run.plan().mounts
+    return {Path(at) for at in (*mounts.targets, *(bind.target for bind in mounts.shared))}
 
 
 def parse_watched(text: str) -> Watched:
-    """``PATH`` or ``PATH:PROCESS,...``; a path with a colon is taken whole when it is there. Raises NotFound."""
+    """Return ``PATH`` or ``PATH:PROCESS,...``; a path with a colon is taken whole when it is there. Raises NotFound."""
     path, colon, names = text.rpartition(":")
     if Path(text).exists() or not colon:
         path, names = text, ""
@@ -87,12 +87,11 @@ def parse_watched(text: str) -> Watched:
 
 
 def touched_slots(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
-    """The processes of `run` that use what has changed, and which files that are; steps only where they are named."""
+    """Return the processes of `run` that use changed files, and these files; steps only if they are named."""
     touched: dict[int, list[str]] = {}
-    steps = {item["slot"] for item in run.plan()["processes"] if item["is_step"]}
-    everybody = [item["slot"] for item in run.state()["processes"] if item["slot"] not in steps]
+    without_steps = [process.slot for process in run.plan().processes if not process.is_step]
     for name, paths in concerned(changed, watched).items():
-        for slot in find_slots(run, name) if name else everybody:
+        for slot in find_slots(run, name) if name else without_steps:
             touched[slot] = [*touched.get(slot, []), *(path for path in paths if path not in touched.get(slot, []))]
     return {slot: _told(paths) for slot, paths in sorted(touched.items())}
 
@@ -140,13 +139,13 @@ class Watched:
 
 
 def is_ignored(path: PurePath, roots: Iterable[PurePath], patterns: Sequence[str]) -> bool:
-    """Whether a pattern fits a name in `path`, or the whole of it, below every one of `roots` that holds it."""
+    """Return True if a pattern fits a name in `path`, or the whole of it, below every one of `roots` that holds it."""
     below = [path.relative_to(root) for root in roots if root in path.parents]
     return bool(below) and all(_fits(part, patterns) for part in below)
 
 
 def concerned(changed: Iterable[PurePath], watched: Iterable[Watched]) -> dict[str, list[str]]:
-    """The changed paths, as they are told, by the process that they concern; `""` stands for all processes."""
+    """Return the changed paths, as they are told, by the process that they concern; `""` stands for all processes."""
     concerns: dict[str, list[str]] = {}
     for path in sorted(changed):
         for entry in watched:

@@ -6,20 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from symphony_charts.errors import Conflict
 from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import TRIES, read_environment, start_script
-from symphony_charts.local.run_folder import make_volumes, public, write_own_mounts, write_private
-from symphony_charts.local.runs import Run, is_same_folder, write_json
+from symphony_charts.local.run_folder import make_volumes, public, write_private, write_process_mounts
+from symphony_charts.local.run_state import write_record
+from symphony_charts.local.runs import Run, is_same_folder
 
 __all__ = ["Change", "changes_of", "refuse_takeover", "rewrite"]
-
-# What is made once, when the pane is: a difference here needs a new run.
-_SHAPE = ("name", "group", "pod", "tty", "scope")
-_WHOLE = ("mounts", "checkouts", "has_namespace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,24 +39,23 @@ def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
 
 
 def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({})) -> list[Change]:
-    """What must start again for `run` to become `plan`; `touched` says of slots that they must anyway, and why.
+    """Return the processes to restart for `run` to become `plan`; `touched` adds slots with their reasons.
 
     A changed configuration or secret file concerns the processes that see it. Raises Conflict when only a new run can.
     """
     old = run.plan()
     new = public(run, plan)
-    before = [[item[key] for key in _SHAPE] for item in old["processes"]]
-    after = [[_plain(getattr(process, key)) for key in _SHAPE] for process in plan.processes]
-    same = before == after and all(old.get(key) == _plain(new[key]) for key in _WHOLE)
-    if not same:
-        names = sorted({str(item[0]) for item in before} ^ {str(item[0]) for item in after})
+    before, after = ([_fixed(process) for process in both.processes] for both in (old, new))
+    whole_before, whole_after = ((both.mounts, both.checkouts, both.has_namespace) for both in (old, new))
+    if before != after or whole_before != whole_after:
+        names = sorted({item[0] for item in before} ^ {item[0] for item in after})
         difference = f"other processes: {', '.join(names)}" if names else "other mounts, terminals or order"
         what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({difference})'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     files = list(_changed_files(run, plan))
     return [
         Change(slot=process.slot, name=process.name, reason="; ".join(reasons))
-        for process, item in zip(plan.processes, old["processes"], strict=True)
+        for process, item in zip(plan.processes, old.processes, strict=True)
         if (
             reasons := [
                 *_reasons(run, process, item),
@@ -72,7 +67,7 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
 
 
 def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
-    """The files, relative to the run's folder, that are new, have another content or mode, or are no longer there."""
+    """Yield files, relative to the run's folder, that are new, changed in content or mode, or gone."""
     for file in plan.files:
         path = run.folder / file.path
         if _read(path) != file.content or path.stat().st_mode & 0o777 != file.mode:
@@ -89,14 +84,14 @@ def _stale_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
 
 
 def _sees(process: PlannedProcess, plan: LocalPlan, path: Path) -> bool:
-    """Whether `path` is shown to a process, where its own secrets are shown instead of everybody's."""
+    """Return True if `path` is shown to a process; its own secrets replace the shared ones."""
     own = {bind.target for bind in process.binds}
     shown = [*process.binds, *(bind for bind in plan.binds if bind.target not in own)]
     return any(path.is_relative_to(bind.source) for bind in shown)
 
 
 def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
-    """Put the scripts, files and plan of `plan` in place of those of `run`."""
+    """Replace the scripts, files and plan of `run` by those of `plan`."""
     for stale in _stale_files(run, plan):
         (run.folder / stale).unlink()
     for file in plan.files:
@@ -121,29 +116,29 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
             write_private(own / TRIES, b"0\n")
         if process.limits:
             write_private(own / "limited", verdict_script(process.limits).encode())
-    write_own_mounts(run, plan)
-    origin = {"folder": str(folder.absolute()), "started_in": run.plan().get("started_in", "")}
-    write_json(run.folder / "plan.json", {**public(run, plan), **origin})
+    write_process_mounts(run, plan)
+    write_record(run.folder / "plan.json", public(run, plan, folder, run.plan().started_in))
 
 
-def _reasons(run: Run, process: PlannedProcess, old: dict[str, Any]) -> Iterator[str]:
-    if process.digest == old["digest"]:
+def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator[str]:
+    if process.digest == old.digest:
         return
-    if list(process.argv) != old["argv"]:
+    if process.argv != old.argv:
         yield "command"
-    if process.cwd != old["cwd"]:
+    if process.cwd != old.cwd:
         yield "cwd"
     script = (run.process_dir(process.slot) / "start").read_text(encoding="utf-8")
     env = read_environment(script)
     names = sorted(name for name in {**env, **process.env} if env.get(name) != process.env.get(name))
     if names:
         yield f"env {', '.join(names)}"
-    elif list(process.argv) == old["argv"] and process.cwd == old["cwd"]:
+    elif process.argv == old.argv and process.cwd == old.cwd:
         yield "preamble, mounts or limits"
 
 
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
+def _fixed(process: PlannedProcess) -> tuple[str, str, str, bool, tuple[str, ...]]:
+    """Return the fields that are fixed when the pane is made: a difference needs a new run."""
+    return process.name, process.group, process.pod, process.tty, process.scope
 
 
 def _read(path: Path) -> bytes | None:

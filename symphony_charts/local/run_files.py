@@ -44,7 +44,7 @@ def write_json(path: Path, data: object, *, is_safe: bool = False) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Have the names in `folder` on the disk; a file system that does not know how has none to lose."""
+    """Flush the names in `folder` to the disk; a file system that cannot has none to lose."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with contextlib.suppress(OSError):
@@ -54,7 +54,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The map in a file of a run. Raises NotFound where it is not there, and ToolFailed where it is damaged."""
+    """Return the map in a file of a run. Raises NotFound if it is missing, ToolFailed if it is damaged."""
     try:
         data = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -69,7 +69,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def damaged(path: Path, why: str) -> ToolFailed:
-    """The error that says that a file of a run cannot be used."""
+    """Return the error that says that a file of a run cannot be used."""
     name = path.parent.parent.name
     return ToolFailed(
         f'{path.name} of a run of "{name}" is damaged: {why}',

@@ -5,37 +5,34 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import asdict, fields, is_dataclass
+from collections.abc import Mapping
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.mounts.helper import helper_command, points_journal
 from symphony_charts.local.mounts.sources import open_beneath
 from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.mount_sets import MountSets, helper_plan, is_for_mount, mount_sets
-from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, RunMounts
 from symphony_charts.local.plan.scripts import TRIES, helper_script, mounts_script, start_script, tmux_commands
 from symphony_charts.local.run_files import NO_STATUS
+from symphony_charts.local.run_state import RunState, unstarted, write_record
 from symphony_charts.local.runs import Run, current_folder, write_json
 from symphony_charts.system import package_data, remover
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
 __all__ = [
-    "UNSTARTED_NAMES",
-    "first_state",
     "lay_out",
     "lay_out_shared",
     "make_sub_paths",
     "make_volumes",
     "public",
     "remove_folder",
-    "unstarted",
-    "write_own_mounts",
     "write_private",
+    "write_process_mounts",
 ]
-
-# By what a process is called in plan and state.
-UNSTARTED_NAMES = ("slot", "name", "group", "pod")
 
 
 def remove_folder(run: Run) -> None:
@@ -81,19 +78,23 @@ def make_sub_paths(plan: LocalPlan) -> None:
         raise SpecError(problems)
 
 
-def lay_out(run: Run, plan: LocalPlan, folder: Path, **facts: object) -> None:
-    """Write everything else the run needs, and with what is `known` its first state."""
+def lay_out(run: Run, plan: LocalPlan, folder: Path, commits: Mapping[str, str]) -> None:
+    """Write everything else that the run needs, and its first state with the `commits` of its Git volumes."""
     (run.folder / "p").mkdir(mode=0o700)
     for process in plan.processes:
         _lay_out_process(run, process)
-    write_own_mounts(run, plan)
+    write_process_mounts(run, plan)
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
-    write_json(
-        run.folder / "plan.json",
-        {**public(run, plan), "folder": str(folder.absolute()), "started_in": current_folder()},
-    )
+    write_record(run.folder / "plan.json", public(run, plan, folder, current_folder()))
     os.mkfifo(run.folder / "born", 0o600)
-    write_json(run.folder / "state.json", {**first_state(plan), **facts}, is_safe=True)
+    state = RunState(
+        experiment=plan.experiment,
+        phase="starting",
+        started=time.time(),
+        processes=[unstarted(process) for process in plan.processes],
+        commits=dict(commits),
+    )
+    write_record(run.folder / "state.json", state, is_safe=True)
 
 
 def _lay_out_process(run: Run, process: PlannedProcess) -> None:
@@ -113,19 +114,17 @@ def _lay_out_process(run: Run, process: PlannedProcess) -> None:
 
 
 def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
-    """What the run mounts for all, and what each process for itself."""
     return mount_sets(plan, str(run.folder), str(run.socket.parent))
 
 
 def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
-    """What the helper shows to all processes of the run."""
     sets = _sets_of(run, plan)
     paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
     prepare, journal = list(sets.own.values()), str(points_journal())
     return helper_plan(sets.shared, str(run.folder), journal=journal, prepare=prepare, paths=paths)
 
 
-def write_own_mounts(run: Run, plan: LocalPlan) -> None:
+def write_process_mounts(run: Run, plan: LocalPlan) -> None:
     """Write for each process with mounts of its own the script that shows them."""
     for slot, binds in _sets_of(run, plan).own.items():
         folder = run.process_dir(slot)
@@ -137,44 +136,21 @@ def write_own_mounts(run: Run, plan: LocalPlan) -> None:
         write_private(folder / "mounts", script.encode())
 
 
-def public(run: Run, plan: LocalPlan) -> dict[str, object]:
-    """The plan without environment, content of files and start scripts: what any verb may read.
+def public(run: Run, plan: LocalPlan, folder: Path | None = None, started_in: str = "") -> LocalPlan:
+    """Return the plan as `plan.json` has it, which any verb may read: without environment, files and start scripts.
 
-    ``mounts`` is what only a new run can change: what is mounted for all, and the mount points that there are.
+    `folder` is that of the spec, `started_in` the one in which the run was started.
     """
-    listed = [_shown(process, {"env", "preamble"}) for process in plan.processes]
     sets = _sets_of(run, plan)
     targets = sorted({bind.target for binds in sets.own.values() for bind in binds})
-    mounts = {"shared": [asdict(bind) for bind in sets.shared], "targets": targets}
-    return {**_shown(plan, {"processes", "files"}), "processes": listed, "mounts": mounts}
-
-
-def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, object]:
-    """The fields of `record` as JSON types; `asdict` copies deeply what is then written anyway, which shows at 500."""
-    values = {field.name: getattr(record, field.name) for field in fields(record) if field.name not in hidden}
-    return {
-        name: [asdict(item) if is_dataclass(item) and not isinstance(item, type) else item for item in value]
-        if isinstance(value, tuple)
-        else value
-        for name, value in values.items()
-    }
-
-
-def unstarted(**names: object) -> dict[str, object]:
-    """What `state.json` says of a process of these names before it has started."""
-    return {**names, "phase": "waiting", "ready": False, "restarts": 0, "status": None}
-
-
-def first_state(plan: LocalPlan) -> dict[str, object]:
-    """What `state.json` says before anything has started."""
-    return {
-        "experiment": plan.experiment,
-        "phase": "starting",
-        "started": time.time(),
-        "processes": [
-            unstarted(**{name: getattr(process, name) for name in UNSTARTED_NAMES}) for process in plan.processes
-        ],
-    }
+    return replace(
+        plan,
+        processes=tuple(replace(process, env={}, preamble=()) for process in plan.processes),
+        files=(),
+        mounts=RunMounts(shared=sets.shared, targets=tuple(targets)),
+        folder="" if folder is None else str(folder.absolute()),
+        started_in=started_in,
+    )
 
 
 def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:

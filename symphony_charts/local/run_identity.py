@@ -1,4 +1,4 @@
-"""`whereabouts` says where a run lives, and thereby who may do what with it.
+"""`run_location` says where a run lives, and thereby who may do what with it.
 
 A state folder may be seen by several machines and containers, and outlives them. So a run has beside its state
 
@@ -21,27 +21,27 @@ from typing import Literal
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.run_files import flush_folder, read_json, write_json
-from symphony_charts.system.file_locks import is_life_held
+from symphony_charts.system.file_locks import is_liveness_lock_held
 from symphony_charts.system.file_systems import file_system_of
 from symphony_charts.system.process_identity import Machine, ProcessRecord, identify, this_machine
 
 __all__ = [
-    "LIFE",
-    "Whereabouts",
-    "forget_life",
+    "LIVENESS_LOCK",
+    "RunLocation",
+    "clear_liveness",
+    "run_location",
     "supervisor_of",
-    "whereabouts",
     "write_identity",
     "write_supervisor",
 ]
 
-LIFE = "life"
+LIVENESS_LOCK = "life"
 _IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whereabouts:
-    """Where a run that has not ended lives, and in `words` what is known of that.
+class RunLocation:
+    """The place where a run lives that has not ended; `words` describes it.
 
     ``here``: its processes are this machine's, in this pid namespace. ``elsewhere``: it lives, but not where its
     processes could be seen. ``lost``: it lives nowhere any more, and with `is_other_boot` nothing of it can be left.
@@ -54,13 +54,13 @@ class Whereabouts:
 
 
 def write_identity(folder: Path) -> None:
-    """Say in the folder of a new run which one it is and where; raises OSError, and where somebody has said so before.
+    """Write the identity and place of a new run into its folder; raises OSError, also if there is one already.
 
     The life of the run can be held from then on.
     """
     data = {"names": [folder.parent.name, folder.name], "folder": str(folder), "machine": this_machine().to_data()}
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    os.close(os.open(folder / LIFE, flags, 0o600))
+    os.close(os.open(folder / LIVENESS_LOCK, flags, 0o600))
     with os.fdopen(os.open(folder / _IDENTITY, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(json.dumps(data))
         file.flush()
@@ -69,27 +69,27 @@ def write_identity(folder: Path) -> None:
 
 
 def write_supervisor(folder: Path) -> None:
-    """Say in the folder of a run that this program is its supervisor."""
+    """Record this program as the supervisor of the run in `folder`."""
     record = identify(os.getpid())
     assert record is not None  # noqa: S101 - it runs
     write_json(folder / _SUPERVISOR, record.to_data(), is_safe=True)
 
 
 def supervisor_of(folder: Path) -> ProcessRecord | None:
-    """The supervisor that the run of `folder` had last; None where there is no knowing."""
+    """Return the last supervisor of the run in `folder`; None if it is unknown."""
     return ProcessRecord.from_data(_read(folder / _SUPERVISOR))
 
 
-def forget_life(folder: Path) -> None:
-    """Note that the run of `folder`, whose state says so already, has ended and lives nowhere."""
-    for name in (_SUPERVISOR, LIFE):
+def clear_liveness(folder: Path) -> None:
+    """Remove the liveness lock of a run whose state says that it has ended."""
+    for name in (_SUPERVISOR, LIVENESS_LOCK):
         (folder / name).unlink(missing_ok=True)
 
 
-def whereabouts(folder: Path) -> Whereabouts:
-    """Where the run of `folder`, which has not ended by its state, lives. Takes and writes nothing."""
+def run_location(folder: Path) -> RunLocation:
+    """Return where the run of `folder` lives, which has not ended by its state. Locks and writes nothing."""
     identity = _read(folder / _IDENTITY)
-    held = is_life_held(folder / LIFE)
+    held = is_liveness_lock_held(folder / LIVENESS_LOCK)
     try:
         if identity.get("names") != [folder.parent.name, folder.name]:
             raise ValueError("it is of another run")
@@ -98,24 +98,24 @@ def whereabouts(folder: Path) -> Whereabouts:
     except ValueError:
         # Where locks do not work, the run may be alive.
         verdict: Literal["lost", "unknown"] = "lost" if held is False else "unknown"
-        return Whereabouts(verdict=verdict, words="its identity.json does not say where it runs")
+        return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
     is_same_namespace = is_same_boot and now.pid_namespace == then.pid_namespace
     if is_same_namespace and place == str(folder):
-        return Whereabouts(verdict="here")
+        return RunLocation(verdict="here")
     if held:
-        return Whereabouts(verdict="elsewhere", words=_living(then, place, is_same_boot, is_same_namespace))
+        return RunLocation(verdict="elsewhere", words=_living(then, place, is_same_boot, is_same_namespace))
     if held is False and is_same_boot:
         what = "a copy of a run" if is_same_namespace else "its container is gone"
-        return Whereabouts(verdict="lost", words=what)
+        return RunLocation(verdict="lost", words=what)
     is_same_machine = bool(now.machine_id) and (now.host, now.machine_id) == (then.host, then.machine_id)
     if held is False and is_same_machine:
-        return Whereabouts(verdict="lost", words="this machine has been started again since", is_other_boot=True)
+        return RunLocation(verdict="lost", words="this machine has been started again since", is_other_boot=True)
     if held is False and _is_local(folder):
         words = f"it ran on {then.host}, which does not have these files any more"
-        return Whereabouts(verdict="lost", words=words, is_other_boot=True)
-    return Whereabouts(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
+        return RunLocation(verdict="lost", words=words, is_other_boot=True)
+    return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
 
 
 def _living(then: Machine, place: str, is_same_boot: bool, is_same_namespace: bool) -> str:
@@ -134,7 +134,7 @@ def _is_local(folder: Path) -> bool:
 
 
 def _read(path: Path) -> dict[str, object]:
-    """The map in a file, an empty one where there is none to be had."""
+    """Return the map in a file, an empty one if it is missing or damaged."""
     try:
         return read_json(path)
     except (NotFound, ToolFailed):

@@ -12,27 +12,26 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symphony_charts.backend.current_experiment import absent_experiment
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.run_files import damaged, read_json, write_json
-from symphony_charts.local.run_identity import LIFE, Whereabouts, supervisor_of, whereabouts
-from symphony_charts.local.run_shapes import PLAN, STATE, misfit
+from symphony_charts.local.run_identity import LIVENESS_LOCK, RunLocation, run_location, supervisor_of
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
-from symphony_charts.system.file_locks import is_life_held
+from symphony_charts.system.file_locks import is_liveness_lock_held
 from symphony_charts.system.platforms import refuse_elsewhere
 from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat
 from symphony_charts.system.user_folders import runtime_dir, state_dir
 
 __all__ = [
     "LIVE",
-    "START_CUT",
+    "START_ABORTED",
     "Run",
     "current_folder",
     "describe_process",
@@ -47,14 +46,17 @@ __all__ = [
     "read_json",
     "runs_of",
     "runs_of_all",
-    "wrapper_of",
     "write_json",
 ]
+
+if TYPE_CHECKING:
+    from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+    from symphony_charts.local.run_state import ProcessState, RunState
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
 # Why a run has ended whose start was cut before anything ran.
-START_CUT = "its start was cut"
+START_ABORTED = "its start was cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +82,20 @@ class Run:
 
     @property
     def socket(self) -> Path:
-        """Where its tmux server listens; short, since socket paths are limited to 107 bytes."""
+        """The socket of its tmux server; short, since socket paths are limited to 107 bytes."""
         digest = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
         return runtime_dir() / f"{digest}.sock"
 
     def process_dir(self, slot: int) -> Path:
-        """The folder of one process."""
+        """Return the folder of one process."""
         return self.folder / "p" / str(slot)
 
-    def plan(self) -> dict[str, Any]:
-        """The plan as the supervisor needs it; no environment and no secrets."""
-        plan = read_json(self.folder / "plan.json")
-        if why := misfit(plan, PLAN):
-            raise damaged(self.folder / "plan.json", why)
-        return plan
+    def plan(self) -> LocalPlan:
+        """Return the plan without environment and secrets. Raises NotFound, and ToolFailed if it is damaged."""
+        # msgspec takes 7 ms to import, which `symph ls` without runs must not spend.
+        from symphony_charts.local.run_state import read_plan
+
+        return read_plan(self.folder / "plan.json")
 
     @property
     def spec_folder(self) -> str:
@@ -111,63 +113,67 @@ class Run:
             return path if isinstance(path, str) and path.startswith("/") else ""
         return ""
 
-    def state(self) -> dict[str, Any]:
-        """What the supervisor wrote last. Raises NotFound where nothing is, ToolFailed where that is damaged."""
-        state = read_json(self.folder / "state.json")
-        why = misfit(state, STATE)
-        if not why and state.get("experiment", self.experiment) != self.experiment:
-            why = f'it is of the experiment "{state["experiment"]}"'
-        if why:
-            raise damaged(self.folder / "state.json", why)
+    def state(self) -> RunState:
+        """Return the state that the supervisor wrote last. Raises NotFound, and ToolFailed if it is damaged."""
+        from symphony_charts.local.run_state import read_state  # as in `plan`
+
+        path = self.folder / "state.json"
+        state = read_state(path)
+        if state.experiment not in ("", self.experiment):
+            raise damaged(path, f'it is of the experiment "{state.experiment}"')
         return state
 
     @property
     def is_live(self) -> bool:
-        """Whether the run has not ended yet, as far as its files say: its supervisor, or its machine, may be gone."""
+        """True if the run has not ended, as far as its files say: its supervisor, or its machine, may be gone."""
         try:
-            return self.state()["phase"] in LIVE
+            return self.state().phase in LIVE
         except NotFound:
             return False
         except ToolFailed:
             # What outlived tmux and supervisor holds no life, and no state names it.
-            return is_life_held(self.folder / LIFE) is not False or self.is_supervised or bool(self.members())
+            return (
+                is_liveness_lock_held(self.folder / LIVENESS_LOCK) is not False
+                or self.is_supervised
+                or bool(self.members())
+            )
 
     @property
     def is_active(self) -> bool:
-        """Whether something more may come of it: it has not ended, and is not lost."""
-        return self.is_live and self.whereabouts.verdict != "lost"
+        """True while the run is live and not lost."""
+        return self.is_live and self.location.verdict != "lost"
 
     @property
-    def whereabouts(self) -> Whereabouts:
+    def location(self) -> RunLocation:
         """Where it lives, if it has not ended."""
-        return whereabouts(self.folder)
+        return run_location(self.folder)
 
     @property
     def supervisor(self) -> ProcessRecord | None:
-        """The process that supervises it, where that runs and is to be seen from here."""
+        """Its supervisor, if that runs and is visible from here."""
         record = supervisor_of(self.folder)
-        return record if is_running(record) and self.whereabouts.verdict == "here" else None
+        return record if is_running(record) and self.location.verdict == "here" else None
 
     @property
     def is_supervised(self) -> bool:
-        """Whether its supervisor is there."""
+        """True if its supervisor runs."""
         return self.supervisor is not None
 
     def members(self, sessions: Iterable[processes.Session] = ()) -> list[ProcessRecord]:
-        """All processes that are provably of the run, tmux and what writes its logs included (`processes.members`)."""
+        """Return all processes that are provably of the run, also tmux and its log writers (`processes.members`)."""
         cookie = f"{variable_names.RUN}={self.run_id}".encode()
         # What has a namespace of its own for its mounts has this one, which no other has. The kernel names it by its
         # path without links, and the state folder may be behind one.
         return processes.members(str((self.folder / "scratch").resolve()), sessions, cookie)
 
-    def main_process(self, item: Mapping[str, Any]) -> ProcessRecord | None:
-        """The program of the user in the process `item` of the state, None where it does not run here.
+    def main_process(self, process: ProcessState) -> ProcessRecord | None:
+        """Return the user's program of a process, None if it does not run here.
 
         The wrapper's script has written its number; being the wrapper's child, or in its session, proves it.
         """
-        wrapper = wrapper_of(item)
+        wrapper = process.wrapper
         with contextlib.suppress(OSError, ValueError):
-            pid = int((self.process_dir(item["slot"]) / "pid").read_text(encoding="ascii"))
+            pid = int((self.process_dir(process.slot) / "pid").read_text(encoding="ascii"))
             record = identify(pid) if pid > 0 else None
             stat = read_stat(pid) if record else None
             if record and stat and wrapper and wrapper.pid in (stat.parent, stat.session) and is_running(wrapper):
@@ -188,18 +194,13 @@ def is_same_folder(one: str | Path, other: str | Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def wrapper_of(item: Mapping[str, Any]) -> ProcessRecord | None:
-    """The wrapper that runs, or ran last, in the pane of the process `item` of a state."""
-    return ProcessRecord.from_data(item.get("wrapper"))
-
-
 def home() -> Path:
-    """The folder of all runs of this machine."""
+    """Return the folder of all runs of this machine."""
     return state_dir() / "local"
 
 
 def runs_of(experiment: str) -> list[Run]:
-    """All runs of an experiment that are still on disk, oldest first."""
+    """Return all runs of an experiment that are still on disk, oldest first."""
     if not experiment or "/" in experiment or experiment.startswith("."):
         # A name is one folder; what else is written there must not lead out of ours.
         return []
@@ -207,13 +208,13 @@ def runs_of(experiment: str) -> list[Run]:
 
 
 def live_runs(experiment: str | None = None) -> list[Run]:
-    """The runs (of one experiment) that have not ended, by experiment, older ones first."""
+    """Return the runs (of one experiment) that have not ended, by experiment, older ones first."""
     everything = runs_of_all() if experiment is None else [runs_of(experiment)]
     return [run for runs in everything for run in _live_of(runs)]
 
 
-def live_plans() -> list[dict[str, Any]]:
-    """The plans of the runs that have not ended, as far as they can be read."""
+def live_plans() -> list[LocalPlan]:
+    """Return the plans of the runs that have not ended, as far as they can be read."""
     plans = []
     for run in live_runs():
         with contextlib.suppress(NotFound, ToolFailed):
@@ -222,12 +223,12 @@ def live_plans() -> list[dict[str, Any]]:
 
 
 def newest_runs() -> list[Run]:
-    """The newest run of each experiment, by experiment; one that lives comes before newer ones that have ended."""
+    """Return the newest run of each experiment, sorted; a live one comes before newer ones that have ended."""
     return [(_live_of(runs) or runs)[-1] for runs in runs_of_all() if runs]
 
 
 def runs_of_all() -> Iterator[list[Run]]:
-    """The runs of each experiment, by experiment, the oldest first."""
+    """Yield the runs of each experiment, by experiment, the oldest first."""
     # Where they are is found out once: each start looks at all of them, which shows in a sweep of many.
     folder = home()
     return (_runs_in(folder / name) for name in _folders(folder))
@@ -239,7 +240,7 @@ def _runs_in(folder: Path) -> list[Run]:
 
 def _live_of(runs: list[Run]) -> list[Run]:
     # A run that has ended has no life any more; this need not read the states of all of the past.
-    return [run for run in runs if (run is runs[-1] or (run.folder / LIFE).exists()) and run.is_live]
+    return [run for run in runs if (run is runs[-1] or (run.folder / LIVENESS_LOCK).exists()) and run.is_live]
 
 
 def _folders(folder: Path) -> list[str]:
@@ -253,7 +254,7 @@ def _folders(folder: Path) -> list[str]:
 
 
 def find_run(experiment: str | None, *, live: bool = False) -> Run:
-    """The newest run of `experiment` (the newest that lives, if any), or of the only one that lives when None is given.
+    """Return the newest run of `experiment`, live ones first; for None the only live run.
 
     Raises NotFound when there is none, or several to choose from.
     """
@@ -273,67 +274,70 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
 
 
 def process_items(run: Run) -> list[dict[str, Any]]:
-    """What `symph ps` shows of each process, in order of declaration."""
+    """Return what `symph ps` shows of each process, in order of declaration."""
     state = run.state()
     return [
         {
-            "name": process["name"],
-            "group": process["group"],
-            "ready": bool(process["ready"]),
-            "restarts": process["restarts"],
+            "name": process.name,
+            "group": process.group,
+            "ready": process.ready,
+            "restarts": process.restarts,
             "state": describe_process(process, state),
-            "phase": process["phase"],
-            "status": process["status"],
-            "slot": process["slot"],
-            "pod": process["pod"],
+            "phase": process.phase,
+            "status": process.status,
+            "slot": process.slot,
+            "pod": process.pod,
         }
-        for process in state["processes"]
+        for process in state.processes
     ]
 
 
-def describe_process(process: dict[str, Any], state: dict[str, Any]) -> str:
-    """The state of a process in words: ``running 4s``, ``failed 3 after 2s``, ``waiting``."""
-    phase, started = process["phase"], process.get("started")
+def describe_process(process: ProcessState, state: RunState) -> str:
+    """Return the state of a process in words: ``running 4s``, ``failed 3 after 2s``, ``waiting``."""
+    phase, started = process.phase, process.started
     if phase == "running" and started:
         return f"running {age(time.time() - started)}"
-    took = f" after {age(process['ended'] - started)}" if started and process.get("ended") else ""
+    took = f" after {age(process.ended - started)}" if started and process.ended else ""
     if phase in ("failed", "backoff"):
         again = ", restarting" if phase == "backoff" else ""
         cause = (
-            process.get("limit")
-            or process.get("unhealthy")
-            or ("past its deadline" if process.get("is_overdue") else "")
-            # What shells end with that find no such program.
-            or ("command not found" if process["status"] == 127 else "")
+            process.limit
+            or process.unhealthy
+            or ("past its deadline" if process.is_overdue else "")
+            # The status of shells that find no such program.
+            or ("command not found" if process.status == 127 else "")
         )
-        status = "with unknown exit status" if process["status"] is None else process["status"]
+        status = "with unknown exit status" if process.status is None else process.status
         return f"failed {status}{f' ({cause})' if cause else ''}{took}{again}"
-    if phase == "stopped" and started and state.get("cause"):
-        return f"stopped{took} ({state['cause']})"
-    if (phase in ("waiting", "starting") and state["phase"] not in LIVE) or (phase == "stopped" and not started):
+    if phase == "stopped" and started and state.cause:
+        return f"stopped{took} ({state.cause})"
+    if (phase in ("waiting", "starting") and state.phase not in LIVE) or (phase == "stopped" and not started):
         return "never started"
     return f"{phase}{took}"
 
 
 def find_slots(run: Run, name: str) -> list[int]:
-    """The slots of the processes that `name` means: ``process`` with all its replicas, ``process-K`` or ``process/K``.
+    """Return the slots of the processes that `name` means: ``process`` with all its replicas, ``process-K``.
 
-    Each may stand after ``group/``, and a process after the name of its pod. A process of exactly that name comes
-    first: ``agent-1`` is not replica 1 of ``agent`` then, which is ``agent/1``. Raises NotFound with those there are.
+    Also ``process/K``; each may follow ``group/``, and a process the name of its pod. A process of exactly that name
+    comes first: ``agent-1`` is not replica 1 of ``agent`` then, which is ``agent/1``.
+
+    Raises:
+        NotFound: No process has that name; the error lists them.
     """
-    planned = run.plan()["processes"]
+    planned = run.plan().processes
     for names in (_names_of_process, _names_of_replica):
-        slots = [item["slot"] for item in planned if name in names(item)]
+        slots = [process.slot for process in planned if name in names(process)]
         if slots:
             return slots
-    there_are = ", ".join(f"{item['group']}/{item['name']}" if item["group"] else item["name"] for item in planned)
+    there_are = ", ".join(process.path for process in planned)
     raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {there_are}")
 
 
-def _names_of_process(item: dict[str, Any]) -> tuple[str, ...]:
-    return (item["process"], f"{item['group']}/{item['process']}")
+def _names_of_process(planned: PlannedProcess) -> tuple[str, ...]:
+    return (planned.process, f"{planned.group}/{planned.process}")
 
 
-def _names_of_replica(item: dict[str, Any]) -> tuple[str, ...]:
-    group, process, index, own = item["group"], item["process"], item["index"], item["name"]
-    return (own, f"{group}/{own}", f"{item['pod']}/{process}", f"{process}/{index}", f"{group}/{process}/{index}")
+def _names_of_replica(planned: PlannedProcess) -> tuple[str, ...]:
+    group, process, index, name = planned.group, planned.process, planned.index, planned.name
+    return (name, f"{group}/{name}", f"{planned.pod}/{process}", f"{process}/{index}", f"{group}/{process}/{index}")

@@ -37,20 +37,19 @@ class Environment:
 
 
 def of_run(experiment: str | None, process: str | None) -> Environment:
-    """That of a process of a live run, from the script that starts it. Raises NotFound, and UsageError for several."""
+    """Return the environment of a process of a live run. Raises NotFound, and UsageError for several."""
     run = find_run(experiment, live=True)
     plan = run.plan()
-    slots = find_slots(run, process) if process else list(range(len(plan["processes"])))
-    names = [str(plan["processes"][slot]["name"]) for slot in slots]
-    slot = slots[_only(names, process)]
-    item = plan["processes"][slot]
+    slots = find_slots(run, process) if process else list(range(len(plan.processes)))
+    slot = slots[_only([plan.processes[slot].name for slot in slots], process)]
+    planned = plan.processes[slot]
     script = (run.process_dir(slot) / "start").read_text(encoding="utf-8")
     env = read_environment(script)
     saved = load_saved(run)
-    ref = _ref(saved.experiment, item["pod"], item["process"])
+    ref = _ref(saved.experiment, planned.pod, planned.process)
     return Environment(
         experiment=run.experiment,
-        process=item["name"],
+        process=planned.name,
         env=env,
         secret=secret_names(saved.experiment, ref, env, _secrets_of(run)),
         has_preamble="symph: preamble failed" in script,
@@ -58,7 +57,7 @@ def of_run(experiment: str | None, process: str | None) -> Environment:
 
 
 def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) -> Environment:
-    """That of a process of an experiment file, were it started now. Raises as `of_run` does."""
+    """Return the environment of a process of a spec, if it started now. Raises as `of_run` does."""
     spec = specfile.read(path, changes)
     folder = spec.path.parent
     plan = plan_here(spec.experiment, allocate(spec.experiment, spec.pins), folder, "render")
@@ -79,7 +78,7 @@ def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) ->
 
 
 def shell_text(env: Mapping[str, str], masked: Collection[str]) -> str:
-    """Lines that a shell can source; comments are `masked` variables and those whose names it cannot set."""
+    """Return lines that a shell can source; comments are `masked` variables and those whose names it cannot set."""
     return "".join(f"{_shell_line(name, value, masked)}\n" for name, value in env.items())
 
 
@@ -94,7 +93,7 @@ def _shell_line(name: str, value: str, masked: Collection[str]) -> str:
 def plan_items(
     experiment: Experiment, plan: LocalPlan, folder: Path, *, shows_secrets: bool
 ) -> list[dict[str, object]]:
-    """Every process of a plan as JSON types, secret values masked unless asked for."""
+    """Return every process of a plan as JSON types, secret values masked unless asked for."""
     secrets = _contents(experiment, folder)
     items: list[dict[str, object]] = []
     for process in plan.processes:
@@ -138,7 +137,7 @@ def _secret(experiment: Experiment, process: PlannedProcess, secrets: Mapping[st
 
 
 def _ref(experiment: Experiment, pod: str, process: str) -> ProcessRef:
-    """The process of the experiment that runs in the replica `pod`."""
+    """Return the process of the experiment that runs in the replica `pod`."""
     pods = pods_of(experiment)
     return ProcessRef(pod if pod in pods else re.sub(r"[-.]\d+$", "", pod), process)
 
@@ -148,6 +147,5 @@ def _contents(experiment: Experiment, folder: Path) -> dict[str, bytes]:
 
 
 def _secrets_of(run: Run) -> dict[str, bytes]:
-    """The secret files that the run itself holds."""
     folders = [folder for folder in (run.folder / "files").glob("secrets*") if folder.is_dir()]
     return {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}

@@ -60,7 +60,7 @@ def refuse_taken(server: str, session: str) -> None:
 
 
 def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Path]]) -> None:
-    """Show a run in place of an earlier one of its experiment: titles of windows, and logs."""
+    """Show a run in place of an earlier one of its experiment; `windows` are titles and logs."""
     there = ["-L", server]
     _hide(there, session, shown.experiment)
     words = ["new-session", "-d", "-P", "-F", "#{socket_path}", "-s", session, "-n", DEFAULT_WINDOW]
@@ -76,7 +76,7 @@ def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Pat
 
 
 def sessions_of(runs: Iterable[Run]) -> list[ShownSession]:
-    """The sessions that show runs, as far as their folders say."""
+    """Return the sessions that show runs, as far as their folders say."""
     found = []
     for shown in runs:
         try:
@@ -93,7 +93,7 @@ def _hide(there: list[str], session: str, experiment: str) -> None:
 
 
 def _marked(there: list[str], session: str) -> str | None:
-    """The experiment that a session is marked with; None: it has no mark, or is not there."""
+    """Return the experiment in the mark of a session; None without session or mark."""
     done = _tmux(there, "show-options", "-qv", "-t", f"={session}:", _MARK)
     return done.text.strip() or None if done.status == 0 else None
 

@@ -75,7 +75,7 @@ def need_tmux() -> None:
 
 
 def source_file(socket: Path, commands: Path, keep: Sequence[int] = (), timeout_s: float = START_S) -> None:
-    """Have the server run the tmux commands in a file. Raises ToolFailed with what tmux said of any of them.
+    """Run the tmux commands in a file on the server. Raises ToolFailed with the error of any of them.
 
     The program that brings it the file, which outlives this one if that is killed, has the descriptors `keep` open.
     """
@@ -100,7 +100,7 @@ def list_panes(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[Pane]:
 
 
 def server_pid(socket: Path, timeout_s: float = _TIMEOUT_S) -> int:
-    """The pid of the server, 0 when there is none. Raises ToolFailed when it hangs."""
+    """Return the pid of the server, 0 if there is none. Raises ToolFailed if it hangs."""
     done = _tmux(socket, "display-message", "-p", "#{pid}", timeout_s=timeout_s)
     return int(done.text) if done.status == 0 and done.text.strip().isdigit() else 0
 
@@ -124,7 +124,7 @@ def panes_without_pipe(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[tupl
 
 
 def pipe(socket: Path, pane: str, command: str, timeout_s: float = _TIMEOUT_S) -> None:
-    """Have tmux hand on what the pane shows from now on to a line of shell. Raises ToolFailed with what tmux said."""
+    """Pipe the output of a pane from now on to a shell command. Raises ToolFailed with the error of tmux."""
     done = _tmux(socket, "pipe-pane", "-t", pane, command, timeout_s=timeout_s)
     if done.status:
         raise done.failure(f"tmux does not log pane {pane}: {done.error_text.strip()}")
@@ -153,13 +153,13 @@ def select(socket: Path, slot: int) -> None:
 
 
 def is_terminal_of(socket: Path, terminal: str) -> bool:
-    """Whether `terminal` (``/dev/pts/3``) is that of a pane of the server."""
+    """Return True if `terminal` (``/dev/pts/3``) is that of a pane of the server."""
     done = _tmux(socket, "list-panes", "-a", "-F", "#{pane_tty}")
     return done.status == 0 and terminal in done.text.split()
 
 
 def surrounding_server() -> Path | None:
-    """The socket of the tmux server in one of whose panes this program was started, None outside of tmux."""
+    """Return the socket of the tmux server in one of whose panes this program was started, None outside of tmux."""
     socket = os.environ.get("TMUX", "").partition(",")[0]
     return Path(socket) if socket else None
 

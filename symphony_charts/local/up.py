@@ -16,29 +16,29 @@ from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.dry_run import changes_text, describe, plan_data, restart_data
 from symphony_charts.local.history import save_spec
-from symphony_charts.local.machine.addresses import choosing
-from symphony_charts.local.machine.capacity import make_room_for
+from symphony_charts.local.machine.addresses import port_lock
+from symphony_charts.local.machine.capacity import check_capacity
 from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import namespace_prefix, plan_here
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
 from symphony_charts.local.mounts.points import remove_points
-from symphony_charts.local.plan.gpus import wishes_of
+from symphony_charts.local.plan.gpus import gpu_requests
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.restart_changed import Change, changes_of, refuse_takeover, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, remove_folder
-from symphony_charts.local.run_identity import LIFE, write_identity
-from symphony_charts.local.runs import START_CUT, Run, home, live_runs
+from symphony_charts.local.run_identity import LIVENESS_LOCK, write_identity
+from symphony_charts.local.runs import START_ABORTED, Run, home, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.ending import (
     await_supervisor,
     check_here,
-    close_lost,
     damage_of,
     end_damaged,
-    programs_of,
+    mark_lost,
     stop,
+    tmux_programs,
 )
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import request
@@ -46,7 +46,7 @@ from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import Service
 from symphony_charts.system import remover
-from symphony_charts.system.file_locks import experiment_lock, hold_life
+from symphony_charts.system.file_locks import experiment_lock, hold_liveness_lock
 from symphony_charts.system.full_disks import refuse_full_disk
 
 __all__ = [
@@ -93,7 +93,7 @@ def up(
     SpecError, PlacementError, ToolMissing or ToolFailed if this machine cannot run the experiment.
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
-        live_run = _cleared(experiment.name, force=force, dry_run=dry_run)
+        live_run = _stop_conflicting(experiment.name, force=force, dry_run=dry_run)
         if live_run is not None and not dry_run and was_cut(live_run):
             live_run = None
         if live_run is not None:
@@ -113,15 +113,15 @@ def up(
         return _start(experiment, services, folder, share_gpus=share_gpus, spare=spare)
 
 
-def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
-    """The run of the experiment that goes on here, after all others that stand in its way have ended; mostly None."""
+def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
+    """Stop conflicting runs and return the live run of this experiment, if there is one."""
     going = []
     for live_run in live_runs(name):
         check_here(live_run)
-        if live_run.whereabouts.verdict != "lost":
+        if live_run.location.verdict != "lost":
             going.append(live_run)
         elif not dry_run:
-            close_lost(live_run)
+            mark_lost(live_run)
     if going and not force:
         # Raises what says that it is damaged: then nothing can be compared with what it is to become.
         going[-1].state()
@@ -132,14 +132,14 @@ def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
 
 
 def was_cut(run: Run) -> bool:
-    """Whether `run` ends by itself since whoever was starting it was killed; whoever starts one holds the lock."""
+    """Return True if `run` is shutting down because its `symph up` was killed; call it with the lock held."""
     began = time.monotonic()
     # Its supervisor may be about to say so, unless it was killed as well.
-    while run.state()["phase"] == "starting":
+    while run.state().phase == "starting":
         if time.monotonic() - began > (_ENDING_S if run.is_supervised else _APPEARING_S):
             break
         time.sleep(0.02)
-    return run.state().get("cause") == START_CUT and is_over_within(run, _ENDING_S)
+    return run.state().cause == START_ABORTED and is_over_within(run, _ENDING_S)
 
 
 def _start(
@@ -155,7 +155,7 @@ def _start(
     run_id = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
     run = Run(home() / experiment.name / run_id)
     _restore_supervisors(experiment)
-    with take_gpus(experiment, run.folder, share=share_gpus) as gpus, choosing(experiment):
+    with take_gpus(experiment, run.folder, share=share_gpus) as gpus, port_lock(experiment):
         # The locks of GPUs go to a supervisor that is started while they are held.
         _begin(run, experiment, services, folder, gpus, None if gpus.ids else spare)
     return run
@@ -178,20 +178,20 @@ def _begin(
     supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
         write_identity(run.folder)
-        supervisor.take(run)
+        supervisor.attach(run)
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
-        make_room_for(len(plan.processes))
+        check_capacity(len(plan.processes))
         lay_out_shared(run, plan)
         commits = check_out_all(plan.checkouts)
         server = Server(run, plan)
-        lay_out(run, plan, folder, **({"commits": commits} if commits else {}))
-        supervisor.tell()
+        lay_out(run, plan, folder, commits)
+        supervisor.notify()
         save_spec(run, experiment, folder)
-        supervisor.answer()
+        supervisor.await_reply()
         # The supervisor takes the start for cut only once nothing is on its way any more.
         server.start_all(supervisor.descriptor)
-        supervisor.tell()
-        count = supervisor.answer()
+        supervisor.notify()
+        count = supervisor.await_reply()
         if count != len(plan.processes):
             cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
             raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
@@ -232,7 +232,7 @@ def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 def _restart_changed(
     run: Run, experiment: Experiment, folder: Path, plan: LocalPlan, changes: Sequence[Change]
 ) -> bool:
-    """Whether `run` is what was asked for: False where it had changes to make, and ended by itself meanwhile."""
+    """Return True if `run` is up to date afterwards; False if it had changes to make and ended by itself meanwhile."""
     sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
     try:
         rewrite(run, plan, folder)
@@ -259,31 +259,31 @@ def down(run: Run, timeout_s: float = 120.0) -> None:
 
 
 def give_up(run: Run) -> None:
-    """Note that a run is over of which nobody here can see whether it lives. Raises Conflict where it does."""
+    """Mark a run as ended (`down --lost`) of which nothing can be seen here. Raises Conflict if it lives."""
     with experiment_lock(run.experiment, "symph down --lost"):
-        where = run.whereabouts
+        where = run.location
         if where.verdict in ("here", "elsewhere"):
             what = where.words or "runs here"
             raise Conflict(f'experiment "{run.experiment}" is not lost: {what}', next=f"symph down {run.experiment}")
-        close_lost(run)
+        mark_lost(run)
 
 
 def end(run: Run, timeout_s: float = 120.0) -> None:
-    """`down` for whoever holds the lock of the experiment."""
+    """`down` for a caller that holds the lock of the experiment."""
     left: list[int] = []
     for _ in range(_ATTEMPTS):
         if not run.is_live:
             break
         check_here(run)
-        if run.whereabouts.verdict == "lost":
-            close_lost(run)
+        if run.location.verdict == "lost":
+            mark_lost(run)
         elif not run.is_supervised and damage_of(run):
             left = end_damaged(run)
         else:
             # It may be killed before it has ended the run; then another one does.
             _take_over(run)
             stop(run, timeout_s)
-            left = [] if run.is_live else run.state()["survivors"]
+            left = [] if run.is_live else run.state().survivors
     else:
         what = f'experiment "{run.experiment}" could not be ended'
         raise CheckFailed(what, str(run.folder / "supervisor.log"), "see there why, make room, try again")
@@ -302,12 +302,12 @@ def wait(run: Run) -> int:
 
 
 def is_over_within(run: Run, seconds: float | None) -> bool:
-    """Whether a run is over once so much time has passed (None: as long as its supervisor lives). Raises as `wait`."""
+    """Return True if a run ends within `seconds` (None: while its supervisor lives). Raises as `wait`."""
     if not run.is_live:
         return True
     check_here(run)
-    if run.whereabouts.verdict == "lost":
-        raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.whereabouts.words}')
+    if run.location.verdict == "lost":
+        raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.location.words}')
     ensure_supervised(run)
     await_supervisor(run, seconds)
     return not run.is_live
@@ -316,7 +316,7 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
 def exit_status(run: Run) -> int:
     """Return the exit status of a run that is over: 0, or the first failed process's status (1 if unknown)."""
     state = run.state()
-    return int(state["failed"]["status"] or 1) if state.get("failed") else int(bool(state.get("cause")))
+    return (state.failed.status or 1) if state.failed else int(bool(state.cause))
 
 
 def _restore_supervisors(experiment: Experiment) -> None:
@@ -324,10 +324,10 @@ def _restore_supervisors(experiment: Experiment) -> None:
 
     Such runs have processes on their GPUs and no locks; both come back together.
     """
-    if wishes_of(experiment):
+    if gpu_requests(experiment):
         for run in live_runs():
-            is_ours = run.experiment != experiment.name and run.whereabouts.verdict == "here" and not damage_of(run)
-            if is_ours and any(process.get("gpus") for process in run.plan()["processes"]):
+            is_ours = run.experiment != experiment.name and run.location.verdict == "here" and not damage_of(run)
+            if is_ours and any(process.gpus for process in run.plan().processes):
                 ensure_supervised(run)
 
 
@@ -339,13 +339,13 @@ def ensure_supervised(run: Run) -> None:
 
 
 def _take_over(run: Run) -> None:
-    """`ensure_supervised` for whoever holds the lock of the experiment."""
+    """`ensure_supervised` for a caller that holds the lock of the experiment."""
     if not run.is_live or run.is_supervised:
         return
     check_here(run)
     supervisor = SupervisorProcess(run)
     try:
-        supervisor.answer()
+        supervisor.await_reply()
     except ToolFailed:
         # One that was over before it was asked is none to complain about.
         if run.is_live:
@@ -362,7 +362,7 @@ class Server:
         self._error: Exception | None = None
         helper = helper_command(run.folder / "mounts.json")
         self._prefix = [*namespace_prefix(), *helper] if plan.has_namespace else []
-        self._life = hold_life(run.folder / LIFE)
+        self._liveness_lock = hold_liveness_lock(run.folder / LIVENESS_LOCK)
         self._thread = threading.Thread(target=self._start)
         self._thread.start()
 
@@ -376,18 +376,18 @@ class Server:
     def kill(self) -> None:
         """End it and everything in it, however far it has come."""
         self._thread.join()
-        kill_everything(self._run, *programs_of(self._run))
+        kill_everything(self._run, *tmux_programs(self._run))
 
     def _start(self) -> None:
         # What wrapper.sh forgets again; a process has its own exact environment.
         env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         try:
-            keep = [] if self._life is None else [self._life]
+            keep = [] if self._liveness_lock is None else [self._liveness_lock]
             tmux_client.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"}, keep)
         except ToolFailed as error:
             self._error = refusals_in(error) or error
         except Exception as error:
             self._error = error
         finally:
-            if self._life is not None:
-                os.close(self._life)
+            if self._liveness_lock is not None:
+                os.close(self._liveness_lock)

@@ -109,7 +109,7 @@ def _put_port(data: Record, pins: dict[str, int], service: Service, port: int) -
 
 
 def _put_workload(data: Record, base: Values, values: Values) -> None:
-    """Put the retries of all groups together, and Argo's parameters, which are variables of processes here."""
+    """Put in the common retries, and Argo's parameters, which are variables of processes here."""
     if values.get("retries") != base.get("retries"):
         data["workload"]["retries"] = values["retries"]
     parameters = sub(values, "parameters")

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, SymphError
 from symphony_charts.formats.size import size
 from symphony_charts.local.plan.mounts import DATA
+from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.system import remover
 from symphony_charts.system.user_folders import state_dir
@@ -43,12 +43,12 @@ class Volume:
 
     @property
     def size(self) -> str:
-        """What it takes, in words."""
+        """Its size as text."""
         return f"{'more than ' if self.is_more else ''}{size(self.bytes)}"
 
 
 def all_volumes(experiment: str | None = None) -> list[Volume]:
-    """The volumes of one experiment, or of all, by name."""
+    """Return the volumes of one experiment, or of all, by name."""
     users = list(_users())
     return [
         _volume(above.name, folder.name, users)
@@ -60,7 +60,7 @@ def all_volumes(experiment: str | None = None) -> list[Volume]:
 
 
 def choose(volumes: Sequence[Volume], names: Sequence[str]) -> list[Volume]:
-    """The volumes of these names: ``EXPERIMENT/VOLUME``, or ``VOLUME`` where one experiment alone has it.
+    """Return the volumes of these names: ``EXPERIMENT/VOLUME``, or ``VOLUME`` where one experiment alone has it.
 
     Raises NotFound naming all that fit none or several, and Conflict naming all that somebody uses.
     """
@@ -92,13 +92,13 @@ def remove_volumes(volumes: Sequence[Volume]) -> list[str]:
 
 
 def kept_by(run: Run) -> list[Volume]:
-    """The volumes that `run` uses or has used and that outlive it."""
+    """Return the volumes that `run` uses or has used and that outlive it."""
     names = {path.relative_to(home()).parts[1] for path in _sources(run.plan()) if path.is_relative_to(home())}
     return [volume for volume in all_volumes(run.experiment) if volume.name in names]
 
 
 def home() -> Path:
-    """The folder of all such volumes; may be absent."""
+    """Return the folder of all such volumes; may be absent."""
     return state_dir() / "claims"
 
 
@@ -110,13 +110,12 @@ def _folders(above: Path) -> list[Path]:
 
 
 def _users() -> Iterator[tuple[str, Path]]:
-    """The experiments that run, each with a folder that it shows to its processes."""
     for run in live_runs():
         yield from ((run.experiment, path) for path in _sources(run.plan()))
 
 
-def _sources(plan: dict[str, Any]) -> set[Path]:
-    return {Path(bind["source"]) for process in plan["processes"] for bind in process["binds"]}
+def _sources(plan: LocalPlan) -> set[Path]:
+    return {Path(bind.source) for process in plan.processes for bind in process.binds}
 
 
 def _volume(experiment: str, name: str, users: Sequence[tuple[str, Path]]) -> Volume:
@@ -135,12 +134,12 @@ def _volume(experiment: str, name: str, users: Sequence[tuple[str, Path]]) -> Vo
 
 
 def _last_end(experiment: str, whole: Path) -> float:
-    """When the last run that used a volume has ended, or was begun; 0 where none is remembered."""
+    """Return when the last run that used a volume ended or started; 0 if none is recorded."""
     for run in reversed(runs_of(experiment)):
         try:
             if any(path.is_relative_to(whole) for path in _sources(run.plan())):
                 state = run.state()
-                return float(state.get("ended") or state.get("started") or 0)
+                return state.ended or state.started
         except SymphError:
             # A damaged run says nothing; the files themselves do.
             continue
@@ -148,7 +147,7 @@ def _last_end(experiment: str, whole: Path) -> float:
 
 
 def _measure(folder: Path) -> tuple[int, float, bool]:
-    """Bytes in a folder, the newest time in it, and whether there was more than what is counted."""
+    """Return the bytes in a folder, its newest time, and True if there were too many files to count."""
     total, newest, files = 0, 0.0, 0
     for top, _, names in os.walk(folder):
         for path in (top, *(f"{top}/{name}" for name in names)):

@@ -169,11 +169,10 @@ def outcome_here(trial: Trial, run: Run) -> Outcome:
         return Outcome(trial=trial, state="pending")
     except ToolFailed as error:
         return Outcome(trial=trial, state="damaged", error=error.what)
-    began, ended = float(state["started"]), state.get("ended")
-    seconds = max(0.0, float(ended or time.time()) - began)
-    phase: Phase = RUN_PHASES.get(state["phase"], "running")
-    if state["phase"] in LIVE:
-        where = run.whereabouts
+    seconds = max(0.0, (state.ended or time.time()) - state.started)
+    phase: Phase = RUN_PHASES.get(state.phase, "running")
+    if state.phase in LIVE:
+        where = run.location
         is_lost = where.verdict == "lost"
         return Outcome(trial=trial, state="lost" if is_lost else phase, seconds=seconds, error=where.words)
     verdict = _verdict_of(run)
@@ -183,7 +182,7 @@ def outcome_here(trial: Trial, run: Run) -> Outcome:
         state="failed" if status else phase,
         status=status,
         seconds=seconds,
-        error=str(verdict.get("reason") or state.get("cause") or ""),
+        error=str(verdict.get("reason") or state.cause),
         is_early=bool(verdict.get("is_early")),
     )
 
@@ -269,7 +268,7 @@ def _run_one(
 
 def _wait(run: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
     """Return when `run` is over, which it is made to be once it has run for `timeout_s` or is hopeless."""
-    until = None if timeout_s is None else float(run.state()["started"]) + timeout_s
+    until = None if timeout_s is None else run.state().started + timeout_s
     while not up.is_over_within(run, _next_look(until, stopper)):
         why = stopper.look_at(run.experiment) if stopper is not None else ""
         if until is not None and time.time() >= until and timeout_s is not None:

@@ -72,7 +72,7 @@ def unpack(archive: IO[bytes], folder: Path) -> list[str]:
 
 
 def refused(target: object, error: OSError) -> Conflict:
-    """The error of a copy that could not be written."""
+    """Return the error of a copy that could not be written."""
     what = f"cannot copy to {target}: {error.strerror or os.strerror(error.errno or 0)}"
     return Conflict(what, next="choose another place")
 

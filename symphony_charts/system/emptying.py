@@ -22,7 +22,7 @@ else:
 
 
 def mount_of(folder: int) -> int:
-    """The mount that a descriptor is on; its device would not tell a bind mount of the same file system."""
+    """Return the mount that a descriptor is on; its device would not tell a bind mount of the same file system."""
     with open(f"/proc/self/fdinfo/{folder}", encoding="ascii") as file:
         for line in file:
             if line.startswith("mnt_id:"):
@@ -80,7 +80,7 @@ def empty(folder: int, keep: Container[str] = ()) -> list[str]:
 
 
 def _is_gone(above: int, name: str) -> bool:
-    """Remove a file or an empty folder; False for a folder with something in it."""
+    """Remove a file or an empty folder; return False for a folder with entries."""
     try:
         os.unlink(name, dir_fd=above)
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def _is_gone(above: int, name: str) -> bool:
 
 
 def _lift(above: int, name: str, to: int, lifted: str, mount: int) -> None:
-    """Move a folder; one that may not be written must become so first, since its ``..`` changes."""
+    """Move a folder, made writable first: its ``..`` changes."""
     try:
         os.rename(name, lifted, src_dir_fd=above, dst_dir_fd=to)
     except PermissionError:
@@ -106,7 +106,6 @@ def _lift(above: int, name: str, to: int, lifted: str, mount: int) -> None:
 
 @contextlib.contextmanager
 def _unlocked(above: int, name: str, mount: int) -> Iterator[int]:
-    """A folder that is to be emptied, made accessible to its owner."""
     try:
         folder = os.open(name, FOLDER, dir_fd=above)
     except PermissionError:
@@ -123,7 +122,7 @@ def _unlocked(above: int, name: str, mount: int) -> Iterator[int]:
 
 
 def _unlock(above: int, name: str, mount: int) -> None:
-    """Let the owner of a folder into it. The path by the descriptor follows no link that has taken its place."""
+    """Give the owner access to a folder. The path by the descriptor follows no link that has replaced it."""
     folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     try:
         _check_mount(folder, mount)

@@ -30,7 +30,7 @@ class EntryPoint:
         self.package = package
 
     def load(self) -> object:
-        """The module or object. Raises ToolFailed where it cannot be imported."""
+        """Return the module or object. Raises ToolFailed where it cannot be imported."""
         module, _, path = self.value.partition(":")
         try:
             found: object = import_module(module)
@@ -43,7 +43,7 @@ class EntryPoint:
 
 
 def entry_points(group: str) -> dict[str, EntryPoint]:
-    """Those of a group, such as ``symph.verbs``, by name; of two with one name the first on the path counts."""
+    """Return those of a group, such as ``symph.verbs``, by name; of two with one name the first on the path counts."""
     return {entry.name: entry for kind, entry in reversed(_every(tuple(sys.path))) if kind == group}
 
 

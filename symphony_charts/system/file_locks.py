@@ -20,16 +20,16 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.system.file_systems import file_system_of
-from symphony_charts.system.user_folders import open_own, runtime_dir, runtime_folder, state_dir
+from symphony_charts.system.user_folders import open_owned, runtime_dir, runtime_folder, state_dir
 
 __all__ = [
-    "alone",
     "claim",
     "claimants",
+    "exclusive",
     "experiment_lock",
-    "hold_life",
-    "is_life_held",
-    "is_life_shared",
+    "has_other_holders",
+    "hold_liveness_lock",
+    "is_liveness_lock_held",
     "is_locked_across_machines",
     "note",
 ]
@@ -47,7 +47,7 @@ _LOCKS_OF_ONE_MACHINE = frozenset({"local_lock=all", "local_lock=posix", "localf
 
 @contextlib.contextmanager
 def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> Iterator[None]:
-    """Let nobody else start, end or remove runs of the experiment `name` meanwhile, on any machine with these files.
+    """Hold the lock for starting, ending and removing runs of the experiment `name`, on all machines with these files.
 
     `doing` (``symph up``) is what others are told. The lock is held by this thread's `with`, by no program started in
     it, and is free as soon as this program is gone, however that came. Where the file system of the state folder has
@@ -66,7 +66,7 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
             raise _unusable(path, error) from error
         of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
         with runtime_folder("locks") as folder:
-            descriptor = open_own(folder, f"{of_this_state}.{name}")
+            descriptor = open_owned(folder, f"{of_this_state}.{name}")
         is_ours = _has_set_within(descriptor, timeout_s)
     if not is_ours:
         holder = _holder(descriptor)
@@ -81,7 +81,7 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
 
 
 def _open_lock(path: Path) -> int:
-    """A descriptor of the file `path`, which is made where absent and never removed. Raises OSError.
+    """Return a descriptor of the file `path`, which is made where absent and never removed. Raises OSError.
 
     Were it removed, one could hold the old file and another a new one.
     """
@@ -101,7 +101,7 @@ def _unusable(path: Path, error: OSError) -> ToolFailed:
 
 
 def _has_set_within(descriptor: int, timeout_s: float) -> bool:
-    """Whether the file could be locked in time. Raises OSError where it never can be."""
+    """Return True if the file could be locked in time. Raises OSError if it never can be."""
     deadline = time.monotonic() + timeout_s
     while not _has_set(descriptor, fcntl.F_WRLCK):
         if time.monotonic() >= deadline:
@@ -111,7 +111,7 @@ def _has_set_within(descriptor: int, timeout_s: float) -> bool:
 
 
 def _note_holder(descriptor: int, doing: str) -> None:
-    """Write down who has the lock, for others to be told; on a full disk they are told less."""
+    """Record the lock holder for error messages (best effort)."""
     line = f"{doing} (pid {os.getpid()} on {os.uname().nodename}, since {time.strftime('%H:%M:%S')})\n"
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
@@ -119,7 +119,6 @@ def _note_holder(descriptor: int, doing: str) -> None:
 
 
 def _holder(descriptor: int) -> str:
-    """Who wrote into a lock that somebody holds."""
     with contextlib.suppress(OSError):
         line = os.pread(descriptor, 1000, 0).decode("utf-8", "replace").partition("\n")[0]
         # It may be read in the moment in which it is written.
@@ -128,8 +127,8 @@ def _holder(descriptor: int) -> str:
     return "another symph"
 
 
-def hold_life(path: Path) -> int | None:
-    """A descriptor that says that the run of the file `path` lives, until it and all its copies are closed.
+def hold_liveness_lock(path: Path) -> int | None:
+    """Return a descriptor that holds the liveness lock `path` of a run until it and all its copies are closed.
 
     Any number of programs may hold it. None where the file system has no locks; raises OSError where the file is not
     to be had.
@@ -146,8 +145,8 @@ def hold_life(path: Path) -> int | None:
     return None
 
 
-def is_life_held(path: Path) -> bool | None:
-    """Whether anybody holds the life of the file `path`, here or elsewhere; takes and writes nothing.
+def is_liveness_lock_held(path: Path) -> bool | None:
+    """Return True if any program, here or elsewhere, holds the liveness lock `path`; takes and writes nothing.
 
     None where the file system does not say. A file that is not there is held by nobody.
     """
@@ -158,13 +157,13 @@ def is_life_held(path: Path) -> bool | None:
     except OSError:
         return None
     try:
-        return is_life_shared(descriptor)
+        return has_other_holders(descriptor)
     finally:
         os.close(descriptor)
 
 
-def is_life_shared(descriptor: int) -> bool | None:
-    """Whether anybody but `descriptor` and its copies holds the life of its file; None as for `is_life_held`."""
+def has_other_holders(descriptor: int) -> bool | None:
+    """Return True if another descriptor holds the lock; None as for `is_liveness_lock_held`."""
     try:
         answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
     except OSError:
@@ -174,7 +173,7 @@ def is_life_shared(descriptor: int) -> bool | None:
 
 
 def is_locked_across_machines() -> bool:
-    """Whether `experiment_lock` keeps out also the other machines that have this state folder."""
+    """Return True if `experiment_lock` also keeps out other machines that share this state folder."""
     folder = state_dir()
     while not folder.exists():
         folder = folder.parent
@@ -196,7 +195,7 @@ def _lock(kind: int) -> bytes:
 
 
 def _has_set(descriptor: int, kind: int) -> bool:
-    """Whether the whole file could be locked now. Raises OSError where it never can be."""
+    """Return True if the whole file could be locked now. Raises OSError if it never can be."""
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _lock(kind))
     except OSError as error:
@@ -207,10 +206,10 @@ def _has_set(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def alone(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
-    """Hold the lock of a folder in the runtime folder, to make and read claims there. Raises ToolFailed when late."""
+def exclusive(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
+    """Hold the lock of a folder in the runtime folder, to make and read claims. Raises ToolFailed on timeout."""
     with runtime_folder(folder) as opened:
-        descriptor = open_own(opened, "lock")
+        descriptor = open_owned(opened, "lock")
     deadline = time.monotonic() + timeout_s
     try:
         while not _locked(descriptor, fcntl.LOCK_EX):
@@ -223,12 +222,12 @@ def alone(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
 
 
 def claim(folder: str, name: str, *, shared: bool) -> int | None:
-    """A descriptor that holds a claim until it and all its copies are closed; None when somebody else has it.
+    """Return a descriptor that holds a claim until it and all its copies are closed; None if it is taken.
 
     The claim is a file of that name in a folder of the runtime folder.
     """
     with runtime_folder(folder) as opened:
-        descriptor = open_own(opened, name)
+        descriptor = open_owned(opened, name)
     if _locked(descriptor, fcntl.LOCK_EX):
         # Nobody else is here: what the file says is of the past.
         os.truncate(descriptor, 0)
@@ -242,14 +241,14 @@ def claim(folder: str, name: str, *, shared: bool) -> int | None:
 
 def note(folder: str, name: str, line: str) -> None:
     """Append `line` to the file of a held claim, for others to read."""
-    with runtime_folder(folder) as opened, os.fdopen(open_own(opened, name, os.O_WRONLY | os.O_APPEND), "ab") as file:
+    with runtime_folder(folder) as opened, os.fdopen(open_owned(opened, name, os.O_WRONLY | os.O_APPEND), "ab") as file:
         file.write(f"{line}\n".encode())
 
 
 def claimants(folder: str, name: str) -> list[str]:
-    """The lines of those who have a claim; of a shared one also those who had it and are gone."""
+    """Return holders written in the lock file; for shared locks this may include processes that have exited."""
     try:
-        with runtime_folder(folder) as opened, os.fdopen(open_own(opened, name, os.O_RDONLY), "rb") as file:
+        with runtime_folder(folder) as opened, os.fdopen(open_owned(opened, name, os.O_RDONLY), "rb") as file:
             return file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []

@@ -23,12 +23,12 @@ class FileSystem:
 
     @property
     def is_local(self) -> bool:
-        """Whether no other machine can have these files mounted now."""
+        """True if no other machine can have these files mounted now."""
         return self.type in _LOCAL
 
 
 def file_system_of(path: Path) -> FileSystem:
-    """The file system that `path` is on; of an unknown type where the kernel does not tell. Raises OSError."""
+    """Return the file system that `path` is on; of an unknown type where the kernel does not tell. Raises OSError."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         facts = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii")

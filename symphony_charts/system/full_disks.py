@@ -14,7 +14,7 @@ _LEAST = 1 << 16
 
 
 def full_disk(folder: Path) -> str:
-    """What the disk of `folder`, or of the first one above it that is there, has run out of; empty when of nothing."""
+    """Return what the disk of `folder`, or of its first existing parent, has run out of; empty if nothing."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:

@@ -42,7 +42,7 @@ class Changes:
         _LIBC.inotify_add_watch(self._descriptor, os.fsencode(path), _WANTED)
 
     def wait(self, timeout_s: float | None, also: int | None = None) -> bool:
-        """Whether something changed before the time was over, or `also` can be read; all that has is taken as seen."""
+        """Return True if something changed in time, or `also` can be read; all changes so far count as seen."""
         ready, _, _ = select.select([self._descriptor, *([] if also is None else [also])], [], [], timeout_s)
         if not ready:
             return False
@@ -90,7 +90,7 @@ class Tree:
             raise
 
     def changed(self) -> set[Path]:
-        """The files that have changed since the last call, removed ones included."""
+        """Return the files that have changed since the last call, removed ones included."""
         changed: set[Path] = set()
         for watch, mask, name in self._events():
             if mask & _OVERFLOW:
@@ -124,7 +124,6 @@ class Tree:
                     pass
 
     def _add_folder(self, folder: Path) -> Iterator[Path]:
-        """Watch `folder` and all below it; the files that are there."""
         if not self._add(folder):
             return
         with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
@@ -148,7 +147,7 @@ class Tree:
         return True
 
     def _forget(self, folder: Path) -> None:
-        """What is moved away takes its watches with it, under names that are wrong from then on."""
+        """Remove the watches of a folder that was moved away: their names are wrong from then on."""
         for watch in [watch for watch, path in self._folders.items() if path == folder or folder in path.parents]:
             _LIBC.inotify_rm_watch(self.descriptor, watch)
             del self._folders[watch]
@@ -175,7 +174,7 @@ class Tree:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a file has all its content when it is made: links do, other files are written and closed afterwards."""
+    """Return True if a file is complete when it is created, like a link; others are written and closed afterwards."""
     try:
         return path.is_symlink() or path.stat().st_nlink > 1
     except OSError:

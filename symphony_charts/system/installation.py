@@ -25,7 +25,7 @@ _FILE = re.compile(r"https://[\w.~:@/%+-]+\.(?:whl|tar\.gz|zip)#sha256=[0-9a-f]{
 
 
 def check_pinned(where: str) -> str:
-    """`where` itself if everybody gets the same content there for ever. Raises UsageError."""
+    """Return `where` itself if everybody gets the same content there for ever. Raises UsageError."""
     if not (_GIT.fullmatch(where) or _FILE.fullmatch(where)):
         raise UsageError(f"{where!r} does not say for ever what is installed", "--install-from", f"give {FORMS}")
     place = urlsplit(where.removeprefix("git+"))
@@ -35,12 +35,12 @@ def check_pinned(where: str) -> str:
 
 
 def requirement(where: str, extra: str = "") -> str:
-    """What a requirements file says to install from `where`. Source: PEP 508, "direct references"."""
+    """Return the line of a requirements file that installs from `where`. Source: PEP 508, "direct references"."""
     return f"{_NAME}[{extra}] @ {where}" if extra else f"{_NAME} @ {where}"
 
 
 def pinned_source(record: Mapping[str, object] | None = None) -> str | None:
-    """Where this installation came from, pinned; None if that is a folder or file of this machine, or an index.
+    """Return where this installation came from, pinned; None for a folder or file of this machine, or an index.
 
     `record` is what the installer wrote down of it. Source: PEP 610.
     """
@@ -60,7 +60,7 @@ def pinned_source(record: Mapping[str, object] | None = None) -> str | None:
 
 
 def command_for_extra(extra: str) -> str:
-    """The command that adds an optional part of this installation."""
+    """Return the command that adds an optional part of this installation."""
     record = _record()
     url = str(record.get("url", ""))
     info = record.get("dir_info")
@@ -74,7 +74,6 @@ def command_for_extra(extra: str) -> str:
 
 
 def _record() -> Mapping[str, object]:
-    """What the installer wrote down; nothing for what came from an index, or was not installed at all."""
     try:
         text = importlib.metadata.distribution(_NAME).read_text("direct_url.json")
         record = json.loads(text) if text else {}
@@ -91,7 +90,6 @@ def _sha256(archive: Mapping[str, object]) -> str:
 
 
 def _needs_of(extra: str) -> list[str]:
-    """The packages that the extra stands for."""
     try:
         needs = importlib.metadata.requires(_NAME) or []
     except importlib.metadata.PackageNotFoundError:

@@ -37,7 +37,7 @@ _LAUNCHER: ContextVar[Launcher] = ContextVar("launcher", default=_USUAL)
 
 
 def launcher() -> Launcher:
-    """The one that counts here."""
+    """Return the one that counts here."""
     return _LAUNCHER.get()
 
 

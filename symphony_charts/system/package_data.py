@@ -16,7 +16,7 @@ _NOT_CONTENT = ("__pycache__",)
 
 
 def folder(name: str) -> dict[str, bytes]:
-    """The files of one folder by their ``/``-separated path inside it, sorted. Raises NotFound for another name."""
+    """Return the files of one folder by their relative path, sorted. Raises NotFound for another name."""
     root = path(name)
     files = {
         file.relative_to(root).as_posix(): file.read_bytes()
@@ -27,18 +27,18 @@ def folder(name: str) -> dict[str, bytes]:
 
 
 def table(name: str) -> bytes:
-    """The content of a file that stands beside the code, by its path in the package: ``placement/data/prices.json``."""
+    """Return the content of a data file by its path in the package: ``placement/data/prices.json``."""
     # Without importlib.resources, which takes 8 ms to import.
     return (_PACKAGE / name).read_bytes()
 
 
 def tables(folder: str) -> list[str]:
-    """The names of the files that stand in a folder of the code, such as ``chart/lint/schemas``, sorted."""
+    """Return the names of the files that stand in a folder of the code, such as ``chart/lint/schemas``, sorted."""
     return sorted(file.name for file in (_PACKAGE / folder).iterdir() if file.is_file())
 
 
 def path(name: str) -> Path:
-    """Where one folder lies on this machine; read it only. Raises NotFound if it is not there."""
+    """Return the path of a folder on this machine; read it only. Raises NotFound if it is missing."""
     # An editable install has no _data: there the checkout's own folder is next to the package.
     places = (_PACKAGE / "_data" / name, _PACKAGE.parent / name)
     for candidate in places if name in FOLDERS else ():

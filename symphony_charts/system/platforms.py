@@ -17,12 +17,12 @@ _WAY_OUT = {
 
 
 def system_name() -> str:
-    """What people call this system."""
+    """Return the common name of this system."""
     return _NAMES.get(sys.platform, sys.platform)
 
 
 def runs_experiments() -> bool:
-    """Whether experiments can run on this system: their supervisor needs /proc, pidfds and inotify."""
+    """Return True if experiments can run on this system: their supervisor needs /proc, pidfds and inotify."""
     return str(sys.platform) == "linux"
 
 
@@ -33,7 +33,7 @@ def refuse_elsewhere() -> None:
 
 
 def elsewhere() -> ToolMissing:
-    """The refusal of what needs Linux."""
+    """Return the refusal of what needs Linux."""
     what = f"experiments run on this machine under Linux alone, and this is {system_name()}"
     here = _WAY_OUT.get(sys.platform, "on a Linux machine")
     step = f"--on kube means a cluster; or run symph {here}; packaging, plans and publishing work as they are"
@@ -41,7 +41,7 @@ def elsewhere() -> ToolMissing:
 
 
 def is_lack_of_linux(error: BaseException) -> bool:
-    """Whether an unexpected error only says that Python has less of its library on this system."""
+    """Return True if an unexpected error only says that Python has less of its library on this system."""
     if runs_experiments():
         return False
     if isinstance(error, ModuleNotFoundError):

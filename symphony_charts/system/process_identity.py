@@ -21,6 +21,8 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed
 
 __all__ = [
+    "PROC",
+    "TICKS_PER_S",
     "Machine",
     "ProcessRecord",
     "Stat",
@@ -36,14 +38,14 @@ __all__ = [
     "verified",
 ]
 
-_PROC = Path("/proc")
-if sys.platform != "win32":
-    _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PROC = Path("/proc")
+# Windows has neither; it only imports this.
+TICKS_PER_S = os.sysconf("SC_CLK_TCK") if sys.platform != "win32" else 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """One boot of one machine, and one pid namespace of it; what a file system does not tell is empty or 0."""
+    """One boot of one machine, and one pid namespace of it; unknown facts are empty or 0."""
 
     host: str
     machine_id: str
@@ -51,12 +53,12 @@ class Machine:
     pid_namespace: int
 
     def to_data(self) -> dict[str, object]:
-        """It as JSON keeps it."""
+        """Return it as JSON types."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_data(cls, data: object) -> Machine:
-        """The machine that `to_data` wrote; raises ValueError for anything else."""
+        """Return the machine that `to_data` wrote; raises ValueError for anything else."""
         if not isinstance(data, Mapping):
             raise ValueError("it names no machine")
         texts = [data.get(name) for name in ("host", "machine_id", "boot_id")]
@@ -79,13 +81,18 @@ class ProcessRecord:
     start: int
     inode: int = 0
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for numbers that no process can have; a time namespace may shift `start` below 0."""
+        if self.pid < 1 or self.inode < 0:
+            raise ValueError("it is no process")
+
     def to_data(self) -> dict[str, int]:
-        """It as JSON keeps it."""
+        """Return it as JSON types."""
         return {"pid": self.pid, "start": self.start, "inode": self.inode}
 
     @classmethod
     def from_data(cls, data: object) -> ProcessRecord | None:
-        """The record that `to_data` wrote; None for anything else, a bare number included, which proves nothing."""
+        """Return the record that `to_data` wrote; None for anything else: a bare number proves nothing."""
         if not isinstance(data, Mapping):
             return None
         numbers = [data.get(name) for name in ("pid", "start", "inode")]
@@ -97,7 +104,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat:
-    """What the kernel says of a process: its parent and session, and when it started (as in `ProcessRecord`).
+    """The kernel's facts of a process: its parent and session, and when it started (as in `ProcessRecord`).
 
     `cpu_ticks` is the time that it has computed, `pages` the memory that it has now.
     """
@@ -112,9 +119,9 @@ class Stat:
 
 
 def read_stat(pid: int) -> Stat | None:
-    """What the kernel says of `pid`, also of a zombie, whose number is not free yet; None where there is none."""
+    """Return the kernel's facts of `pid`, also of a zombie, whose number is not free yet; None if there is none."""
     try:
-        text = (_PROC / str(pid) / "stat").read_bytes()
+        text = (PROC / str(pid) / "stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     # The name in parentheses may hold anything, spaces and parentheses included; proc_pid_stat(5) counts from 1.
@@ -132,7 +139,7 @@ def read_stat(pid: int) -> Stat | None:
 
 
 def open_identified(pid: int) -> tuple[int, ProcessRecord] | None:
-    """A pidfd of whatever `pid` is now, and who that is; None when nothing is, not even a zombie."""
+    """Return a pidfd of whatever `pid` is now, and who that is; None when nothing is, not even a zombie."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError as error:
@@ -146,7 +153,7 @@ def open_identified(pid: int) -> tuple[int, ProcessRecord] | None:
 
 
 def identify(pid: int) -> ProcessRecord | None:
-    """Who `pid` is now, None when it has ended. A caller that is not its parent knows only that it was so called."""
+    """Return the record of `pid`, None if it has ended. Only its parent knows that the number was not reused."""
     opened = open_identified(pid)
     if opened is None:
         return None
@@ -156,7 +163,7 @@ def identify(pid: int) -> ProcessRecord | None:
 
 
 def open_verified(record: ProcessRecord) -> int | None:
-    """A pidfd of exactly the process in `record`, None when that has ended.
+    """Return a pidfd of exactly the process in `record`, None when that has ended.
 
     The descriptor comes first and the look second: what the look finds is then never an earlier holder of the number
     than what the descriptor holds, so that there is no moment in which another could be taken for it.
@@ -188,7 +195,7 @@ def verified(record: ProcessRecord | None) -> Iterator[int | None]:
 
 
 def is_running(record: ProcessRecord | None) -> bool:
-    """Whether exactly that process runs."""
+    """Return True if exactly that process runs."""
     with verified(record) as descriptor:
         return descriptor is not None
 
@@ -213,22 +220,22 @@ def has_ended_within(descriptor: int, timeout_s: float | None) -> bool:
 
 
 def this_machine() -> Machine:
-    """The machine, boot and pid namespace in which this program runs."""
+    """Return the machine, boot and pid namespace in which this program runs."""
     return Machine(
         host=os.uname().nodename,
         machine_id=_line_of("/etc/machine-id"),
         boot_id=_line_of("/proc/sys/kernel/random/boot_id"),
-        pid_namespace=(_PROC / "self" / "ns" / "pid").stat().st_ino,
+        pid_namespace=(PROC / "self" / "ns" / "pid").stat().st_ino,
     )
 
 
 def ticks_now() -> int:
-    """Now in the ticks of `ProcessRecord.start`: whatever starts later has at least this number."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * _TICKS_PER_S // 10**9 - _tick_offset()
+    """Return the present in ticks of `ProcessRecord.start`: later starts have at least this number."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * TICKS_PER_S // 10**9 - _tick_offset()
 
 
 def _refuse_other(error: OSError) -> None:
-    """Let pass what says that there is no such process; raise `error` otherwise, as ToolFailed where it is for good."""
+    """Ignore errors that mean "no such process"; raise `error` otherwise, as ToolFailed if it is permanent."""
     if error.errno in (errno.ENOSYS, errno.EPERM):
         raise ToolFailed(
             f"this system does not tell processes apart: pidfd_open: {error.strerror}",
@@ -240,17 +247,17 @@ def _refuse_other(error: OSError) -> None:
 
 @functools.cache
 def _tick_offset() -> int:
-    """What a time namespace adds to the starts that this program reads."""
+    """Return what a time namespace adds to the start times that this program reads."""
     with contextlib.suppress(OSError, ValueError):
-        for line in (_PROC / "self" / "timens_offsets").read_text(encoding="ascii").splitlines():
+        for line in (PROC / "self" / "timens_offsets").read_text(encoding="ascii").splitlines():
             name, seconds, nanoseconds = line.split()
             if name == "boottime":
-                return int(seconds) * _TICKS_PER_S + int(nanoseconds) * _TICKS_PER_S // 10**9
+                return int(seconds) * TICKS_PER_S + int(nanoseconds) * TICKS_PER_S // 10**9
     return 0
 
 
 def _inode_of(descriptor: int) -> int:
-    """The inode of a pidfd, 0 before Linux 6.9, where all of them are the same anonymous one."""
+    """Return the inode of a pidfd, 0 before Linux 6.9, where all share one anonymous inode."""
     status = os.fstat(descriptor)
     return 0 if status.st_dev == _anonymous_device() else status.st_ino
 

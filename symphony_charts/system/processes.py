@@ -8,18 +8,15 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from symphony_charts.system.process_identity import ProcessRecord, Stat, read_stat, send_signal
+from symphony_charts.system.process_identity import PROC, TICKS_PER_S, ProcessRecord, Stat, read_stat, send_signal
 
 __all__ = ["Session", "Used", "inside", "members", "signal_all", "used_by"]
 
-_PROC = Path("/proc")
 # A process becomes another program within microseconds, and on a busy machine has to wait for its turn, in seconds.
 _EXEC_S = 0.1
 _LOOKS = 3
 if sys.platform != "win32":
-    _TICKS = os.sysconf("SC_CLK_TCK")
     _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -43,15 +40,14 @@ class Session:
 
 
 def _mount_namespace(pid: int) -> int:
-    """The number of the mount namespace of `pid`, 0 when it cannot be read."""
     try:
-        return (_PROC / str(pid) / "ns" / "mnt").stat().st_ino
+        return (PROC / str(pid) / "ns" / "mnt").stat().st_ino
     except OSError:
         return 0
 
 
 def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The argument list and environment that run `command` where `pid` runs: its mounts, its folder, its variables.
+    """Return argument list and environment that run `command` with the mounts, folder and variables of `pid`.
 
     Raises OSError when it is gone or not ours.
     """
@@ -60,15 +56,15 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
     if _mount_namespace(pid) in (0, _mount_namespace(os.getpid())):
         return ["env", "-C", f"/proc/{pid}/cwd", "--", *command], env
     enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--wd=/proc/{pid}/cwd"]
-    owner = _PROC / str(pid) / "ns" / "user"
-    if owner.stat().st_ino != (_PROC / "self" / "ns" / "user").stat().st_ino:
+    owner = PROC / str(pid) / "ns" / "user"
+    if owner.stat().st_ino != (PROC / "self" / "ns" / "user").stat().st_ino:
         # An ordinary user owns the mounts by a user namespace, which has to be entered with them.
         enter[1:1] = [f"--user={owner}", "--preserve-credentials"]
     return [*enter, "--", *command], env
 
 
 def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[ProcessRecord]:
-    """All processes that see `mount` among their mounts, are in one of `sessions`, or began with `cookie`.
+    """Return all processes that see `mount` among their mounts, are in one of `sessions`, or began with `cookie`.
 
     What one of them has started belongs to them, too, as long as the kernel knows it for its child. `mount` is a mount
     point that exists in the namespaces of one run alone (empty: none); `cookie` is ``NAME=value``. The caller and its
@@ -97,14 +93,14 @@ def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[Proc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What processes use together: the seconds of processor so far, and the bytes of resident memory now."""
+    """The resources of several processes: seconds of CPU so far, and bytes of resident memory now."""
 
     seconds: float
     memory: int
 
 
 def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
-    """What the sessions of `leaders` use with all that their processes have started; those that are gone are absent.
+    """Return the resources of the sessions of `leaders` with all descendants; those that are gone are absent.
 
     All is seen by one look at the processes of the machine.
     """
@@ -120,7 +116,7 @@ def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
         used = sums.setdefault(owner, [0, 0])
         used[0] += stats[pid].cpu_ticks
         used[1] += stats[pid].pages
-    return {owner: Used(seconds=ticks / _TICKS, memory=pages * _PAGE) for owner, (ticks, pages) in sums.items()}
+    return {owner: Used(seconds=ticks / TICKS_PER_S, memory=pages * _PAGE) for owner, (ticks, pages) in sums.items()}
 
 
 def _is_that(stat: Stat | None, record: ProcessRecord) -> bool:
@@ -128,9 +124,8 @@ def _is_that(stat: Stat | None, record: ProcessRecord) -> bool:
 
 
 def _others() -> Iterator[tuple[int, Stat]]:
-    """All processes that run but the caller."""
     mine = os.getpid()
-    for entry in os.scandir(_PROC):
+    for entry in os.scandir(PROC):
         if entry.name.isdigit() and int(entry.name) != mine:
             stat = read_stat(int(entry.name))
             if stat is not None and not stat.is_dead:
@@ -138,11 +133,11 @@ def _others() -> Iterator[tuple[int, Stat]]:
 
 
 def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
-    """Whether `mount` is a mount point in the namespace of `pid`; `seen` remembers the answer of each namespace."""
+    """Return True if `mount` is a mount point in the namespace of `pid`; `seen` caches the answer by namespace."""
     number = _mount_namespace(pid)
     if number not in seen:
         try:
-            text = (_PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
+            text = (PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return False
         # proc_pid_mountinfo(5): blanks and the like stand there as octal numbers.
@@ -159,11 +154,11 @@ def _has_cookie(pid: int, cookie: bytes) -> bool:
 
 
 def _environ(pid: int) -> bytes:
-    """The variables with which `pid` began. Raises OSError when it is gone, not ours, or a thread of the kernel.
+    """Return the variables with which `pid` began. Raises OSError when it is gone, not ours, or a thread of the kernel.
 
     While a process becomes another program the kernel shows none (fs/proc/base.c, environ_read): it is looked at again.
     """
-    place = _PROC / str(pid)
+    place = PROC / str(pid)
     deadline, has_none = time.monotonic() + _EXEC_S, 0
     while not (variables := (place / "environ").read_bytes()) and time.monotonic() < deadline:
         # Raises for a thread of the kernel, which is no program.

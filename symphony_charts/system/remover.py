@@ -34,7 +34,7 @@ class NotOurs(NotFound):
 
 
 def make(home: Path, *names: str, exist_ok: bool = False) -> Path:
-    """The folder `home`/`names`, made for its owner alone, with its marker as its first file.
+    """Return the folder `home`/`names`, made for its owner alone, with its marker as its first file.
 
     Raises NotOurs where one of the folders above is not ours, or `home` holds what this program did not put there,
     Conflict where the folder is there already, unless `exist_ok`, when it must bear its marker, and ToolFailed where
@@ -114,7 +114,7 @@ def remove_parts(home: Path, names: Sequence[str], parts: Sequence[str]) -> list
 
 
 def trash(home: Path) -> list[Path]:
-    """What removals have begun to remove and left there."""
+    """Return what unfinished removals left."""
     try:
         return sorted((home / _TRASH).iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -161,7 +161,7 @@ def _check_marker(folder: int, kind: str, names: Sequence[str]) -> None:
 
 
 def _read_marker(folder: int, kind: str) -> list[str]:
-    """The names in the marker of a folder. Raises NotOurs unless there is one that we wrote, for that kind of home."""
+    """Return the names in the marker of a folder. Raises NotOurs unless we wrote it for that kind of home."""
     try:
         marker = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
@@ -189,7 +189,6 @@ def _read_marker(folder: int, kind: str) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """The folder that holds a home; users may have a link there."""
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -202,7 +201,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _entered(above: int, name: str) -> Iterator[int]:
-    """The folder `name` in `above`; raises NotOurs for links, mount points and what others own or may write."""
+    """Open the folder `name` in `above`. Raises NotOurs for links, mount points and folders that others may write."""
     if not name or "/" in name or name in (".", ".."):
         raise NotOurs(f"{name!r} is no name of a folder", _path_of(above))
     try:
@@ -227,7 +226,7 @@ def _entered(above: int, name: str) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _reached(home: Path, names: Sequence[str], *, is_making: bool = False) -> Iterator[list[int]]:
-    """Descriptors of `home`, which must bear its marker, and of each folder from there along `names`."""
+    """Open `home`, which must have its marker, and each folder below it along `names`."""
     with contextlib.ExitStack() as stack:
         top = stack.enter_context(_opened(home.parent))
         folders = [stack.enter_context(_entered(top, home.name))]
@@ -241,7 +240,7 @@ def _reached(home: Path, names: Sequence[str], *, is_making: bool = False) -> It
 
 
 def _make_home(home: Path) -> None:
-    """Put a folder with its marker in the place of `home`, where there is nothing or an empty folder."""
+    """Put a folder with its marker in place of `home`, which is missing or empty."""
     beside = f".{home.name}.{os.urandom(4).hex()}"
     with _opened(home.parent) as top:
         with contextlib.suppress(NotOurs), _entered(top, home.name) as folder:
@@ -297,7 +296,7 @@ def _remove_over_trash(folders: Sequence[int], names: Sequence[str]) -> list[str
 
 
 def _empty_marked(folder: int) -> list[str]:
-    """Empty a folder, its marker last and only when nothing else is left."""
+    """Empty a folder; remove its marker last, and only if nothing else is left."""
     left = empty(folder, keep=(MARKER,))
     if not left:
         with contextlib.suppress(FileNotFoundError):

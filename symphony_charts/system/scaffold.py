@@ -18,7 +18,7 @@ __all__ = ["Scaffold", "bake", "scaffold"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:
-    """What was made: the folder, and its files by relative path."""
+    """The result: the folder, and its files by relative path."""
 
     folder: Path
     files: tuple[str, ...]
@@ -60,7 +60,7 @@ def _source(template: str) -> Path:
 
 
 def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> Path:
-    """The folder that cookiecutter makes of `source` below `scratch`, with a configuration of its own in there too.
+    """Return the folder that cookiecutter makes of `source` below `scratch`, with its own configuration.
 
     It leaves nothing in the user's home. Raises ToolFailed when the template does not work.
     """

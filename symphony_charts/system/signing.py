@@ -19,7 +19,7 @@ _LITERAL = re.compile(r"(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S.*)", re.DOTALL)
 
 
 def signer(key: str) -> Callable[[bytes], str]:
-    """What signs a commit's bytes with `key`: ``gpg:KEYID``, or the path of an SSH key (private, or public with agent).
+    """Return a function that signs a commit with `key`: ``gpg:KEYID``, or the path of an SSH key.
 
     The signature goes into the commit's header ``gpgsig``. Argo CD checks GPG's alone, Flux and forges both. Raises
     SpecError for a key that is not there; the function raises ToolMissing and ToolFailed.
@@ -30,7 +30,7 @@ def signer(key: str) -> Callable[[bytes], str]:
 
 
 def configured_signer(committer: str) -> Callable[[bytes], str] | None:
-    """What signs as git would, by ``commit.gpgsign``, ``user.signingkey`` and ``gpg.*``; None where it would not.
+    """Return a function that signs as git would, by ``commit.gpgsign``, ``user.signingkey`` and ``gpg.*``, or None.
 
     `committer` (``Name <mail>``) is whose key gpg takes where none is named. Raises SpecError for a key that is not
     there.
@@ -47,7 +47,7 @@ def configured_signer(committer: str) -> Callable[[bytes], str] | None:
 
 
 def _git_settings() -> Mapping[str, str]:
-    """Git's settings about signatures by name in lower case; the last of several counts."""
+    """Return git's settings about signatures by lower-case name; the last of several counts."""
     argv = ["git", "config", "--null", "--get-regexp", r"^(commit\.gpgsign|user\.signingkey|gpg\..*)$"]
     items = run(argv, timeout_s=10, check=False).text.split("\0")
     pairs = [item.partition("\n") for item in items if item]
@@ -55,7 +55,7 @@ def _git_settings() -> Mapping[str, str]:
 
 
 def _default_key(command: str) -> str:
-    """The first key that the user's own command prints; no shell runs it, as in git."""
+    """Return the first key that the user's own command prints; as in git, no shell runs it."""
     if not command:
         return ""
     lines = run(shlex.split(command), timeout_s=60, check=False).text.splitlines()
@@ -103,7 +103,6 @@ def _sign(argv: Sequence[str], data: bytes, step: str) -> str:
 
 
 def _unsigned(error: ToolFailed, program: str, step: str) -> ToolFailed:
-    """The same failure with what the program said last as its reason."""
     reasons = error.stderr.strip().splitlines()
     error.what = f"{Path(program).name} did not sign: {reasons[-1] if reasons else 'no reason given'}"
     error.next = step
@@ -111,7 +110,7 @@ def _unsigned(error: ToolFailed, program: str, step: str) -> ToolFailed:
 
 
 def clear_sign(text: str, key: str) -> bytes:
-    """`text` with an OpenPGP signature by `key` (an id, fingerprint or mail address).
+    """Return `text` with an OpenPGP signature by `key` (an id, fingerprint or mail address).
 
     Raises SpecError for an option in disguise, ToolMissing without gpg, ToolFailed where it does not sign.
     """

@@ -44,7 +44,7 @@ class Holder:
 
 
 def has_address(address: str) -> bool:
-    """Whether programs can listen at `address` at all."""
+    """Return True if programs can listen at `address` at all."""
     with socket.socket() as probe:
         try:
             probe.bind((address, 0))
@@ -54,7 +54,7 @@ def has_address(address: str) -> bool:
 
 
 def is_free(address: str, port: int) -> bool:
-    """Whether a program of ours could listen at `address`:`port` now."""
+    """Return True if a program of ours could listen at `address`:`port` now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -65,7 +65,7 @@ def is_free(address: str, port: int) -> bool:
 
 
 def holder_of(address: str, port: int) -> Holder | None:
-    """The process that keeps others off `address`:`port`; None when nobody does, or it cannot be found out."""
+    """Return the process that keeps others off `address`:`port`; None when nobody does, or it cannot be found out."""
     for where, number, uid, inode in _listeners():
         if number == port and where in (address, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
             pid = _owner(inode)
@@ -81,7 +81,7 @@ def holder_of(address: str, port: int) -> Holder | None:
 
 
 def _listeners() -> Iterator[tuple[str, int, int, str]]:
-    """Address, port, user id and socket number of all listening sockets; format: proc(5), /proc/net/tcp."""
+    """Yield address, port, user id and socket inode of all listening sockets; format: proc(5), /proc/net/tcp."""
     for name in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
             for line in (_PROC / "net" / name).read_text(encoding="utf-8").splitlines()[1:]:
@@ -92,7 +92,7 @@ def _listeners() -> Iterator[tuple[str, int, int, str]]:
 
 
 def _address(text: str) -> str:
-    """`0100007F` is 127.0.0.1: words of the machine's own byte order, in hexadecimal."""
+    """Decode an address: `0100007F` is 127.0.0.1, in words of the machine's byte order."""
     words = [int(text[start : start + 8], 16) for start in range(0, len(text), 8)]
     packed = struct.pack(f"={len(words)}I", *words)
     if len(packed) == 4:
@@ -102,7 +102,6 @@ def _address(text: str) -> str:
 
 
 def _owner(inode: str) -> int:
-    """A process that has the socket open; 0 when it cannot be seen."""
     wanted = f"socket:[{inode}]"
     return next((int(name) for name in os.listdir(_PROC) if name.isdigit() and _has_open(int(name), wanted)), 0)  # noqa: PTH208 - names only
 

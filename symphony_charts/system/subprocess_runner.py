@@ -46,7 +46,7 @@ class Completed:
         return self.stderr.decode("utf-8", "replace")
 
     def failure(self, what: str = "", at: str = "", next: str = "") -> ToolFailed:
-        """The error that says this program failed, for callers that judge the status themselves."""
+        """Return the error that says this program failed, for callers that judge the status themselves."""
         message = what or f"{Path(self.argv[0]).name} failed with exit status {self.status}"
         return ToolFailed(
             message,
@@ -61,7 +61,7 @@ class Completed:
 
 
 def base_env() -> dict[str, str]:
-    """The environment programs get: the user's own, without what redirects git, Python or tmux, messages in English."""
+    """Return the environment of programs: the user's own, in English, without redirections of git, Python or tmux."""
     return {**{name: value for name, value in os.environ.items() if _passes(name)}, "LC_ALL": "C"}
 
 
@@ -114,13 +114,13 @@ def run(
 
 
 class _GivenUpError(Exception):
-    """Nothing that is waited for will come, for this reason."""
+    """The caller has given up waiting, for this reason."""
 
 
 def _wait(
     process: subprocess.Popen[bytes], fed: bytes | None, timeout_s: float, give_up: Callable[[], str] | None
 ) -> tuple[bytes, bytes]:
-    """Both streams of a program that has ended. Raises TimeoutExpired, or _GivenUpError, where it has not in time."""
+    """Return both streams of a program that has ended. Raises TimeoutExpired or _GivenUpError before that."""
     if give_up is None or timeout_s <= _MOMENT_S:
         return process.communicate(fed, timeout_s)
     began = time.monotonic()
@@ -157,7 +157,6 @@ def _start(
 
 
 def _kill(process: subprocess.Popen[bytes], grace_s: float) -> tuple[bytes, bytes]:
-    """End the program and its session; what it had written until then."""
     if grace_s:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
 """The program keeps its own files on a machine in two folders: one for state, one for what is running.
 
 The runtime folder may stand where others could have made it before us (``/tmp``). So whoever uses it asks
-`make_runtime_dir` or `check_private`, or opens what is in it by `runtime_folder` and `open_own`: no link is followed,
+`make_runtime_dir` or `check_private`, or opens what is in it by `runtime_folder` and `open_owned`: no link is followed,
 and nothing is written or cut before it is known to be ours.
 """
 
@@ -17,14 +17,14 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["check_private", "make_runtime_dir", "open_own", "runtime_dir", "runtime_folder", "state_dir"]
+__all__ = ["check_private", "make_runtime_dir", "open_owned", "runtime_dir", "runtime_folder", "state_dir"]
 
 # Windows has neither, and no user ids.
 _NOT_BY_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def state_dir() -> Path:
-    """The folder of what outlives a reboot: $SYMPH_STATE_DIR, else ``symph`` in XDG's state folder; may be absent.
+    """Return the folder of lasting data: $SYMPH_STATE_DIR, else ``symph`` in XDG's state folder; may be absent.
 
     A path without links, and never relative, since what runs is known by it. Raises ToolFailed without a home.
     """
@@ -41,7 +41,7 @@ def state_dir() -> Path:
 
 
 def runtime_dir() -> Path:
-    """The folder of sockets and running state: $SYMPH_RUNTIME_DIR, else XDG's, else a per-user temporary folder.
+    """Return the folder of sockets and running state: $SYMPH_RUNTIME_DIR, else XDG's, else a per-user temporary folder.
 
     May not exist yet, and may be somebody else's (`check_private`).
     """
@@ -55,7 +55,7 @@ def runtime_dir() -> Path:
 
 
 def make_runtime_dir() -> Path:
-    """The runtime folder, made where it is absent. Raises ToolFailed where it is not ours alone."""
+    """Return the runtime folder, made where it is absent. Raises ToolFailed where it is not ours alone."""
     with runtime_folder():
         return runtime_dir()
 
@@ -89,8 +89,8 @@ def runtime_folder(*names: str) -> Iterator[int]:
         yield folder
 
 
-def open_own(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """A descriptor of a regular file of ours with one name, in the folder of a descriptor.
+def open_owned(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Return a descriptor of a regular file of ours with one name, in the folder of a descriptor.
 
     Nothing waits at a pipe, and nothing is cut: who wants that does it then. Raises FileNotFoundError for a file that
     is not there and not made, ToolFailed for anything else than such a file.

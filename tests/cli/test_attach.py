@@ -83,7 +83,7 @@ def test_within_a_pane_of_the_experiment_it_goes_to_another(own: Own, tmp_path: 
             "b": {"command": ["sleep", "300"]},
         },
     )
-    until(lambda: run.state()["processes"][0]["phase"] == "done")
+    until(lambda: run.state().processes[0].phase == "done")
     assert current(run) == "1"
     assert ask(run, "list-clients") == ""
 

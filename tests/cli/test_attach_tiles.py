@@ -85,7 +85,7 @@ def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, t
 
 def test_chosen_ones_of_a_run_that_has_ended_are_shown(own: Own, tmp_path: Path) -> None:
     run = start(tmp_path, processes=PROCESSES)
-    until(lambda: run.state()["processes"][3]["phase"] == "failed")
+    until(lambda: run.state().processes[3].phase == "failed")
     up.down(run)
     own.type("env -u TMUX symph attach exp --tile agent-0 done")
     seen(own, "agent-0  stopped", "done  failed 3", "last words", "agent 0 speaks")

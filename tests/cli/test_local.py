@@ -14,8 +14,10 @@ import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.local import up as local_run
+from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, live_runs, runs_of, write_json
 from symphony_charts.system import remover
+from tests.local.records import plan_of
 
 SPEC = """
 name: exp
@@ -138,10 +140,7 @@ def ended(private_places: Path) -> Run:
     """A run that has ended."""
     run = Run(private_places / "state" / "local" / "exp" / "20260101-000000-000000")
     remover.make(run.home, run.experiment, run.run_id)
-    write_json(
-        run.folder / "plan.json",
-        {"experiment": "exp", "processes": [], "base_address": "127.0.0.1", "ports": {}, "moved": {}},
-    )
+    write_record(run.folder / "plan.json", plan_of())
     write_json(run.folder / "state.json", {"phase": "finished", "started": 900.0, "ended": 1000.0, "processes": []})
     return run
 

@@ -200,7 +200,7 @@ def test_a_run_of_another_checkout_is_not_taken_over(tmp_path: Path) -> None:
     assert symph("up", str(tmp_path / "link")).returncode == 0
     assert live_runs()[0].state() == before
     assert symph("up", "--force", str(second)).returncode == 0
-    assert live_runs()[0].plan()["folder"] == str(second)
+    assert live_runs()[0].plan().folder == str(second)
 
 
 def test_a_sweep_ends_no_trial_of_another_checkout(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_sweep_ends_no_trial_of_another_checkout(tmp_path: Path) -> None:
         spec(folder, text.format(seconds))
     argv = [sys.executable, "-m", "symphony_charts", "sweep", str(first), "--grid", "a=1", "--up"]
     with subprocess.Popen(argv, stderr=subprocess.PIPE) as sweep:
-        eventually(lambda: [run.state()["phase"] for run in live_runs()] == ["running"])
+        eventually(lambda: [run.state().phase for run in live_runs()] == ["running"])
         done = symph("sweep", str(second), "--grid", "a=1", "--up", "--again")
         assert (done.returncode, "from another folder" in done.stdout) == (1, True), done
         assert sweep.poll() is None
@@ -248,7 +248,7 @@ def test_verbs_without_a_name_mean_the_experiment_of_their_folder(folders: tuple
 def test_what_ends_runs_asks_before_it_takes_one_of_another_folder(folders: tuple[Path, Path], tmp_path: Path) -> None:
     one, two = folders
     symph("up", cwd=two)
-    before = [run.state()["processes"] for run in live_runs()]
+    before = [run.state().processes for run in live_runs()]
     for folder in (one, tmp_path):
         for words, step in (
             (["down"], "down two"),
@@ -258,7 +258,7 @@ def test_what_ends_runs_asks_before_it_takes_one_of_another_folder(folders: tupl
             assert (done.returncode, str(two) in done.stderr) == (2, True), done
             assert f"next: symph {step}, or add --yes" in done.stderr
         assert symph("rm", cwd=folder).returncode == 2
-    assert [run.state()["processes"] for run in live_runs()] == before
+    assert [run.state().processes for run in live_runs()] == before
     looked = symph("ps", cwd=one)
     assert (looked.returncode, f"two came from {two}" in looked.stderr) == (0, True), looked
     assert symph("restart", "agent", "two", cwd=one).returncode == 0

@@ -104,11 +104,53 @@ def test_pods_select_gkes_own_label_and_tolerate_the_pool(dispatcher: GKEDispatc
     assert process.to_data()["tolerations"] == [EXCLUSIVE, NVIDIA]
 
 
-def test_gpus_that_do_not_divide_are_refused_with_what_would() -> None:
-    dispatcher = GKEDispatcher(cloudwise_pool("n1-highmem-32", 32, 212992, "nvidia-tesla-k80", 4))
-    with pytest.raises(SpecError, match="evenly") as failure:
-        dispatcher.assign_to_machine(ProcessSpec("p"), node_pool_name="pool", process_per_machine=3)
-    assert failure.value.next == "use one of 1, 2, 4"
+@pytest.mark.parametrize(
+    ("source", "call", "settings", "error", "message", "step"),
+    [
+        pytest.param(
+            *(FOUR_GPUS, "assign_to_machine", {"node_pool_name": "pool", "process_per_machine": 3}),
+            *(SpecError, "evenly", "use one of 1, 2, 4"),
+            id="GPUs that do not divide",
+        ),
+        pytest.param(
+            *(CLOUDWISE, "assign_to_resource", {"gpu_type": "p10"}),
+            *(SpecError, 'no pool has GPUs of type "p10"', "nvidia-tesla-p100"),
+            id="an unknown GPU type",
+        ),
+        pytest.param(
+            *(CLOUDWISE, "assign_to_machine", {"node_pool_name": "np-8cpu-30720-np"}, SpecError, "no node pool", CPU8),
+            id="an unknown pool",
+        ),
+        pytest.param(
+            *(CLOUDWISE, "assign_to_gpu", {"node_pool_name": CPU8}, SpecError, "has no GPU", ""),
+            id="a pool without GPUs",
+        ),
+        pytest.param(
+            *(CLOUDWISE, "assign_to_node_pool", {"node_pool_name": CPU8, "gpu_count": 1}),
+            *(SpecError, "whose nodes have 0", ""),
+            id="more GPUs than a node has",
+        ),
+        pytest.param(
+            *(CLOUDWISE, "assign_to", {"assign_to": "machine", "node_pool_name": CPU8, "gpu_type": "k80"}),
+            *(TypeError, "takes no gpu_type", ""),
+            id="a key of another mode",
+        ),
+        pytest.param(
+            *(CLOUDWISE, "assign_to", {"assign_to": "cpu"}, ValueError, 'no mode "cpu"', ""), id="an unknown mode"
+        ),
+    ],
+)
+def test_what_cannot_be_assigned_is_refused_with_a_next_step(
+    source: Any, call: str, settings: dict[str, Any], error: type[Exception], message: str, step: str
+) -> None:
+    with pytest.raises(error, match=message) as failure:
+        getattr(GKEDispatcher(source), call)(ProcessSpec("p"), **settings)
+    assert step in getattr(failure.value, "next", "")
+
+
+def test_an_unknown_formula_is_refused() -> None:
+    with pytest.raises(SpecError, match="no formula"):
+        GKEDispatcher(CLOUDWISE, formula="guess")  # type: ignore[arg-type]  # the point of the test
 
 
 def test_the_documented_call_of_assign_to_gpu_asks_for_resources(dispatcher: GKEDispatcher) -> None:
@@ -120,12 +162,6 @@ def test_the_documented_call_of_assign_to_gpu_asks_for_resources(dispatcher: GKE
 def test_a_gpu_type_alone_means_one_gpu(dispatcher: GKEDispatcher) -> None:
     decision = dispatcher.assign_to_resource(ProcessSpec("p"), gpu_type="P100")
     assert (decision.pool, decision.gpus) == ("np-8cpu-53248mem-1p100-np", 1)
-
-
-def test_an_unknown_gpu_type_is_refused_with_what_there_is(dispatcher: GKEDispatcher) -> None:
-    with pytest.raises(SpecError, match='no pool has GPUs of type "p10"') as failure:
-        dispatcher.assign_to_resource(ProcessSpec("p"), gpu_type="p10")
-    assert "nvidia-tesla-p100" in failure.value.next
 
 
 def test_a_gpu_type_that_no_pool_has_is_not_suggested_to_itself(dispatcher: GKEDispatcher) -> None:
@@ -141,19 +177,6 @@ def test_resources_go_to_the_best_fit_whatever_the_order_of_the_file(dispatcher:
     for one in (dispatcher, GKEDispatcher(data)):
         assert one.assign_to_resource(ProcessSpec("p"), cpu=1.2).pool == CPU2
         assert one.assign_to_resource(ProcessSpec("q"), cpu=1.99).pool == CPU8
-
-
-def test_an_unknown_pool_is_refused_with_the_nearest(dispatcher: GKEDispatcher) -> None:
-    with pytest.raises(SpecError, match="no node pool") as failure:
-        dispatcher.assign_to_machine(ProcessSpec("p"), node_pool_name="np-8cpu-30720-np")
-    assert CPU8 in failure.value.next
-
-
-def test_gpus_of_a_pool_without_any_are_refused(dispatcher: GKEDispatcher) -> None:
-    with pytest.raises(SpecError, match="has no GPU"):
-        dispatcher.assign_to_gpu(ProcessSpec("p"), node_pool_name=CPU8)
-    with pytest.raises(SpecError, match="whose nodes have 0"):
-        dispatcher.assign_to_node_pool(ProcessSpec("p"), node_pool_name=CPU8, gpu_count=1)
 
 
 def test_a_grouped_process_puts_selector_and_tolerations_on_its_group(dispatcher: GKEDispatcher) -> None:
@@ -184,16 +207,6 @@ def test_settings_out_of_configuration_choose_the_mode(dispatcher: GKEDispatcher
     assert asked(process)[1] == f"{dispatcher.get_node_pool(CPU8).usable['cpu'] // 2}m"
 
 
-def test_a_key_that_the_mode_does_not_take_is_a_type_error(dispatcher: GKEDispatcher) -> None:
-    with pytest.raises(TypeError, match="takes no gpu_type"):
-        dispatcher.assign_to(ProcessSpec("p"), assign_to="machine", node_pool_name=CPU8, gpu_type="k80")
-
-
-def test_an_unknown_mode_is_refused(dispatcher: GKEDispatcher) -> None:
-    with pytest.raises(ValueError, match='no mode "cpu"'):
-        dispatcher.assign_to(ProcessSpec("p"), assign_to="cpu")
-
-
 def test_an_exclusive_share_keeps_other_pods_off_the_node(dispatcher: GKEDispatcher) -> None:
     process = ProcessSpec("p")
     dispatcher.assign_to_machine(process, node_pool_name=CPU8, process_per_machine=2, exclusive=True)
@@ -203,8 +216,3 @@ def test_an_exclusive_share_keeps_other_pods_off_the_node(dispatcher: GKEDispatc
 def test_the_pools_are_listed_by_name(dispatcher: GKEDispatcher) -> None:
     assert dispatcher.get_node_pools() == sorted(dispatcher.get_node_pools())
     assert CPU2 in repr(dispatcher)
-
-
-def test_an_unknown_formula_is_refused() -> None:
-    with pytest.raises(SpecError, match="no formula"):
-        GKEDispatcher(CLOUDWISE, formula="guess")  # type: ignore[arg-type]  # the point of the test

@@ -197,7 +197,7 @@ def test_an_experiment_without_processes_is_a_shell_where_symphony_left_an_empty
     assert cluster.list_experiments() == ["empty"]
     # It does not hear TERM, and who deletes it must not wait for the half minute that others get.
     (plan,) = live_plans()
-    assert [process["grace_s"] for process in plan["processes"]] == [1]
+    assert [process.grace_s for process in plan.processes] == [1]
     cluster.delete("empty")
     assert cluster.list_experiments() == []
 

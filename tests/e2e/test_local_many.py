@@ -90,10 +90,10 @@ def test_a_thousand_deaths_have_their_statuses(tmp_path: Path) -> None:
         }
         run = start(tmp_path, f"deaths-{batch}", processes=data)
         local_run.wait(run)
-        for number, item in enumerate(run.state()["processes"]):
-            if item["status"] != wanted[number]:
-                wrong.append((batch, number, wanted[number], item["status"]))
-            late[batch % 2].append(item["ended"] - float((tmp_path / f"{batch}.{number}").read_text()))
+        for number, item in enumerate(run.state().processes):
+            if item.status != wanted[number]:
+                wrong.append((batch, number, wanted[number], item.status))
+            late[batch % 2].append((item.ended or 0.0) - float((tmp_path / f"{batch}.{number}").read_text()))
     for when, found in zip(("", " during the start"), late, strict=True):
         found.sort()
         middle, most, all_of = (found[at] * 1000 for at in (250, 495, -1))
@@ -115,7 +115,7 @@ def test_no_tree_survives_one_down(tmp_path: Path, victim: str, attempt: int) ->
         os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
     local_run.down(run)
     assert _left(run) == []
-    assert run.state()["survivors"] == []
+    assert run.state().survivors == []
 
 
 def _left(run: Run) -> list[int]:

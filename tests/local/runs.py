@@ -12,7 +12,7 @@ from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.waiting import eventually
 
-__all__ = ["log_of", "python", "start", "supervisor_pid", "until", "wrapper_pids"]
+__all__ = ["failure_of", "log_of", "python", "start", "supervisor_pid", "tmux_pid", "until", "wrapper_pids"]
 
 
 def start(folder: Path, name: str = "exp", **data: object) -> Run:
@@ -30,7 +30,7 @@ def python(program: str, **more: object) -> dict[str, object]:
 
 def log_of(run: Run, name: str) -> str:
     """All that one process printed, without carriage returns of the terminal."""
-    slot = next(item["slot"] for item in run.state()["processes"] if item["name"] == name)
+    slot = next(item.slot for item in run.state().processes if item.name == name)
     return (run.process_dir(slot) / "log").read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
@@ -45,6 +45,20 @@ def supervisor_pid(run: Run) -> int:
     return run.supervisor.pid
 
 
+def tmux_pid(run: Run) -> int:
+    """The number of the tmux server of a run, which must be there."""
+    tmux = run.state().tmux
+    assert tmux is not None
+    return tmux.pid
+
+
+def failure_of(run: Run) -> str:
+    """The process that failed first."""
+    failed = run.state().failed
+    assert failed is not None
+    return failed.name
+
+
 def wrapper_pids(run: Run) -> list[int]:
     """The numbers of the programs in the panes of a run."""
-    return [int(item["wrapper"]["pid"]) for item in run.state()["processes"]]
+    return [process.wrapper.pid for process in run.state().processes if process.wrapper]

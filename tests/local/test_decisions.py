@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
+from symphony_charts.local.plan.records import PlannedProcess, Wait
+from symphony_charts.local.run_state import Failure, ProcessState
 from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.decisions import State, hopeless, startable, step, verdict
+from symphony_charts.local.supervisor.decisions import State, startable, transition, unreachable, verdict
 from symphony_charts.local.supervisor.events import Act, Action, Event, Later
-from symphony_charts.local.supervisor.policy import Backoff
+from tests.local.records import plan_of, planned, process_state
 
 NOW = 1000.0
 
 
-def process(phase: str = "running", **more: object) -> dict[str, Any]:
-    """What `state.json` says of a process; a running one has run for ten seconds and is ready."""
-    known = {"name": "p", "phase": phase, "ready": phase == "running", "restarts": 0, "status": None, "ended": None}
-    times = {"started": NOW - 10, "began": NOW - 10} if phase == "running" else {}
-    return {**known, **times, **more}
-
-
-def planned(*waits: int, **more: object) -> dict[str, Any]:
-    """What `plan.json` says of a finite process, which fails its run."""
-    plan: dict[str, Any] = {"is_service": False, "restart": "never", "retries": 0, "on_exit": "stop-all", "grace_s": 30}
-    plan |= {
-        "deadline_s": None,
-        "checks": [],
-        "health": [],
-        "waits": [{"slot": slot, "until": "ready"} for slot in waits],
-    }
-    return {**plan, **more}
+def process(phase: str = "running", **more: Any) -> ProcessState:
+    """The state of a process; a running one has run for ten seconds and is ready."""
+    times: dict[str, Any] = {"started": NOW - 10, "began": NOW - 10} if phase == "running" else {}
+    return process_state(phase, **{**times, **more})
 
 
 def decided(
-    event: Event, processes: list[dict[str, Any]], plans: list[dict[str, Any]], live: set[int], **more: Any
+    event: Event, processes: list[ProcessState], plans: list[PlannedProcess], live: set[int], **more: Any
 ) -> tuple[State, list[Action]]:
-    """The step that follows in a run whose aim is its first process."""
-    plan = {"processes": plans, "done_when": [0]}
-    return step(State(processes, frozenset(live), **more), event, plan, Backoff(), NOW)
+    """The transition that follows in a run whose aim is its first process."""
+    return transition(State(processes, frozenset(live), **more), event, plan_of(*plans), NOW)
 
 
 def phases(state: State) -> list[str]:
-    return [one["phase"] for one in state.processes]
+    return [one.phase for one in state.processes]
 
 
 def test_the_end_of_what_a_run_is_for_ends_the_others() -> None:
@@ -59,12 +48,12 @@ def test_a_run_of_which_nothing_is_left_is_over() -> None:
 def test_a_failure_ends_the_run_and_is_remembered_with_its_status_and_limit() -> None:
     event = events.Ended(1, 9, NOW, limit="out of memory")
     state, actions = decided(event, [process(), process()], [planned(), planned()], {0})
-    assert state.failed == {"name": "p", "status": 9, "slot": 1, "limit": "out of memory"}
+    assert state.failed == Failure(name="p", status=9, slot=1, limit="out of memory")
     assert (state.phase, state.reason, actions) == ("stopping", "failed", [Act("end", 0, 30)])
 
 
 def test_the_first_failure_stays_the_one_that_is_told() -> None:
-    first = {"name": "first", "status": 2, "slot": 1, "limit": ""}
+    first = Failure(name="first", status=2, slot=1)
     plans = [planned(), planned(), planned(on_exit="keep")]
     state, _ = decided(events.Ended(2, 9, NOW), [process(), process("failed"), process()], plans, {0}, failed=first)
     assert (state.failed, state.phase) == (first, "running")
@@ -75,7 +64,7 @@ def test_what_is_ready_as_soon_as_it_runs_lets_those_start_that_wait_for_it() ->
     plans = [planned(), planned(0), planned(1), planned(2)]
     state, actions = decided(events.Readiness(0, True, ""), chain, plans, {0, 1, 2, 3})
     assert phases(state) == ["running"] * 4
-    assert [action.slot for action in actions if isinstance(action, Act) and action.do == "open gate"] == [1, 2, 3]
+    assert [action.slot for action in actions if isinstance(action, Act) and action.do == "release"] == [1, 2, 3]
 
 
 def test_a_restart_waits_longer_after_each_restart_in_a_row() -> None:
@@ -103,11 +92,9 @@ def test_a_restart_that_is_due_runs_the_program_once_more() -> None:
         (process("backoff", ended=NOW - 1), "stopping"),
     ],
 )
-def test_a_restart_that_was_overtaken_is_left(found: dict[str, Any], phase: Any) -> None:
+def test_a_restart_that_was_overtaken_is_left(found: ProcessState, phase: Any) -> None:
     before = State([found], frozenset(), phase)
-    after, actions = step(
-        before, events.RestartDue(0, NOW - 1), {"processes": [planned()], "done_when": [0]}, Backoff(), NOW
-    )
+    after, actions = transition(before, events.RestartDue(0, NOW - 1), plan_of(planned()), NOW)
     assert (after, actions) == (before, [])
 
 
@@ -116,33 +103,20 @@ def test_a_program_that_was_started_once_more_counts_its_restart_and_is_attended
         events.Respawned(0, True), [process("backoff", restarts=1, in_a_row=1, status=3)], [planned()], {0}
     )
     found = state.processes[0]
-    assert (found["phase"], found["restarts"], found["in_a_row"], found["status"]) == ("running", 2, 2, None)
-    assert (found["started"], actions) == (NOW, [Act("attend", 0)])
-
-
-def test_without_tmux_the_run_fails() -> None:
-    state, actions = decided(
-        events.Respawned(0, False), [process("backoff", status=3), process()], [planned(), planned()], {1}
-    )
-    assert (state.reason, phases(state), actions) == ("failed", ["failed", "running"], [Act("end", 1, 30)])
+    assert (found.phase, found.restarts, found.in_a_row, found.status) == ("running", 2, 2, None)
+    assert (found.started, actions) == (NOW, [Act("attend", 0)])
 
 
 def test_who_waited_is_let_go_once_the_other_is_ready() -> None:
     processes, plans = [process(ready=False), process("waiting")], [planned(), planned(0)]
     assert decided(events.Readiness(0, False, "no answer"), processes, plans, {0, 1})[1] == []
     state, actions = decided(events.Readiness(0, True), processes, plans, {0, 1})
-    assert (phases(state), actions) == (["running", "running"], [Act("attend", 1), Act("open gate", 1)])
-
-
-def test_who_waits_for_a_failed_process_is_given_up() -> None:
-    plans = [planned(), planned(on_exit="keep"), planned(1)]
-    state, _ = decided(events.Ended(1, 1, NOW), [process(), process(), process("waiting")], plans, {0, 2})
-    assert phases(state) == ["running", "failed", "stopped"]
+    assert (phases(state), actions) == (["running", "running"], [Act("attend", 1), Act("release", 1)])
 
 
 def test_a_probe_that_fails_ends_its_process_within_its_own_grace() -> None:
     state, actions = decided(events.ProbeFailed(0, "liveness", "status 500", 2.0), [process()], [planned()], {0})
-    assert state.processes[0]["unhealthy"] == "liveness probe failed: status 500"
+    assert state.processes[0].unhealthy == "liveness probe failed: status 500"
     assert actions == [Act("end", 0, 2.0)]
 
 
@@ -160,9 +134,7 @@ def test_a_deadline_ends_its_process_and_no_retry_helps() -> None:
     retried = planned(restart="on-failure", retries=9)
     state, actions = decided(events.Overdue(0, NOW - 10), [process()], [retried], {0})
     assert actions == [Act("end", 0, 30)]
-    state, _ = step(
-        State(state.processes), events.Ended(0, 143, NOW), {"processes": [retried], "done_when": [0]}, Backoff(), NOW
-    )
+    state, _ = transition(State(state.processes), events.Ended(0, 143, NOW), plan_of(retried), NOW)
     assert (phases(state), state.reason) == (["failed"], "failed")
 
 
@@ -179,20 +151,15 @@ def test_a_process_that_somebody_wants_again_is_ended_and_started_when_it_has_en
     processes, plans = [process(), process(restarts=3)], [planned(), planned()]
     state, actions = decided(events.RestartAsked([1]), processes, plans, {0, 1})
     assert actions == [Act("end", 1, 30)]
-    state, actions = step(
-        State(state.processes, frozenset({0})),
-        events.Ended(1, 143, NOW),
-        {"processes": plans, "done_when": [0]},
-        Backoff(),
-        NOW,
-    )
+    plan = plan_of(*plans)
+    state, actions = transition(State(state.processes, frozenset({0})), events.Ended(1, 143, NOW), plan, NOW)
     assert actions == [Act("grant", 1), Act("respawn", 1)]
-    state, _ = step(state, events.Respawned(1, True), {"processes": plans, "done_when": [0]}, Backoff(), NOW)
-    assert (phases(state), state.processes[1]["restarts"]) == (["running", "running"], 0)
+    state, _ = transition(state, events.Respawned(1, True), plan, NOW)
+    assert (phases(state), state.processes[1].restarts) == (["running", "running"], 0)
 
 
 def test_starting_a_failed_process_again_forgives_it_and_gives_hope_to_those_behind_it() -> None:
-    failed = {"name": "p", "status": 1, "slot": 1, "limit": ""}
+    failed = Failure(name="p", status=1, slot=1)
     processes = [process(), process("failed", started=NOW - 5), process("stopped")]
     plans = [planned(), planned(), planned(1)]
     state, actions = decided(events.RestartAsked([1]), processes, plans, {0, 2}, failed=failed)
@@ -202,7 +169,7 @@ def test_starting_a_failed_process_again_forgives_it_and_gives_hope_to_those_beh
 
 def test_what_is_asked_of_a_run_that_stops_is_left() -> None:
     state, actions = decided(events.RestartAsked([0]), [process()], [planned()], {0}, phase="stopping")
-    assert (actions, state.processes[0].get("is_restart_asked")) == ([], None)
+    assert (actions, state.processes[0].is_restart_asked) == ([], False)
 
 
 def test_a_stop_ends_what_runs_and_gives_up_what_waits() -> None:
@@ -230,7 +197,7 @@ def test_who_takes_over_attends_what_runs_and_asks_for_the_end_of_what_does_not(
     ]
     state, actions = decided(events.TakenOver(), processes, [planned()] * 4, {0})
     assert actions == [Act("attend", 0), Act("read end", 1), Later(5.0, events.RestartDue(3, NOW - 3))]
-    assert not state.processes[0]["is_restart_asked"]
+    assert not state.processes[0].is_restart_asked
 
 
 def test_who_takes_over_a_stop_brings_it_to_its_end() -> None:
@@ -247,53 +214,45 @@ def test_a_birth_is_the_start_of_whoever_waits_for_nobody() -> None:
 
 def test_a_step_leaves_the_state_before_it_as_it_was() -> None:
     before = State([process(), process("waiting")], frozenset({0, 1}))
-    copy = State([dict(one) for one in before.processes], before.live)
-    step(before, events.StopAsked(), {"processes": [planned(), planned(0)], "done_when": [0]}, Backoff(), NOW)
-    assert before == copy
+    copied = State(copy.deepcopy(before.processes), before.live)
+    transition(before, events.StopAsked(), plan_of(planned(), planned(0)), NOW)
+    assert before == copied
 
 
-def at(*phases: str) -> list[dict[str, object]]:
+def at(*phases: str) -> list[ProcessState]:
     """Processes in these phases; a running one is ready."""
-    return [{"phase": phase, "ready": phase == "running"} for phase in phases]
-
-
-def waits(*slots: int, until: str = "ready", is_service: bool = False) -> dict[str, object]:
-    return {"waits": [{"slot": slot, "until": until} for slot in slots], "is_service": is_service}
+    return [process_state(phase) for phase in phases]
 
 
 def test_a_process_may_start_once_all_that_it_waits_for_is_ready_or_done() -> None:
-    planned = [waits(), waits(), waits(0, 1)]
-    assert startable(at("running", "waiting", "waiting"), planned) == [1]
-    assert startable(at("running", "done", "waiting"), planned) == [2]
-
-
-def test_a_ready_process_is_not_done() -> None:
-    assert startable(at("running", "waiting"), [waits(), waits(0, until="done")]) == []
+    plans = [planned(), planned(), planned(0, 1)]
+    assert startable(at("running", "waiting", "waiting"), plans) == [1]
+    assert startable(at("running", "done", "waiting"), plans) == [2]
+    until_done = [planned(), planned(waits=(Wait(slot=0, until="done"),))]
+    assert startable(at("running", "waiting"), until_done) == []
 
 
 def test_whoever_waits_for_a_failed_process_is_given_up_and_so_are_those_behind_it() -> None:
-    assert hopeless(at("failed", "waiting", "waiting", "waiting"), [waits(), waits(0), waits(1), waits()]) == [1, 2]
-
-
-def test_a_process_that_will_be_restarted_is_waited_for() -> None:
-    assert hopeless(at("backoff", "waiting"), [waits(), waits(0)]) == []
+    assert unreachable(
+        at("failed", "waiting", "waiting", "waiting"), [planned(), planned(0), planned(1), planned()]
+    ) == [1, 2]
 
 
 def test_a_run_has_finished_when_its_aims_have_succeeded() -> None:
-    assert verdict(at("done", "running"), [waits(), waits()], aims=[0]) == "finished"
-    assert verdict(at("failed", "running"), [waits(), waits()], aims=[0]) is None
+    assert verdict(at("done", "running"), [planned(), planned()], aims=[0]) == "finished"
+    assert verdict(at("failed", "running"), [planned(), planned()], aims=[0]) is None
 
 
 def test_services_do_not_keep_a_run_whose_finite_processes_have_ended() -> None:
-    planned = [waits(), waits(is_service=True)]
-    assert verdict(at("failed", "running"), planned, aims=[0]) == "ended"
-    assert verdict(at("running", "running"), planned, aims=[0]) is None
+    plans = [planned(), planned(is_service=True)]
+    assert verdict(at("failed", "running"), plans, aims=[0]) == "ended"
+    assert verdict(at("running", "running"), plans, aims=[0]) is None
 
 
 def test_a_run_of_services_ends_with_the_last_of_them() -> None:
-    planned = [waits(is_service=True), waits(is_service=True)]
-    assert verdict(at("failed", "running"), planned, aims=[]) is None
-    assert verdict(at("failed", "failed"), planned, aims=[]) == "ended"
+    plans = [planned(is_service=True), planned(is_service=True)]
+    assert verdict(at("failed", "running"), plans, aims=[]) is None
+    assert verdict(at("failed", "failed"), plans, aims=[]) == "ended"
 
 
 def test_without_tmux_the_run_fails_and_no_process_is_to_blame() -> None:

@@ -38,7 +38,7 @@ else:
 def test_every_process_finds_its_rank_and_its_peers(tmp_path: Path) -> None:
     processes = {"learner": python(DITASK), "collector": python(DITASK, replicas=2)}
     run = start(tmp_path, processes=processes, compat="di-engine")
-    until(lambda: run.state()["phase"] == "finished")
+    until(lambda: run.state().phase == "finished")
     assert log_of(run, "learner").strip() == "met [1, 2]"
     assert log_of(run, "collector-1").strip() == "rank 2 of 3 True"
 

@@ -115,7 +115,7 @@ def test_replicas_are_given_taken_back_given_again_and_replaced(run: Run) -> Non
     assert (status, reply["data"]["learners"]) == (200, given["learners"])
     until(lambda: starts(run, "learner") == 2)
     assert len(server.listed()["collectors"]) == 2
-    assert run.state()["phase"] == "running"
+    assert run.state().phase == "running"
 
 
 def answers(server: Server) -> bool:
@@ -130,7 +130,7 @@ def test_a_server_that_starts_again_knows_what_it_has_given_and_ends_with_the_ru
     until(lambda: answers(server))
     given = server.post(collectors={"replicas": 2})[1]["data"]
     server.post(method="DELETE", collectors={"replicas": 1})
-    (slot,) = (process["slot"] for process in run.plan()["processes"] if process["name"] == "di-server")
+    (slot,) = (process.slot for process in run.plan().processes if process.name == "di-server")
     up.restart(run, [slot])
     until(lambda: answers(server))
     assert server.listed()["collectors"] == given["collectors"][1:]

@@ -104,7 +104,7 @@ def test_a_process_sees_the_checkout_at_its_mount_and_the_run_keeps_the_commit(
     run = with_volume(tmp_path)
     assert up.wait(run) == 0
     assert log_of(run, "a") == "three 0\n"
-    assert run.state()["commits"] == {"code": git(repository, "rev-parse", "main")}
+    assert run.state().commits == {"code": git(repository, "rev-parse", "main")}
     assert not Path("/mnt/main.txt").exists()
     until(lambda: not (run.folder / "volumes").exists())
 

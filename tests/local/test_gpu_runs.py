@@ -135,7 +135,7 @@ def test_sharing_deals_the_gpus_in_turn(tmp_path: Path, monkeypatch: pytest.Monk
 def test_sharing_with_a_run_that_did_not_ask_for_it_is_told(tmp_path: Path) -> None:
     start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
     run = share(tmp_path, "two", 1)
-    assert "shared with runs that did not ask for that" in run.plan()["notes"][-1]
+    assert "shared with runs that did not ask for that" in run.plan().notes[-1]
     assert seen_by(run, "a") == gpu(0)
 
 
@@ -149,7 +149,7 @@ def share(folder: Path, name: str, replicas: int) -> Run:
 def test_up_again_keeps_the_gpus_and_another_number_of_them_needs_a_new_run(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python(SHOW, gpus=2)})
     again = start(tmp_path, processes={"a": python(SHOW, gpus=2, env={"X": "1"})})
-    assert again.plan()["processes"][0]["gpus"] == [gpu(0), gpu(1)] == run.plan()["processes"][0]["gpus"]
+    assert again.plan().processes[0].gpus == (gpu(0), gpu(1)) == run.plan().processes[0].gpus
     with pytest.raises(Conflict, match="another number of GPUs"):
         start(tmp_path, processes={"a": python(SHOW, gpus=3)})
 
@@ -199,7 +199,7 @@ def test_a_replay_shares_where_the_run_did(tmp_path: Path) -> None:
     run = share(tmp_path, "two", 1)
     local_run.down(run)
     assert main(["local", "replay", "two"]) == 0
-    assert find_run("two").plan()["is_sharing_gpus"] is True
+    assert find_run("two").plan().is_sharing_gpus is True
 
 
 def test_runs_that_start_at_the_same_moment_never_get_the_same_gpu(tmp_path: Path) -> None:
@@ -211,5 +211,5 @@ def test_runs_that_start_at_the_same_moment_never_get_the_same_gpu(tmp_path: Pat
         started.append(subprocess.Popen([*main_words, "up", str(spec)], stderr=subprocess.DEVNULL))
     statuses = sorted(one.wait(timeout=60) for one in started)
     assert statuses == [0] * 4 + [7] * 3
-    given = [run.plan()["processes"][0]["gpus"] for run in live_runs()]
-    assert sorted(given) == [[gpu(number)] for number in range(4)]
+    given = [run.plan().processes[0].gpus for run in live_runs()]
+    assert sorted(given) == [(gpu(number),) for number in range(4)]

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 
 from symphony_charts.local.plan.gpus import (
     Gpu,
-    GpuWish,
-    deal,
+    GpuRequest,
+    assign_gpus,
     gpu_environment,
+    gpu_requests,
     gpus_here,
     parse_gpus,
     visible,
-    wishes_of,
 )
 from symphony_charts.spec.data import from_data
 from tests.local.nvidia import LISTING, MIG_LISTING, QUERY, gpu
 
 FOUR = tuple(Gpu(index=number, id=gpu(number)) for number in range(4))
 WISHES = st.lists(st.integers(1, 5), max_size=6).map(
-    lambda counts: [GpuWish(process=f"p/{number}", count=count) for number, count in enumerate(counts)]
+    lambda counts: [GpuRequest(process=f"p/{number}", count=count) for number, count in enumerate(counts)]
 )
 
 
@@ -73,18 +73,18 @@ def test_instances_are_chosen_by_either_form_of_their_ids() -> None:
 
 
 @given(WISHES, st.integers(0, 8))
-def test_no_gpu_is_dealt_twice_unless_shared(wishes: list[GpuWish], count: int) -> None:
+def test_no_gpu_is_dealt_twice_unless_shared(wishes: list[GpuRequest], count: int) -> None:
     gpus = [Gpu(index=number, id=gpu(number)) for number in range(count)]
-    dealt = deal(wishes, gpus, share=False)
+    dealt = assign_gpus(wishes, gpus, share=False)
     given_out = [one for ids in (dealt or {}).values() for one in ids]
     assert len(set(given_out)) == len(given_out)
     assert (dealt is None) == (sum(wish.count for wish in wishes) > count)
 
 
 @given(WISHES, st.integers(1, 8))
-def test_sharing_gives_each_process_different_gpus_as_evenly_as_can_be(wishes: list[GpuWish], count: int) -> None:
+def test_sharing_gives_each_process_different_gpus_as_evenly_as_can_be(wishes: list[GpuRequest], count: int) -> None:
     gpus = [Gpu(index=number, id=gpu(number)) for number in range(count)]
-    dealt = deal(wishes, gpus, share=True)
+    dealt = assign_gpus(wishes, gpus, share=True)
     if dealt is None:
         assert any(wish.count > count for wish in wishes)
         return
@@ -115,5 +115,5 @@ def test_symphonys_assign_to_gpu_asks_for_gpus() -> None:
 
 def test_every_replica_asks_for_its_own() -> None:
     data = {"a": {"gpus": 2, "replicas": 2, "command": ["c"]}, "b": {"command": ["c"]}}
-    wishes = wishes_of(from_data({"name": "x", "image": "i", "processes": data}))
-    assert wishes == [GpuWish(process="a-0/a", count=2), GpuWish(process="a-1/a", count=2)]
+    wishes = gpu_requests(from_data({"name": "x", "image": "i", "processes": data}))
+    assert wishes == [GpuRequest(process="a-0/a", count=2), GpuRequest(process="a-1/a", count=2)]

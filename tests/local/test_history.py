@@ -20,10 +20,12 @@ from symphony_charts.local.history import (
     remove,
     save_spec,
 )
+from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, runs_of, write_json
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import remover
+from tests.local.records import plan_of
 from tests.local.runs import log_of, python, start
 
 
@@ -89,10 +91,7 @@ def test_the_saved_experiment_holds_no_secret_and_is_the_same_again(private_plac
     data = {"name": "x", "secrets": ["token"], "processes": {"a": {"command": ["c"], "env": {"K": "t0psecret-value"}}}}
     experiment = from_data(data)
     run = ended(private_places, "x", "1")
-    write_json(
-        run.folder / "plan.json",
-        {"folder": str(tmp_path), "ports": {}, "moved": {}, "base_address": "127.0.0.1", "processes": []},
-    )
+    write_record(run.folder / "plan.json", plan_of(folder=str(tmp_path)))
     save_spec(run, experiment, tmp_path)
     assert "t0psecret" not in (run.folder / "spec.json").read_text()
     assert load_saved(run).experiment == experiment

@@ -39,7 +39,7 @@ def test_a_program_finds_every_replica_of_a_pod_by_the_name_that_it_dials(tmp_pa
     before = Path("/etc/hosts").read_bytes()
     run = start(tmp_path, processes=processes, local={"tty": False})
     assert local_run.wait(run) == 0, log_of(run, "a")
-    addresses = [item["address"] for item in run.plan()["processes"] if item["process"] == "redis"]
+    addresses = [item.address for item in run.plan().processes if item.process == "redis"]
     assert log_of(run, "a") == f"{sorted(addresses)}\n"
     assert "127.0.0.1" in log_of(run, "b")
     assert Path("/etc/hosts").read_bytes() == before

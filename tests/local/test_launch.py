@@ -14,16 +14,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine import capacity
-from symphony_charts.local.runs import Run, live_runs, runs_of, write_json
+from symphony_charts.local.run_state import write_record
+from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.startup import StartupChannel, attend_start
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
-from tests.local.runs import python, start, supervisor_pid, until
+from tests.local.runs import failure_of, python, start, supervisor_pid, until
 
 MANY = 120
 
@@ -33,9 +35,9 @@ def test_a_death_is_known_while_others_are_still_being_started(tmp_path: Path) -
     first = {"command": ["/bin/sh", "-c", "exit 3"], "restart": "never", "local": {"on_exit": "keep"}}
     others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(MANY)}
     run = start(tmp_path, processes={"first": first, **others})
-    known = run.state()["processes"]
-    assert (known[0]["phase"], known[0]["status"]) == ("failed", 3)
-    assert known[0]["started"] <= known[0]["ended"] < known[MANY]["started"]
+    known = run.state().processes
+    assert (known[0].phase, known[0].status) == ("failed", 3)
+    assert (known[0].started or 0) <= (known[0].ended or 0) < (known[MANY].started or 0)
 
 
 @pytest.mark.usefixtures("tmux")
@@ -49,10 +51,10 @@ def test_what_died_during_the_start_is_judged_after_it(tmp_path: Path) -> None:
     }
     run = start(tmp_path, processes=processes)
     assert local_run.wait(run) == 0
-    state = run.state()["processes"]
-    assert [one["phase"] for one in state] == ["done"] * 22
-    assert state[0]["restarts"] == 1
-    assert state[1]["started"] >= state[0]["ended"]
+    state = run.state().processes
+    assert [one.phase for one in state] == ["done"] * 22
+    assert state[0].restarts == 1
+    assert (state[1].started or 0) >= (state[0].ended or 0) > 0
 
 
 @pytest.mark.usefixtures("tmux")
@@ -61,7 +63,7 @@ def test_a_failure_during_the_start_ends_the_run_with_its_status(tmp_path: Path)
     others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(40)}
     run = start(tmp_path, processes={"fails": fails, **others})
     assert local_run.wait(run) == 9
-    assert run.state()["failed"]["name"] == "fails"
+    assert failure_of(run) == "fails"
 
 
 @pytest.mark.usefixtures("tmux")
@@ -70,9 +72,9 @@ def test_each_log_holds_what_its_own_process_printed(tmp_path: Path) -> None:
     pair = {"replicas": 2, "processes": {"a": says["a"], "b": {**says["b"], "local": {"tty": False}}}}
     run = start(tmp_path, groups={"first": pair, "second": pair}, processes={"c": says["c"]})
     local_run.wait(run)
-    planned = run.plan()["processes"]
-    found = [(run.process_dir(one["slot"]) / "log").read_text().split() for one in planned]
-    assert found == [[one["process"], str(one["index"])] for one in planned]
+    planned = run.plan().processes
+    found = [(run.process_dir(one.slot) / "log").read_text().split() for one in planned]
+    assert found == [[one.process, str(one.index)] for one in planned]
     assert len(found) == 9
 
 
@@ -232,7 +234,7 @@ def test_of_a_start_that_was_killed_no_tmux_server_is_left(
     )
     until(lambda: live_runs() == [])
     if function == "save_spec":
-        assert [run.state()["cause"] for run in runs_of("exp")] == ["its start was cut"]
+        assert [run.state().cause for run in runs_of("exp")] == ["its start was cut"]
     else:
         # What was not whole yet is as if it had never been.
         until(lambda: runs_of("exp") == [])
@@ -263,7 +265,7 @@ def test_a_start_is_cut_only_where_nothing_is_on_its_way_any_more(tmp_path: Path
     [run] = runs_of("exp")
     until(lambda: not run.is_live)
     has_run = (tmp_path / "told").exists()
-    assert (has_run, run.state().get("cause", "")) in ((True, ""), (False, "its start was cut"))
+    assert (has_run, run.state().cause) in ((True, ""), (False, "its start was cut"))
 
 
 @pytest.mark.usefixtures("tmux")
@@ -275,7 +277,7 @@ def test_up_starts_anew_what_a_killed_up_had_not_started_yet(tmp_path: Path) -> 
     [cut] = runs_of("exp")
     run = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
     assert run.folder != cut.folder
-    assert (cut.state()["cause"], run.is_live) == ("its start was cut", True)
+    assert (cut.state().cause, run.is_live) == ("its start was cut", True)
 
 
 @pytest.mark.usefixtures("tmux")
@@ -285,16 +287,16 @@ def test_up_waits_for_no_supervisor_that_was_killed_with_its_starter(
     run = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
-    write_json(run.folder / "state.json", {**run.state(), "phase": "starting"})
+    write_record(run.folder / "state.json", replace(run.state(), phase="starting"))
     # Then nobody ends the run by himself, however long one waits.
     monkeypatch.setattr(local_run, "_ENDING_S", 3600.0)
     monkeypatch.setattr(local_run, "_APPEARING_S", 0.1)
     again = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
-    assert (again.folder, again.state()["phase"]) == (run.folder, "running")
+    assert (again.folder, again.state().phase) == (run.folder, "running")
 
 
 def _has_started(run: Run) -> bool:
-    return bool(run.state()["phase"] != "starting")
+    return run.state().phase != "starting"
 
 
 @pytest.mark.usefixtures("tmux")

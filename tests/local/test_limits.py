@@ -129,7 +129,7 @@ def test_without_systemd_memory_is_limited_by_rlimits_and_that_is_told(tmp_path:
     assert local_run.wait(run) == 1
     assert "MemoryError" in log_of(run, "a")
     assert "memory limited to 100Mi by rlimit" in str(process_items(run)[0]["state"])
-    (note,) = run.plan()["notes"]
+    (note,) = run.plan().notes
     assert note.startswith("memory limits are rlimits, which bind each process of a program alone; cpu limits have no")
     assert note.endswith("effect: no session of systemd (XDG_RUNTIME_DIR is not set) on this machine")
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.system.process_identity import ProcessRecord, open_identified
+from tests.local.records import process_state
 
 
 @pytest.fixture
@@ -36,8 +36,7 @@ def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
 ) -> None:
     pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, server=1)
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
-    slots: list[dict[str, Any]] = [{"phase": phase, "wrapper": dead.to_data()}]
-    panes = Panes(Run(tmp_path), slots, Loop(), lambda _slot: None)
+    panes = Panes(Run(tmp_path), [process_state(phase, wrapper=dead)], Loop(), lambda _slot: None)
     assert panes.adopt() == 1
     assert (0 in panes) is is_followed
 
@@ -48,6 +47,6 @@ def test_what_was_started_again_meanwhile_is_followed(
     pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, server=1)
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
     other = ProcessRecord(pid=dead.pid - 1, start=dead.start)
-    panes = Panes(Run(tmp_path), [{"phase": "backoff", "wrapper": other.to_data()}], Loop(), lambda _slot: None)
+    panes = Panes(Run(tmp_path), [process_state("backoff", wrapper=other)], Loop(), lambda _slot: None)
     panes.adopt()
     assert 0 in panes

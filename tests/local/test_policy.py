@@ -2,56 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from symphony_charts.local.plan.records import OnExit, Restart
-from symphony_charts.local.supervisor.policy import Backoff, Decision, decide, describe_status
+from symphony_charts.local.plan.records import Backoff, Restart
+from symphony_charts.local.supervisor.policy import Decision, describe_status, restart_decision
+from tests.local.records import planned, process_state
 
 
-def after(
-    status: int,
-    restart: Restart = "never",
-    *,
-    is_service: bool = False,
-    retries: int = 0,
-    restarts: int = 0,
-    on_exit: OnExit = "stop-all",
-) -> Decision:
-    return decide(
-        status=status,
-        is_service=is_service,
-        restart=restart,
-        retries=retries,
-        on_exit=on_exit,
-        restarts=restarts,
-        in_a_row=restarts,
-        backoff=Backoff(),
-    )
+def after(status: int, restart: Restart = "never", *, restarts: int = 0, **more: Any) -> Decision:
+    process = process_state(restarts=restarts, in_a_row=restarts)
+    return restart_decision(process, planned(restart=restart, **more), status, Backoff())
 
 
-def test_a_finite_process_that_ends_well_is_done() -> None:
-    assert after(0) == Decision(action="done")
-
-
-def test_a_failure_stops_the_run_by_default() -> None:
-    assert after(3) == Decision(action="failed", stops=True)
-
-
-def test_a_failure_is_kept_to_itself_when_asked() -> None:
-    assert after(3, on_exit="keep") == Decision(action="failed", stops=False)
-
-
-def test_a_failure_is_retried_as_often_as_allowed() -> None:
-    actions = [after(1, "on-failure", retries=2, restarts=n).action for n in range(3)]
-    assert actions == ["restart", "restart", "failed"]
-
-
-def test_a_service_that_ends_well_but_may_not_restart_has_failed() -> None:
-    assert after(0, is_service=True).action == "failed"
-
-
-def test_a_service_restarts_whatever_its_status() -> None:
-    assert after(0, "always", is_service=True).action == "restart"
+@pytest.mark.parametrize(
+    ("decision", "expected"),
+    [
+        pytest.param(after(0), Decision(action="done"), id="a finite process ends well"),
+        pytest.param(after(3), Decision(action="failed", stops=True), id="a failure stops the run by default"),
+        pytest.param(after(3, on_exit="keep"), Decision(action="failed"), id="a failure is kept to itself"),
+        pytest.param(after(0, is_service=True), Decision(action="failed", stops=True), id="a service that ends"),
+        pytest.param(after(0, "always", is_service=True), Decision(action="restart", delay_s=1.0), id="a service"),
+        pytest.param(
+            after(1, "on-failure", retries=2, restarts=1), Decision(action="restart", delay_s=2.0), id="last retry"
+        ),
+        pytest.param(
+            after(1, "on-failure", retries=2, restarts=2), Decision(action="failed", stops=True), id="no retry left"
+        ),
+    ],
+)
+def test_the_end_of_a_process_leads_to_a_decision(decision: Decision, expected: Decision) -> None:
+    assert decision == expected
 
 
 def test_pauses_double_up_to_the_cap() -> None:

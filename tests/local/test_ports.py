@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import Conflict, SymphError
 from symphony_charts.local import up as local_run
-from symphony_charts.local.machine.addresses import places_now
+from symphony_charts.local.machine.addresses import choose_addresses
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.addresses import candidate_ranges
 from symphony_charts.local.runs import Run, live_runs
@@ -119,7 +119,7 @@ def test_a_taken_usual_address_is_left_and_its_holder_named() -> None:
         pass
     usual = next(candidate_ranges("exp", 2))
     with listener(usual.address(0), port):
-        places = places_now(experiment_of(port), allocate(experiment_of(port)), strict=True)
+        places = choose_addresses(experiment_of(port), allocate(experiment_of(port)), strict=True)
     assert places.addresses != usual
     assert places.moved == {}
     assert f"not at its usual address: {usual.address(0)}:{port} of service" in places.notes[0]
@@ -131,12 +131,12 @@ def test_a_port_that_is_taken_everywhere_moves_and_every_process_sees_it(tmp_pat
     with listener("0.0.0.0") as port:  # noqa: S104 - what the test is about
         run = up(experiment_of(port), tmp_path)
         until(lambda: not run.is_live)
-    (other,) = run.plan()["moved"]["x"]
+    (other,) = run.plan().moved["x"]
     assert other in range(port + 1, port + 41)
     assert log_of(run, "web") == f"at {other}\n"
-    assert (run.state()["phase"], log_of(run, "ask")) == ("finished", "0 0 ")
-    assert f"{port} of service" in run.plan()["notes"][0]
-    assert run.plan()["notes"][0].endswith(f"it is {other} in this run")
+    assert (run.state().phase, log_of(run, "ask")) == ("finished", "0 0 ")
+    assert f"{port} of service" in run.plan().notes[0]
+    assert run.plan().notes[0].endswith(f"it is {other} in this run")
     assert run_status(run).services[0].address.endswith(f":{other}")
 
 
@@ -165,10 +165,10 @@ def test_at_one_address_every_replica_has_a_port_of_its_own(tmp_path: Path) -> N
         experiment = from_data({**_data(experiment), "local": {"ports": "moved"}})
         run = up(experiment, tmp_path)
         until(lambda: not run.is_live)
-    assert run.plan()["base_address"] == "127.0.0.1"
-    assert len(set(run.plan()["moved"]["x"]) - {port}) == 3
-    assert (run.state()["phase"], log_of(run, "ask")) == ("finished", "0 1 2 0 ")
-    assert "it is" in run.plan()["notes"][0]
+    assert run.plan().base_address == "127.0.0.1"
+    assert len(set(run.plan().moved["x"]) - {port}) == 3
+    assert (run.state().phase, log_of(run, "ask")) == ("finished", "0 1 2 0 ")
+    assert "it is" in run.plan().notes[0]
 
 
 @pytest.mark.usefixtures("tmux")
@@ -178,7 +178,7 @@ def test_two_runs_at_one_address_do_not_meet(tmp_path: Path) -> None:
     serve = {**python("input()"), "binds": {"x": port}}
     first = start(tmp_path, "one", processes={"a": serve}, local={"ports": "moved"})
     second = start(tmp_path, "two", processes={"a": serve}, local={"ports": "moved"})
-    assert (first.plan()["moved"], list(second.plan()["moved"])) == ({}, ["x"])
+    assert (first.plan().moved, list(second.plan().moved)) == ({}, ["x"])
 
 
 def test_moved_ports_are_no_difference_to_the_pod(tmp_path: Path) -> None:
@@ -266,4 +266,4 @@ def test_runs_that_start_at_the_same_moment_at_one_address_get_different_ports(t
         started.append(subprocess.Popen([*main_words, "up", str(spec)], stderr=subprocess.DEVNULL))
     assert [one.wait(timeout=60) for one in started] == [0] * 5
     plans = [run.plan() for run in live_runs()]
-    assert len({plan["moved"].get("x", [port])[0] for plan in plans}) == 5
+    assert len({plan.moved.get("x", [port])[0] for plan in plans}) == 5

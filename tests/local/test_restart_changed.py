@@ -80,7 +80,7 @@ def test_up_from_another_shell_restarts_nothing_and_says_what_stays(
     monkeypatch.setenv("LANG", "xx")
     assert start(tmp_path, processes=two("1")) == run
     assert wrappers(run) == before
-    (note,) = run.plan()["notes"]
+    (note,) = run.plan().notes
     assert note.startswith("PATH and LANG of exp stay as they were")
     # What is started again for a reason of its own has them, too.
     start(tmp_path, processes=two("2"))
@@ -171,7 +171,7 @@ input()
     until(lambda: log_of(run, "c") == "connected\n")
     local_run.restart(run, [0, 1])
     until(lambda: log_of(run, "c") == "connected\nconnected\n")
-    assert [item["restarts"] for item in run.state()["processes"]] == [0, 0]
+    assert [item.restarts for item in run.state().processes] == [0, 0]
 
 
 def test_a_process_given_up_because_of_another_starts_after_that_was_restarted(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_process_given_up_because_of_another_starts_after_that_was_restarted(t
         },
         local={"on_exit": "keep"},
     )
-    until(lambda: run.state()["processes"][1]["phase"] == "stopped")
+    until(lambda: run.state().processes[1].phase == "stopped")
     (tmp_path / "fixed").touch()
     local_run.restart(run, [0])
     until(lambda: log_of(run, "b") == "ran\n")
@@ -221,14 +221,13 @@ def test_a_restart_is_no_failure_and_begins_the_count_again(tmp_path: Path) -> N
     local_run.restart(run, [0])
     until(lambda: log_of(run, "a") == "v-\nv-\n")
     state = run.state()
-    assert state["failed"] is None
-    assert state["processes"][0]["restarts"] == 0
-    assert state["processes"][0]["phase"] == "running"
+    assert state.failed is None
+    assert (state.processes[0].restarts, state.processes[0].phase) == (0, "running")
 
 
 def test_a_process_that_is_done_can_be_started_again(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python("print('once')"), "b": python("input()")})
-    until(lambda: run.state()["processes"][0]["phase"] == "done")
+    until(lambda: run.state().processes[0].phase == "done")
     local_run.restart(run, [0])
     until(lambda: log_of(run, "a") == "once\nonce\n")
 
@@ -257,7 +256,7 @@ def test_a_hung_tmux_server_does_not_hang_down(tmp_path: Path) -> None:
     local_run.down(run, timeout_s=30)
     assert time.monotonic() - began < 20
     assert not is_alive(server)
-    assert run.state()["survivors"] == []
+    assert run.state().survivors == []
 
 
 def test_a_restart_is_quick(tmp_path: Path) -> None:

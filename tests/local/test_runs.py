@@ -17,7 +17,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, find_run
 from symphony_charts.system import processes
-from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
+from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until, wrapper_pids
 from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -88,14 +88,14 @@ def test_a_run_ends_with_the_success_of_its_processes(tmp_path: Path) -> None:
 def test_the_status_of_a_run_is_that_of_the_process_that_failed(tmp_path: Path, status: int) -> None:
     run = start(tmp_path, processes={"a": python(f"raise SystemExit({status})"), "b": python("input()")})
     assert local_run.wait(run) == status
-    assert run.state()["failed"]["name"] == "a"
+    assert failure_of(run) == "a"
 
 
 def test_a_killed_process_fails_the_run_by_name(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"w": {**python("input()"), "restart": "never"}, "m": python("input()")})
     os.kill(pid_of(run, 0), signal.SIGKILL)
     assert local_run.wait(run) == 137
-    assert run.state()["failed"]["name"] == "w"
+    assert failure_of(run) == "w"
 
 
 def test_an_exit_status_that_was_never_noted_is_unknown_and_no_success(
@@ -130,7 +130,7 @@ def test_stopping_ends_whole_trees_of_stubborn_processes(tmp_path: Path) -> None
     assert len(survivors_of(run)) >= 6
     local_run.down(run)
     assert survivors_of(run) == []
-    assert run.state()["survivors"] == []
+    assert run.state().survivors == []
 
 
 def test_a_killed_supervisor_is_replaced_and_stops_the_same_tree(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_failed_process_is_started_again_as_often_as_allowed(tmp_path: Path) -
     run = start(tmp_path, processes={"a": {**python("print('try'); raise SystemExit(9)"), "retries": 1}})
     assert local_run.wait(run) == 9
     assert log_of(run, "a") == "try\ntry\n"
-    assert run.state()["processes"][0]["restarts"] == 1
+    assert run.state().processes[0].restarts == 1
 
 
 def test_processes_that_end_before_they_can_be_watched_are_not_waited_for(tmp_path: Path) -> None:
@@ -193,20 +193,20 @@ def test_processes_that_end_before_they_can_be_watched_are_not_waited_for(tmp_pa
     while run.is_live and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not run.is_live
-    assert [item["restarts"] for item in run.state()["processes"]] == [1] * 24
+    assert [item.restarts for item in run.state().processes] == [1] * 24
 
 
 def test_done_when_ends_the_rest(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python("pass"), "b": python("input()")}, done_when=["a"])
     assert local_run.wait(run) == 0
-    assert run.state()["processes"][1]["phase"] == "stopped"
+    assert run.state().processes[1].phase == "stopped"
 
 
 def test_two_experiments_run_side_by_side_on_the_same_port(tmp_path: Path) -> None:
     processes_ = {"s": {**python(SERVE), "binds": {"x": 7000}}}
     first, second = start(tmp_path, "one", processes=processes_), start(tmp_path, "two", processes=processes_)
     until(lambda: "up" in log_of(first, "s") and "up" in log_of(second, "s"))
-    assert first.plan()["base_address"] != second.plan()["base_address"]
+    assert first.plan().base_address != second.plan().base_address
 
 
 def test_values_reach_the_process_unchanged(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_the_pane_of_a_process_without_a_terminal_shows_its_output(tmp_path: Pat
         local={"on_exit": "keep"},
     )
     until(lambda: "tty False\nline 0\n" in shown(run))
-    until(lambda: run.state()["processes"][0]["phase"] == "failed")
+    until(lambda: run.state().processes[0].phase == "failed")
     until(lambda: "EOFError" in shown(run))
     assert shown(run).count("line 98") == 1
     assert log_of(run, "a").count("line 98") == 1

@@ -17,7 +17,7 @@ import pytest
 
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run, find_run
-from tests.local.runs import supervisor_pid, until
+from tests.local.runs import supervisor_pid, tmux_pid, until
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -103,7 +103,7 @@ def test_a_restart_says_that_it_waits_for_tmux_and_is_done_once_that_answers(run
     with silent_tmux(run), _started("restart", "agent", "exp") as (command, stderr):
         assert stderr.readline() == f"exp: agent {WAITS}\n"
         assert command.poll() is None
-        os.kill(run.state()["tmux"]["pid"], signal.SIGCONT)
+        os.kill(tmux_pid(run), signal.SIGCONT)
         assert command.wait(60) == 0
     until(lambda: starts() == 2)
 

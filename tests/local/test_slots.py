@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.errors import NotFound
-from symphony_charts.local.runs import Run, find_slots, write_json
+from symphony_charts.local.run_state import write_record
+from symphony_charts.local.runs import Run, find_slots
+from tests.local.records import plan_of, planned
 
 
 @pytest.fixture
@@ -24,8 +26,8 @@ def run(tmp_path: Path) -> Run:
     keys = ("name", "group", "pod", "process", "index")
     folder = tmp_path / "exp" / "1"
     folder.mkdir(parents=True)
-    processes = [{"slot": slot, "log_bytes": 1, **dict(zip(keys, row, strict=True))} for slot, row in enumerate(rows)]
-    write_json(folder / "plan.json", {"processes": processes, "base_address": "127.0.0.1", "ports": {}, "moved": {}})
+    plan = plan_of(*(planned(**dict(zip(keys, row, strict=True))) for row in rows))  # type: ignore[arg-type]  # by name
+    write_record(folder / "plan.json", plan)
     return Run(folder)
 
 

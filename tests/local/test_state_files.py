@@ -17,18 +17,20 @@ from subprocess import CompletedProcess
 from types import MappingProxyType
 
 import pytest
+from msgspec.structs import replace
 
 from symphony_charts.backend.why import Why, why_of
 from symphony_charts.cli.main import main
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.run_state import RunPhase, write_record
 from symphony_charts.local.runs import Run, live_runs, write_json
 from symphony_charts.local.status import run_status
 from symphony_charts.local.supervisor import ending
 from symphony_charts.system.process_identity import identify, read_stat
 from tests.damage import ODD, places, spoil
-from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
+from tests.local.runs import log_of, python, start, supervisor_pid, tmux_pid, until, wrapper_pids
 from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -99,7 +101,7 @@ _LOOKS = (["ps", "exp"], ["ls", "-o", "json"], ["describe", "exp"], ["logs", "ex
 def test_whatever_a_file_of_a_run_holds_no_look_ends_in_an_error_of_python(name: str, tmp_path: Path) -> None:
     more = {"b": {"command": ["true"]}, "s": {**python("input()"), "binds": "s", "ready": "none"}}
     run = start(tmp_path, processes={"a": python("input()"), **more})
-    until(lambda: run.state()["processes"][1]["phase"] == "done")
+    until(lambda: run.state().processes[1].phase == "done")
     whole, draw = json.loads((run.folder / name).read_text()), random.Random(7)
     for _ in range(60):
         damaged = copy.deepcopy(whole)
@@ -178,12 +180,12 @@ def test_ten_at_once_give_one_run_and_clear_answers(tmp_path: Path, spec: Path) 
 @pytest.mark.parametrize("victim", ["supervisor", "tmux"])
 def test_down_ends_what_was_stopped_by_hand_at_once(victim: str, tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": SAY})
-    pid = supervisor_pid(run) if victim == "supervisor" else int(run.state()["tmux"]["pid"])
+    pid = supervisor_pid(run) if victim == "supervisor" else tmux_pid(run)
     os.kill(pid, signal.SIGSTOP)
     until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
     local_run.down(run, timeout_s=30)
     assert not is_alive(pid)
-    assert run.state()["survivors"] == []
+    assert run.state().survivors == []
 
 
 def test_restart_goes_on_with_a_supervisor_that_was_stopped_by_hand(tmp_path: Path) -> None:
@@ -204,16 +206,18 @@ def test_a_stopped_supervisor_is_told_to_whoever_looks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("phase", ["starting", "running"])
-def test_a_run_whose_processes_are_done_has_not_ended_before_its_logs_are_written(phase: str, tmp_path: Path) -> None:
+def test_a_run_whose_processes_are_done_has_not_ended_before_its_logs_are_written(
+    phase: RunPhase, tmp_path: Path
+) -> None:
     run = start(tmp_path, processes={"a": SAY, "b": SAY})
     os.kill(pid := supervisor_pid(run), signal.SIGSTOP)
     until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
     # What a supervisor writes while others of the run are still being started.
     before = run.state()
-    done = [{**item, "phase": "done", "status": 0, "ended": time.time()} for item in before["processes"]]
-    write_json(run.folder / "state.json", {**before, "phase": phase, "processes": done})
+    done = [replace(process, phase="done", status=0, ended=time.time()) for process in before.processes]
+    write_record(run.folder / "state.json", replace(before, phase=phase, processes=done))
     assert run_status(run).phase == "stopping"
-    write_json(run.folder / "state.json", before)
+    write_record(run.folder / "state.json", before)
     os.kill(pid, signal.SIGCONT)
 
 
@@ -236,7 +240,7 @@ def test_down_kills_a_supervisor_that_hears_nothing_and_ends_the_run(
         local_run.down(run)
         assert not is_alive(hangs.pid)
     assert f"killed its supervisor (pid {hangs.pid}), which heard nothing" in capfd.readouterr().err
-    assert (run.state()["phase"], run.state()["survivors"]) == ("stopped", [])
+    assert (run.state().phase, run.state().survivors) == ("stopped", [])
     assert not is_alive(wrapper)
 
 
@@ -246,10 +250,10 @@ def test_what_outlives_tmux_and_supervisor_of_a_damaged_run_is_seen_and_ended(tm
     )
     run = start(tmp_path, processes={"a": deaf})
     until(lambda: "on" in log_of(run, "a"))
-    program = run.main_process(run.state()["processes"][0])
+    program = run.main_process(run.state().processes[0])
     assert program is not None
     os.kill(supervisor_pid(run), signal.SIGKILL)
-    os.kill(int(run.state()["tmux"]["pid"]), signal.SIGKILL)
+    os.kill(tmux_pid(run), signal.SIGKILL)
     (run.folder / "state.json").write_text("")
     until(lambda: not run.is_supervised)
     assert [each.folder for each in live_runs()] == [run.folder]

@@ -80,8 +80,8 @@ def test_the_processes_of_an_example_see_what_their_containers_see(name: str, mo
     run = up.up(spec.experiment, allocate(spec.experiment), folder=spec.path.parent)
     assert run is not None
     there, here = in_pods(spec.experiment), planned(spec.experiment, spec.path.parent)
-    slots = {f"{item['pod']}/{item['process']}": item["slot"] for item in run.plan()["processes"]}
-    hosts = frozenset(item["address"] for item in run.plan()["processes"])
+    slots = {f"{item.pod}/{item.process}": item.slot for item in run.plan().processes}
+    hosts = frozenset(item.address for item in run.plan().processes)
     seen: dict[str, ProcessView] = {}
 
     def all_seen() -> bool:

@@ -15,13 +15,15 @@ from symphony_charts.backend.why import why_waiting
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.run_folder import first_state, public
+from symphony_charts.local.run_folder import public
 from symphony_charts.local.run_identity import write_identity
-from symphony_charts.local.runs import Run, live_runs, write_json
+from symphony_charts.local.run_state import RunState, unstarted, write_record
+from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.status import run_status
 from symphony_charts.local.waiting import wait_words
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
+from tests.local.records import process_state
 from tests.local.runs import until
 
 # The learner dials the server, and comes after the step `data`.
@@ -39,11 +41,11 @@ def words_of(folder: Path, phases: dict[str, str], **local: object) -> str:
     """What is said of the learner when the others are in these phases."""
     experiment = from_data({**DATA, "local": local})
     plan = plan_here(experiment, allocate(experiment), folder, "r")
-    state: dict[str, Any] = dict(first_state(plan))
-    for process in state["processes"]:
-        process["phase"] = phases.get(process["name"], "waiting")
-    learner = next(process["slot"] for process in state["processes"] if process["name"] == "learner")
-    return wait_words(learner, state, public(Run(folder / "rl" / "r"), plan))
+    processes = [process_state(phases.get(one.name, "waiting"), one.slot, name=one.name) for one in plan.processes]
+    learner = next(process.slot for process in processes if process.name == "learner")
+    return wait_words(
+        learner, RunState(phase="running", started=0.0, processes=processes), public(Run(folder / "rl" / "r"), plan)
+    )
 
 
 def test_a_dialling_process_names_service_port_and_process(tmp_path: Path) -> None:
@@ -66,12 +68,13 @@ def test_together_nobody_waits_for_whom_it_dials_but_for_what_it_comes_after(tmp
 def test_a_long_wait_is_a_reason_and_a_warning(tmp_path: Path) -> None:
     experiment = from_data(DATA)
     plan = plan_here(experiment, allocate(experiment), tmp_path, "r")
-    state: dict[str, Any] = {**first_state(plan), "phase": "running", "started": time.time() - 40}
+    processes = [unstarted(process) for process in plan.processes]
+    state = RunState(phase="running", started=time.time() - 40, processes=processes)
     run = Run(tmp_path / "rl" / "r")
     run.folder.mkdir(parents=True)
     write_identity(run.folder)
-    write_json(run.folder / "plan.json", public(run, plan))
-    write_json(run.folder / "state.json", state)
+    write_record(run.folder / "plan.json", public(run, plan))
+    write_record(run.folder / "state.json", state)
     status = run_status(run)
     learner = next(instance for instance in status.instances if instance.name == "learner")
     assert (learner.phase, learner.state[:36]) == ("pending", "waits for data to succeed and 1 more")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.local.run_identity import LIFE, whereabouts, write_identity
+from symphony_charts.local.run_identity import LIVENESS_LOCK, run_location, write_identity
 from symphony_charts.system import file_systems
-from symphony_charts.system.file_locks import hold_life
+from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.file_systems import FileSystem
 
 
@@ -27,7 +27,7 @@ def seen(folder: Path, **machine: object) -> str:
     data = json.loads(path.read_text())
     data["machine"] |= machine
     path.write_text(json.dumps(data))
-    return whereabouts(folder).verdict
+    return run_location(folder).verdict
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_this_boot_and_namespace_are_here(folder: Path) -> None:
 
 @pytest.mark.parametrize("change", [{"boot_id": "b"}, {"pid_namespace": 1}, ELSEWHERE])
 def test_what_holds_its_life_lives_elsewhere(folder: Path, change: dict[str, object]) -> None:
-    descriptor = hold_life(folder / LIFE)
+    descriptor = hold_liveness_lock(folder / LIVENESS_LOCK)
     assert descriptor is not None
     assert seen(folder, **change) == "elsewhere"
     os.close(descriptor)
@@ -68,12 +68,12 @@ def test_a_copy_of_a_run_is_lost(folder: Path) -> None:
     copy.mkdir(parents=True)
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    assert whereabouts(copy).verdict == "lost"
+    assert run_location(copy).verdict == "lost"
 
 
 def test_the_identity_of_another_run_is_none(folder: Path) -> None:
     other = folder.rename(folder.parent / "2")
-    assert whereabouts(other).verdict == "lost"
+    assert run_location(other).verdict == "lost"
 
 
 @pytest.mark.parametrize(("is_held", "verdict"), [(True, "unknown"), (None, "unknown"), (False, "lost")])
@@ -81,8 +81,8 @@ def test_a_run_without_an_identity_is_lost_only_if_nothing_holds_its_life(
     folder: Path, monkeypatch: pytest.MonkeyPatch, is_held: bool | None, verdict: str
 ) -> None:
     (folder / "identity.json").write_text("")
-    monkeypatch.setattr("symphony_charts.local.run_identity.is_life_held", lambda _: is_held)
-    assert whereabouts(folder).verdict == verdict
+    monkeypatch.setattr("symphony_charts.local.run_identity.is_liveness_lock_held", lambda _: is_held)
+    assert run_location(folder).verdict == verdict
 
 
 def test_the_kernel_says_on_which_file_system_a_path_is(tmp_path: Path) -> None:

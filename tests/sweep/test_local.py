@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.runs import START_CUT, Run, live_runs, write_json
+from symphony_charts.local.run_state import write_record
+from symphony_charts.local.runs import START_ABORTED, Run, live_runs
 from symphony_charts.spec import data as builder
 from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile
@@ -96,7 +98,7 @@ def test_a_run_whose_start_was_cut_is_no_result_of_its_trial(tmp_path: Path, mon
     def wait_for(joined: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
         if joined == cut:
             up.down(joined)
-            write_json(joined.folder / "state.json", {**joined.state(), "cause": START_CUT}, is_safe=False)
+            write_record(joined.folder / "state.json", replace(joined.state(), cause=START_ABORTED))
             (tmp_path / "go").touch()
         else:
             wait(joined, timeout_s, stopper)

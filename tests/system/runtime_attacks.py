@@ -28,7 +28,7 @@ def attack(function: Callable[[Path, Path], object]) -> Callable[[Path, Path], o
 def claimed() -> object:
     """What happens to a run that takes a GPU: the lock is made, the file opened, cut and written."""
     make_runtime_dir()
-    with file_locks.alone("gpus"):
+    with file_locks.exclusive("gpus"):
         descriptor = file_locks.claim("gpus", "GPU-1.held", shared=False)
         file_locks.note("gpus", "GPU-1.held", "ours")
     assert descriptor is not None

@@ -15,7 +15,7 @@ import pytest
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.system import file_locks
-from symphony_charts.system.file_locks import experiment_lock, hold_life, is_life_held
+from symphony_charts.system.file_locks import experiment_lock, hold_liveness_lock, is_liveness_lock_held
 from symphony_charts.system.user_folders import state_dir
 
 HOLD = """
@@ -112,31 +112,30 @@ def test_what_is_no_file_is_not_locked(private_places: Path, kind: str) -> None:
 
 def test_a_life_is_held_until_the_last_of_its_holders_is_gone(tmp_path: Path) -> None:
     life = tmp_path / "life"
-    assert is_life_held(life) is False
+    assert is_liveness_lock_held(life) is False
     life.touch()
-    assert is_life_held(life) is False
-    first, second = hold_life(life), hold_life(life)
+    assert is_liveness_lock_held(life) is False
+    first, second = hold_liveness_lock(life), hold_liveness_lock(life)
     assert first is not None
     assert second is not None
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[first]) as heir:
         os.close(first)
         os.close(second)
-        assert is_life_held(life) is True
+        assert is_liveness_lock_held(life) is True
         heir.communicate()
-    assert is_life_held(life) is False
+    assert is_liveness_lock_held(life) is False
 
 
 def test_a_life_is_seen_from_another_pid_namespace_and_through_a_read_only_mount(tmp_path: Path) -> None:
     life = tmp_path / "life"
     life.touch()
-    look = (
-        f"import pathlib, symphony_charts.system.file_locks as it; print(it.is_life_held(pathlib.Path({str(life)!r})))"
-    )
+    look = "import pathlib, symphony_charts.system.file_locks as it\n"
+    look += f"print(it.is_liveness_lock_held(pathlib.Path({str(life)!r})))"
     script = f'mount --bind -o ro "{tmp_path}" "{tmp_path}" && ! touch "{tmp_path}/x" && exec "$@"'
     argv = ["unshare", "--mount", "--pid", "--fork", "--propagation", "private", "sh", "-c", script, "sh"]
     if os.geteuid() != 0:
         argv[1:1] = ["--user", "--map-root-user"]
-    descriptor = hold_life(life)
+    descriptor = hold_liveness_lock(life)
     assert descriptor is not None
     done = subprocess.run([*argv, sys.executable, "-c", look], capture_output=True, text=True, check=False)
     os.close(descriptor)

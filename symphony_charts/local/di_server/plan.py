@@ -7,12 +7,13 @@ for, and no more than there are; one that it deletes ends and waits until it is 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 import msgspec
+from msgspec.structs import replace
 
 from symphony_charts.environment.di_engine import ASKED_FOR, SERVER, SERVER_URL, is_of_v0
 from symphony_charts.local.di_server.files import DELETED, TABLE
@@ -24,6 +25,8 @@ from symphony_charts.spec.services import Service
 __all__ = ["with_replicas", "with_server"]
 
 _PORT = 8080
+# Where programs of ours find this package and msgspec, without `site`.
+_ROOTS = [str(PurePosixPath(__file__).parents[3]), str(PurePosixPath(msgspec.__file__).parents[1])]
 
 
 def with_server(
@@ -107,5 +110,5 @@ def _gate(run_dir: str, process: PlannedProcess) -> list[str]:
 
 def _python(module: str, *words: str) -> list[str]:
     """The command of a program of ours, which reads nothing of the environment and needs nothing of `site`."""
-    start = f"import sys; sys.path[:0] = [sys.argv.pop(1)]; from {module} import main; main()"
-    return [sys.executable, "-I", "-S", "-c", start, str(PurePosixPath(__file__).parents[3]), *words]
+    start = f"import os, sys; sys.path[:0] = sys.argv.pop(1).split(os.pathsep); from {module} import main; main()"
+    return [sys.executable, "-I", "-S", "-c", start, os.pathsep.join(_ROOTS), *words]

@@ -35,12 +35,12 @@ class Export:
 
 
 def label_of(process: PlannedProcess) -> str:
-    """A name of letters, digits, ``-`` and one ``_`` at most, unlike that of any other process of the plan."""
+    """Return a name of letters, digits, ``-`` and one ``_`` at most, unlike that of any other process of the plan."""
     return process.pod if process.pod == process.process else f"{process.pod}_{process.process}"
 
 
 def command_of(process: PlannedProcess, folder: str) -> str:
-    """The command line that runs one process in an environment without the runner's own variables."""
+    """Return the command line that runs one process in an environment without the runner's own variables."""
     return f"/usr/bin/env -i /bin/sh {check_path(folder)}/p/{process.slot}/run"
 
 
@@ -97,7 +97,7 @@ def _wait_lines(other: PlannedProcess, until: str) -> Iterator[str]:
 
 
 def check_command(check: Check) -> str:
-    """A shell command that succeeds once the check would."""
+    """Return a shell command that succeeds once the check would."""
     if check.kind == "exec":
         return f"({' '.join(map(quote, check.command))}) >/dev/null 2>&1"
     if not check.host.replace(".", "").isdigit():
@@ -107,6 +107,6 @@ def check_command(check: Check) -> str:
 
 
 def mount_notes(plan: LocalPlan) -> tuple[str, ...]:
-    """What the plain files cannot show: volumes that only a private mount brings to their paths."""
+    """Return notes on volumes that other runners cannot show: they need a private mount."""
     lost = {f"{bind.target} of {process.name}" for process in plan.processes for bind in process.binds}
     return tuple(f"not mounted by other runners: {name}" for name in sorted(lost))

@@ -26,7 +26,7 @@ _RESTARTS = {"always": "always", "on-failure": "on_failure", "never": "no"}
 
 
 def to_process_compose(plan: LocalPlan, folder: str) -> Export:
-    """The files that `process-compose up` runs from the absolute path `folder`."""
+    """Return the files that `process-compose up` runs from the absolute path `folder`."""
     document = {
         "version": "0.5",
         "is_strict": True,
@@ -73,7 +73,7 @@ def _condition(other: PlannedProcess, until: str) -> str:
 
 
 def _probe(checks: tuple[Check, ...]) -> dict[str, object]:
-    """All checks of a process as one command, since there is one probe only; times are whole seconds there."""
+    """Combine all checks of a process in one command: there is one probe only, and its times are whole seconds."""
     first = checks[0]
     return {
         "exec": {"command": " && ".join(map(check_command, checks))},

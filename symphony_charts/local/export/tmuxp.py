@@ -15,7 +15,7 @@ __all__ = ["to_tmuxp"]
 
 
 def to_tmuxp(plan: LocalPlan, folder: str) -> Export:
-    """The files that `tmuxp load` starts from the absolute path `folder`."""
+    """Return the files that `tmuxp load` starts from the absolute path `folder`."""
     windows: dict[str, list[PlannedProcess]] = {}
     for process in plan.processes:
         windows.setdefault(process.pod, []).append(process)

@@ -6,11 +6,11 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.local.plan.addresses import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
 from symphony_charts.local.plan.overrides import replicas_here
+from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run, live_plans
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of, processes_of
@@ -18,14 +18,14 @@ from symphony_charts.spec.services import Service
 from symphony_charts.system import file_locks
 from symphony_charts.system.sockets import has_address, holder_of, is_free
 
-__all__ = ["Places", "choosing", "places_now", "places_of_run"]
+__all__ = ["RunAddresses", "addresses_of_run", "choose_addresses", "port_lock"]
 
 # Checking out the Git volumes of a run may take so long.
 _CHOOSING_S = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class RunAddresses:
     """The addresses of a run, and for services that moved the port at each replica; `notes` is what users must know."""
 
     addresses: AddressRange
@@ -35,21 +35,19 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listener:
-    """A port that will be listened at: that of `service` in pod number `number` of the run."""
-
     service: Service
     number: int
 
 
-def choosing(experiment: Experiment) -> contextlib.AbstractContextManager[None]:
-    """Nobody else chooses ports at the one address meanwhile; of runs that have begun it is known what they have."""
+def port_lock(experiment: Experiment) -> contextlib.AbstractContextManager[None]:
+    """Hold the lock for choosing ports at the one address; runs that have started have recorded theirs."""
     if experiment.local.ports == "own":
         return contextlib.nullcontext()
-    return file_locks.alone("ports", timeout_s=_CHOOSING_S)
+    return file_locks.exclusive("ports", timeout_s=_CHOOSING_S)
 
 
-def places_now(experiment: Experiment, services: Sequence[Service], *, strict: bool) -> Places:
-    """The experiment's usual addresses if its ports are free there, else the next ones where they are.
+def choose_addresses(experiment: Experiment, services: Sequence[Service], *, strict: bool) -> RunAddresses:
+    """Return the experiment's usual addresses if its ports are free there, else the next ones where they are.
 
     A port that is taken on every address moves, unless the experiment fixes it: then, if `strict`, Conflict names who
     has it. All pods are at 127.0.0.1, with other ports where these meet, when `local.ports` asks for it or there are
@@ -63,24 +61,23 @@ def places_now(experiment: Experiment, services: Sequence[Service], *, strict: b
     if not has_address(ranges[0].address(0)):
         why = f"this machine has no address {ranges[0].address(0)}, so all pods are at {ONE_ADDRESS.address(0)}"
         return _at_one_address(experiment, listeners, (why,))
-    used = {plan.get("base_address") for plan in live_plans()}
+    used = {plan.base_address for plan in live_plans()}
     unused = [candidate for candidate in ranges if candidate.address(0) not in used]
     notes: tuple[str, ...] = ()
     for candidate in unused:
         taken = next((listener for listener in listeners if not _is_free(candidate, listener)), None)
         if taken is None:
-            return Places(addresses=candidate, notes=notes)
-        notes = notes or (f"not at its usual address: {_who(candidate, taken)}",)
+            return RunAddresses(addresses=candidate, notes=notes)
+        notes = notes or (f"not at its usual address: {_conflict_words(candidate, taken)}",)
     if not unused:
         raise ToolFailed(f"{len(ranges)} ranges of addresses are used by other runs", next="symph ls, symph down")
     return _with_moves(experiment, unused[0], listeners, strict=strict)
 
 
-def places_of_run(run: Run) -> Places:
-    """Where the pods of a run are."""
+def addresses_of_run(run: Run) -> RunAddresses:
+    """Return the addresses of the pods of a run."""
     plan = run.plan()
-    moved = {name: tuple(ports) for name, ports in plan.get("moved", {}).items()}
-    return Places(addresses=range_at(plan["base_address"]), moved=moved)
+    return RunAddresses(addresses=range_at(plan.base_address), moved=plan.moved)
 
 
 def _listeners(experiment: Experiment, services: Sequence[Service]) -> Iterator[_Listener]:
@@ -97,7 +94,7 @@ def _is_free(addresses: AddressRange, listener: _Listener) -> bool:
     return is_free(addresses.address(listener.number), listener.service.port)
 
 
-def _who(addresses: AddressRange, listener: _Listener) -> str:
+def _conflict_words(addresses: AddressRange, listener: _Listener) -> str:
     address, port = addresses.address(listener.number), listener.service.port
     holder = holder_of(address, port) or "somebody"
     return f'{address}:{port} of service "{listener.service.name}" is taken by {holder}'
@@ -105,26 +102,26 @@ def _who(addresses: AddressRange, listener: _Listener) -> str:
 
 def _with_moves(
     experiment: Experiment, addresses: AddressRange, listeners: Sequence[_Listener], *, strict: bool
-) -> Places:
-    """Other ports for the services whose own are taken on every address."""
+) -> RunAddresses:
+    """Choose other ports for the services whose own are taken on every address."""
     taken = {listener.service.name: listener for listener in listeners if not _is_free(addresses, listener)}
     fixed = _fixed_ports(experiment)
     for name, blocked in taken.items():
         if name in fixed and strict:
             step = "end it, or let ports move with `local: {ports: moved}`"
-            raise Conflict(_who(addresses, blocked), next=step)
+            raise Conflict(_conflict_words(addresses, blocked), next=step)
     ports = _other_ports(experiment, {listener.service.port for listener in listeners})
     moved, notes = {}, []
     for name, blocked in taken.items():
         numbers = [other.number for other in listeners if other.service.name == name]
         port = next(port for port in ports if all(is_free(addresses.address(number), port) for number in numbers))
         moved[name] = (port,) * len(numbers)
-        notes.append(f"{_who(addresses, blocked)}; it is {port} in this run")
-    return Places(addresses=addresses, moved=moved, notes=tuple(notes))
+        notes.append(f"{_conflict_words(addresses, blocked)}; it is {port} in this run")
+    return RunAddresses(addresses=addresses, moved=moved, notes=tuple(notes))
 
 
-def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], notes: tuple[str, ...]) -> Places:
-    """Everything at 127.0.0.1: ports that are taken there, by others or by pods of this very run, move."""
+def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], notes: tuple[str, ...]) -> RunAddresses:
+    """Put all pods at 127.0.0.1; ports that are taken there, by others or by pods of this run, move."""
     given = {port for plan in live_plans() for port in _ports_of(plan)}
     others = _other_ports(experiment, {listener.service.port for listener in listeners} | given)
     ports: dict[str, list[int]] = {}
@@ -134,21 +131,21 @@ def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], note
         if port in given or not _is_free(ONE_ADDRESS, wanted):
             port = next(other for other in others if is_free(ONE_ADDRESS.address(0), other))
             messages += (
-                [f"{_who(ONE_ADDRESS, wanted)}; it is {port} in this run"] if wanted.service.port not in given else []
+                [f"{_conflict_words(ONE_ADDRESS, wanted)}; it is {port} in this run"]
+                if wanted.service.port not in given
+                else []
             )
         given.add(port)
         ports.setdefault(wanted.service.name, []).append(port)
     own = {listener.service.name: listener.service.port for listener in listeners}
     moved = {name: tuple(numbers) for name, numbers in ports.items() if set(numbers) != {own[name]}}
-    return Places(addresses=ONE_ADDRESS, moved=moved, notes=tuple(messages))
+    return RunAddresses(addresses=ONE_ADDRESS, moved=moved, notes=tuple(messages))
 
 
-def _ports_of(plan: Mapping[str, Any]) -> Iterator[int]:
-    """The ports that the run of a plan has at 127.0.0.1."""
-    if plan.get("base_address") == ONE_ADDRESS.address(0):
-        moved = plan.get("moved", {})
-        for name, port in plan["ports"].items():
-            yield from moved.get(name, (port,))
+def _ports_of(plan: LocalPlan) -> Iterator[int]:
+    if plan.base_address == ONE_ADDRESS.address(0):
+        for name, port in plan.ports.items():
+            yield from plan.moved.get(name, (port,))
 
 
 def _fixed_ports(experiment: Experiment) -> set[str]:
@@ -161,7 +158,7 @@ def _fixed_ports(experiment: Experiment) -> set[str]:
 
 
 def _other_ports(experiment: Experiment, avoid: set[int]) -> Iterator[int]:
-    """Port numbers that nothing of the experiment has, those of its own range first."""
+    """Yield ports that the experiment does not use, those of its own range first."""
     low, high = experiment.port_range
     for port in itertools.chain(range(low, high + 1), range(20000, 32000)):
         if port not in avoid:

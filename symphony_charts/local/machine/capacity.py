@@ -7,7 +7,7 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["free_terminals", "make_room_for"]
+__all__ = ["check_capacity", "free_terminals"]
 
 if sys.platform != "win32":
     import resource
@@ -19,8 +19,8 @@ _SPARE_TERMINALS = 16
 _PTY = Path("/proc/sys/kernel/pty")
 
 
-def make_room_for(count: int) -> None:
-    """Let a tmux server that is started from here hold a terminal and a log pipe for each of `count` processes.
+def check_capacity(count: int) -> None:
+    """Raise the limits of a tmux server so that `count` processes get a terminal and a log pipe each.
 
     A server that runs out of open files spins and answers nobody, so there is no trying. Raises ToolFailed when they
     cannot all be had; nothing has been changed then.
@@ -40,6 +40,6 @@ def make_room_for(count: int) -> None:
 
 
 def free_terminals() -> int:
-    """How many more terminals this machine can open."""
+    """Return the number of more terminals this machine can open."""
     most, used = (int((_PTY / name).read_text(encoding="ascii")) for name in ("max", "nr"))
     return most - used

@@ -32,7 +32,7 @@ def check_out_all(checkouts: Sequence[Checkout]) -> dict[str, str]:
 
 
 def with_commits(experiment: Experiment, commits: Mapping[str, str]) -> Experiment:
-    """`experiment` with its Git volumes at the commits that a run had."""
+    """Return `experiment` with its Git volumes at the commits that a run had."""
     volumes = {
         name: msgspec.structs.replace(volume, revision=commits[name])
         if isinstance(volume, GitVolume) and name in commits

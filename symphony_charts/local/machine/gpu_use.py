@@ -18,21 +18,21 @@ _EVERY_S = 2.0
 
 
 class GpuUse(NamedTuple):
-    """How busy GPUs are (1.0: all the time) and the bytes taken on them; None where nvidia-smi does not say."""
+    """The load of GPUs (1.0: all the time) and their used bytes; None if nvidia-smi does not report it."""
 
     busy: float | None
     memory: int | None
 
 
 class GpuMeter:
-    """Asks nvidia-smi, every two seconds at the most; without it, or where it fails, nothing is known."""
+    """Asks nvidia-smi at most every two seconds; if it is missing or fails, nothing is known."""
 
     def __init__(self) -> None:
         self._asked = -_EVERY_S
         self._seen: Mapping[str, GpuUse] = {}
 
     def use_of(self, gpus: Iterable[str]) -> GpuUse:
-        """What is used of these GPUs: busy on the average, memory in all. Instances of a GPU are not measured apart."""
+        """Return the mean load and the total memory of these GPUs. Instances of a GPU are not measured apart."""
         if time.monotonic() - self._asked >= _EVERY_S:
             self._seen, self._asked = _ask(), time.monotonic()
         uses = [self._seen.get(gpu, GpuUse(busy=None, memory=None)) for gpu in gpus]
@@ -52,7 +52,7 @@ def _ask() -> Mapping[str, GpuUse]:
 
 
 def parse_use(text: str) -> dict[str, GpuUse]:
-    """The uses by UUID, of lines as ``GPU-1a9f..., 74, 12288``; what is no number is not known."""
+    """Return the uses by UUID, of lines as ``GPU-1a9f..., 74, 12288``; what is no number is not known."""
     rows = (line.split(", ") for line in text.splitlines())
     return {row[0].strip(): GpuUse(busy=_share(row[1]), memory=_bytes(row[2])) for row in rows if len(row) == 3}
 

@@ -8,8 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, PlacementError, SymphError, ToolFailed, ToolMissing
-from symphony_charts.local.machine.gpu_locks import alone, claim_gpu, holders_of, note_holder
-from symphony_charts.local.plan.gpus import VISIBLE, Gpu, GpuWish, deal, parse_gpus, visible, wishes_of
+from symphony_charts.local.machine.gpu_locks import claim_gpu, exclusive, holders_of, note_holder
+from symphony_charts.local.plan.gpus import (
+    CUDA_VISIBLE,
+    Gpu,
+    GpuRequest,
+    assign_gpus,
+    gpu_requests,
+    parse_gpus,
+    visible,
+)
 from symphony_charts.local.plan.records import Gpus
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.model import Experiment
@@ -22,18 +30,18 @@ _DRIVER = Path("/dev/nvidiactl")
 
 @contextlib.contextmanager
 def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpus]:
-    """The GPUs of each process, held for the run in the folder `run` by whoever is started meanwhile, and then only so.
+    """Hold the GPUs of each process for the run in the folder `run`, by the programs that are started meanwhile.
 
     With `share` they are given in turn, and processes and runs that share may have the same. Raises PlacementError
     when the machine has too few, and Conflict naming the holders when too few are free.
     """
-    wishes = wishes_of(experiment)
-    if not wishes:
+    requests = gpu_requests(experiment)
+    if not requests:
         unused = "this machine has GPUs and no process asks for one, so none sees any; `gpus: 1` gives it one"
         yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
         return
-    with alone():
-        chosen, held = _choose(experiment.name, wishes, gpus_seen(), share=share)
+    with exclusive():
+        chosen, held = _choose(experiment.name, requests, gpus_seen(), share=share)
         for gpu in held:
             note_holder(gpu, run, [process for process, ids in chosen.ids.items() if gpu in ids])
     try:
@@ -45,17 +53,17 @@ def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpu
 
 
 def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = False) -> Gpus:
-    """The GPUs that each process would get now; nothing is taken.
+    """Return the GPUs that each process would get now; nothing is taken.
 
     Unless `strict`, which raises as `take_gpus` does, too few are only noted.
     """
-    wishes = wishes_of(experiment)
-    if not wishes:
+    requests = gpu_requests(experiment)
+    if not requests:
         return Gpus()
     try:
         seen = gpus_seen()
-        with alone():
-            chosen, held = _choose(experiment.name, wishes, seen, share=share)
+        with exclusive():
+            chosen, held = _choose(experiment.name, requests, seen, share=share)
             _close(held)
     except SymphError as error:
         if strict:
@@ -65,60 +73,62 @@ def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = 
 
 
 def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
-    """The GPUs that a run has, for `experiment` to go on with. Raises Conflict when that asks for other numbers."""
+    """Return the GPUs of a run, for `experiment` to keep. Raises Conflict if that asks for other numbers."""
     plan = run.plan()
-    ids = {f"{item['pod']}/{item['process']}": tuple(item.get("gpus", ())) for item in plan["processes"]}
-    asked = {wish.process: wish.count for wish in wishes_of(experiment)}
+    ids = {f"{process.pod}/{process.process}": process.gpus for process in plan.processes}
+    asked = {request.process: request.count for request in gpu_requests(experiment)}
     other = [name for name, has in ids.items() if len(has) != asked.get(name, 0)]
     if other:
         what = f'experiment "{run.experiment}" runs already, and {", ".join(other)} now asks for another number of GPUs'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
-    return Gpus(ids={name: has for name, has in ids.items() if has}, is_shared=bool(plan.get("is_sharing_gpus")))
+    return Gpus(ids={name: has for name, has in ids.items() if has}, is_shared=plan.is_sharing_gpus)
 
 
 def gpus_seen() -> tuple[Gpu, ...]:
-    """The GPUs that programs of the caller can use, by nvidia-smi and CUDA_VISIBLE_DEVICES; none without nvidia-smi."""
+    """Return the GPUs visible to the caller, by nvidia-smi and CUDA_VISIBLE_DEVICES; none without nvidia-smi."""
     query = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader"]
     try:
         texts = [subprocess_runner.run(argv, timeout_s=30).text for argv in (query, ["nvidia-smi", "-L"])]
     except ToolMissing:
         return ()
     try:
-        return visible(parse_gpus(*texts), os.environ.get(VISIBLE))
+        return visible(parse_gpus(*texts), os.environ.get(CUDA_VISIBLE))
     except ValueError as error:
         raise ToolFailed(
             f"nvidia-smi lists GPUs in a way that is not known here: {error}", argv=tuple(query)
         ) from error
 
 
-def _choose(name: str, wishes: Sequence[GpuWish], seen: Sequence[Gpu], *, share: bool) -> tuple[Gpus, dict[str, int]]:
-    """What each process gets, and the descriptors that hold it; call it inside of `alone`."""
+def _choose(
+    name: str, requests: Sequence[GpuRequest], seen: Sequence[Gpu], *, share: bool
+) -> tuple[Gpus, dict[str, int]]:
+    """Return the GPUs of each process and the descriptors that hold them; call it inside of `exclusive`."""
     claimed = {gpu.id: claim_gpu(gpu.id, shared=share) for gpu in seen}
     held = {gpu: descriptor for gpu, descriptor in claimed.items() if descriptor is not None}
     free = [gpu for gpu in seen if gpu.id in held]
-    ids = deal(wishes, free, share=share)
+    ids = assign_gpus(requests, free, share=share)
     notes: tuple[str, ...] = ()
     if ids is None and share:
-        ids = deal(wishes, [*free, *(gpu for gpu in seen if gpu not in free)], share=True)
+        ids = assign_gpus(requests, [*free, *(gpu for gpu in seen if gpu not in free)], share=True)
         notes = (f"GPUs are shared with runs that did not ask for that: {_held_by(seen, free)}",)
     if ids is None:
         _close(held)
-        raise _too_few(name, wishes, seen, free, share=share)
+        raise _too_few(name, requests, seen, free, share=share)
     used = {gpu for has in ids.values() for gpu in has}
     _close({gpu: descriptor for gpu, descriptor in held.items() if gpu not in used})
     return Gpus(ids=ids, is_shared=share, notes=notes), {gpu: held[gpu] for gpu in held if gpu in used}
 
 
 def _too_few(
-    name: str, wishes: Sequence[GpuWish], seen: Sequence[Gpu], free: Sequence[Gpu], *, share: bool
+    name: str, requests: Sequence[GpuRequest], seen: Sequence[Gpu], free: Sequence[Gpu], *, share: bool
 ) -> SymphError:
-    asked = max(wish.count for wish in wishes) if share else sum(wish.count for wish in wishes)
-    who = ", ".join(f"{wish.process.rpartition('/')[2]} {wish.count}" for wish in wishes[:5])
-    who += f" and {len(wishes) - 5} more" if len(wishes) > 5 else ""
+    asked = max(request.count for request in requests) if share else sum(request.count for request in requests)
+    who = ", ".join(f"{request.process.rpartition('/')[2]} {request.count}" for request in requests[:5])
+    who += f" and {len(requests) - 5} more" if len(requests) > 5 else ""
     what = f'experiment "{name}" asks for {_count(asked)} ({who})'
     if asked > len(seen):
-        chosen = os.environ.get(VISIBLE)
-        why = f"{VISIBLE} leaves {_count(len(seen))}" if chosen is not None else f"this machine has {len(seen)}"
+        chosen = os.environ.get(CUDA_VISIBLE)
+        why = f"{CUDA_VISIBLE} leaves {_count(len(seen))}" if chosen is not None else f"this machine has {len(seen)}"
         step = "ask for fewer with `local: {gpus: N}`" + (", or symph up --share-gpus" if seen and not share else "")
         return PlacementError(f"{what}; {why}", next=step)
     left = f"{len(free)} {'is' if len(free) == 1 else 'are'} free"
@@ -133,7 +143,6 @@ def _count(number: int) -> str:
 
 
 def _held_by(seen: Sequence[Gpu], free: Sequence[Gpu]) -> str:
-    """Who has the GPUs that are not free."""
     held = [gpu for gpu in seen if gpu not in free]
     return "; ".join(f"GPU {gpu.index} is held by {' and '.join(holders_of(gpu.id)) or 'another run'}" for gpu in held)
 

@@ -59,7 +59,6 @@ def examine() -> list[Capability]:
 
 
 def _system() -> Capability:
-    """Which system this is, and what it is good for."""
     if runs_experiments():
         return Capability(name="system", status="ok", detail=system_name())
     refusal = elsewhere()
@@ -116,7 +115,6 @@ def _limits() -> Capability:
 
 
 def _gpus() -> list[Capability]:
-    """The GPUs that runs can have; nothing where there is no nvidia-smi."""
     if shutil.which("nvidia-smi") is None:
         return []
     try:
@@ -138,7 +136,6 @@ def _descriptors() -> Capability:
 
 
 def _folder(name: str, path: Path) -> Capability:
-    """Whether `path`, or the first folder above it that exists, can be written."""
     above = next(folder for folder in (path, *path.parents) if folder.exists())
     if os.access(above, os.W_OK):
         return Capability(name=f"{name} folder", status="ok", detail=str(path))
@@ -147,7 +144,6 @@ def _folder(name: str, path: Path) -> Capability:
 
 
 def _runtime() -> Capability:
-    """Whether sockets and locks can be kept where nobody else gets at them."""
     try:
         check_private(runtime_dir())
     except ToolFailed as error:
@@ -156,7 +152,6 @@ def _runtime() -> Capability:
 
 
 def _logs() -> list[Capability]:
-    """Whether logs can be held to their size; nothing where it cannot be tried."""
     try:
         folder = next(path for path in (state_dir(), *state_dir().parents) if path.exists())
         with tempfile.NamedTemporaryFile(dir=folder) as file:
@@ -172,7 +167,6 @@ def _logs() -> list[Capability]:
 
 
 def _locks() -> Capability:
-    """Whether two machines with one state folder keep out of each other's way."""
     if is_locked_across_machines():
         return Capability(name="locks", status="ok", detail="one symph at a time changes an experiment")
     detail = "one symph at a time changes an experiment, but not across machines: the state folder has no such locks"
@@ -180,7 +174,6 @@ def _locks() -> Capability:
 
 
 def _linger() -> list[Capability]:
-    """Whether logging out ends what runs in tmux."""
     config = Path("/etc/systemd/logind.conf")
     try:
         kills = re.search(r"^\s*KillUserProcesses\s*=\s*(yes|true|1)", config.read_text(encoding="utf-8"), re.M)

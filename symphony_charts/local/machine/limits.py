@@ -31,7 +31,7 @@ _ENDS_SCOPES = 253
 
 @cache
 def find_limiter() -> Limiter:
-    """systemd's scopes where a manager of this user runs and may limit what it starts, else rlimits for memory."""
+    """Return systemd scopes if a user manager runs and may limit its units, else rlimits for memory."""
     try:
         scope = _scope()
         trial = [*scope, "-p", f"MemoryMax={_MEMORY}", "-p", f"CPUQuota={_CPU / 10}%", "--", "/bin/sh"]
@@ -51,7 +51,6 @@ def find_limiter() -> Limiter:
 
 
 def _scope() -> list[str]:
-    """The command that starts another one in a scope of its own, without its properties. Raises ToolMissing."""
     program, runtime_folder = shutil.which("systemd-run"), os.environ.get("XDG_RUNTIME_DIR")
     if program is None or not runtime_folder:
         what = "no systemd-run" if program is None else "no session of systemd (XDG_RUNTIME_DIR is not set)"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.di_server.plan import with_replicas, with_server
-from symphony_charts.local.machine.addresses import places_now, places_of_run
+from symphony_charts.local.machine.addresses import addresses_of_run, choose_addresses
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
 from symphony_charts.local.machine.limits import find_limiter
 from symphony_charts.local.plan.environment import FROM_CALLER
@@ -43,7 +43,7 @@ def plan_here(
     of_run: Run | None = None,
     gpus: Gpus | None = None,
 ) -> LocalPlan:
-    """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
+    """Return the plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
 
     With `of_run` it is planned at the addresses and on the GPUs that this run has, and with the PATH, HOME, LANG and
     TERM of whoever started it: another shell is no change of an experiment. `gpus` are those that are held for
@@ -63,7 +63,7 @@ def plan_here(
     private = str(run_dir or home() / experiment.name / run_id)
     if run_dir is None:
         experiment, services = with_server(experiment, services, private)
-    addresses = places_of_run(of_run) if of_run else places_now(experiment, services, strict=gpus is not None)
+    addresses = addresses_of_run(of_run) if of_run else choose_addresses(experiment, services, strict=gpus is not None)
     if gpus is None:
         gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
     prefix = namespace_prefix() if run_dir is None else []
@@ -89,10 +89,8 @@ def plan_here(
 
 
 def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The environment of now with what the processes of `run` have of that in which it was started; what differs."""
-    then = run.plan().get("caller")
-    if then is None:
-        return dict(os.environ), ()
+    """Return the present environment with the variables that `run` started with, and a note if they differ."""
+    then = run.plan().caller
     kept = (*FROM_CALLER, "TERM")
     now = {name: os.environ[name] for name in kept if name in os.environ}
     # Each terminal is called as it likes, and a pane of tmux is none of them.
@@ -104,7 +102,7 @@ def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def _hosts(run: Run | None) -> str:
-    """The machine's own file of host names, as a run has it whose processes see another in its place."""
+    """Return the hosts file of the machine, which processes of `run` may see replaced."""
     for path in (*([run.folder / HOSTS_FILE] if run else []), Path(HOSTS)):
         with contextlib.suppress(OSError):
             return of_machine(path.read_text(encoding="utf-8", errors="replace"))
@@ -113,7 +111,7 @@ def _hosts(run: Run | None) -> str:
 
 @cache
 def namespace_prefix() -> list[str]:
-    """The command that gives a program a mount namespace of its own here; empty where that is not allowed.
+    """Return the command that gives a program a mount namespace of its own here; empty where that is not allowed.
 
     What the machine mounts and unmounts meanwhile is seen there, too (a disk, an automounted home), and nothing of
     what is mounted there is seen elsewhere.
@@ -131,6 +129,6 @@ def namespace_prefix() -> list[str]:
 
 
 def _without_rights() -> tuple[str, ...]:
-    """The command that gives up what a namespace of its own gave a program, which a container would not have."""
+    """Return the command that drops the capabilities of a user namespace, which a container would not have."""
     setpriv = shutil.which("setpriv")
     return (setpriv, "--ambient-caps=-all", "--inh-caps=-all", "--") if setpriv else ()

@@ -17,7 +17,7 @@ import sys
 from typing import Any
 
 from symphony_charts.local.mounts import syscalls
-from symphony_charts.local.mounts.place import Placer, Target
+from symphony_charts.local.mounts.place import Mounter, Target
 from symphony_charts.local.mounts.points import Journal
 
 __all__ = ["main"]
@@ -27,16 +27,16 @@ _UTEMPTER = ("/usr/lib/*/utempter/utempter", "/usr/lib/utempter/utempter", "/usr
 
 
 def main() -> None:
-    """Do what the plan says and become the program; or say all that this machine refuses."""
+    """Mount what the plan lists and become the program, or print all refusals of this machine."""
     with open(sys.argv[1], encoding="utf-8") as file:
         plan: dict[str, Any] = json.load(file)
     journal = Journal(plan["journal"]) if plan["journal"] else None
     if journal is not None:
         _mark(plan["scratch"])
-    placer = Placer(plan["scratch"], journal, classic=plan.get("classic", False) or _is_old_kernel())
-    placer.place_all(_targets(plan["targets"]), [_targets(rows) for rows in plan["prepare"]])
-    if placer.refusals:
-        sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in placer.refusals}.values())))
+    mounter = Mounter(plan["scratch"], journal, classic=plan.get("classic", False) or _is_old_kernel())
+    mounter.mount_all(_targets(plan["targets"]), [_targets(rows) for rows in plan["prepare"]])
+    if mounter.refusals:
+        sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in mounter.refusals}.values())))
         raise SystemExit(125)
     # Python itself adds this where there is no locale; whoever starts this never does.
     os.environ.pop("LC_CTYPE", None)
@@ -48,7 +48,7 @@ def _targets(rows: list[dict[str, Any]]) -> list[Target]:
 
 
 def _mark(scratch: str) -> None:
-    """Mount something of the run's own, by which everything in this namespace is known to belong to it."""
+    """Mount a tmpfs of the run, by which every process in this namespace is known to belong to it."""
     os.makedirs(scratch, exist_ok=True)
     syscalls.mount("symph", scratch, "tmpfs", options="mode=0755")
     for helper in {path for pattern in _UTEMPTER for path in glob.glob(pattern)}:
@@ -57,7 +57,7 @@ def _mark(scratch: str) -> None:
 
 
 def _is_old_kernel() -> bool:
-    """Whether the calls for detached mounts are missing or forbidden."""
+    """Return True if the calls for detached mounts are missing or forbidden."""
     try:
         tree = syscalls.open_tree("/dev/null", flags=0)
         try:

@@ -16,7 +16,7 @@ REFUSED = 125
 
 
 def helper_command(plan: Path) -> list[str]:
-    """The command that shows what is in the file `plan` and becomes the program whose argument list follows.
+    """Return the command that shows what is in the file `plan` and becomes the program whose argument list follows.
 
     It reads nothing of the environment and needs nothing of `site`: it is started before every run.
     """
@@ -25,12 +25,12 @@ def helper_command(plan: Path) -> list[str]:
 
 
 def points_journal() -> Path:
-    """Where the mount points are noted that runs had to make."""
+    """Return the file that lists the mount points made by runs."""
     return state_dir().absolute() / "mount-points"
 
 
 def refusals_in(error: ToolFailed) -> SpecError | None:
-    """What the helper said before it would have become the program that failed; None where it was not the helper."""
+    """Return the refusals that the helper printed; None if another program failed."""
     if error.status != REFUSED or not error.stderr.startswith("["):
         return None
     rows = json.loads(error.stderr)

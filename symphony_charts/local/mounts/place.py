@@ -1,4 +1,4 @@
-"""`Placer` shows folders and files at the paths of a pod, in the mount namespace that it runs in.
+"""`Mounter` shows folders and files at the paths of a pod, in the mount namespace that it runs in.
 
 Sources are held before anything is covered, and the uppermost targets come first. A mount point that is missing is
 really made where that is allowed, and noted in the journal; where it is refused, nobody could write anyway, and the
@@ -20,7 +20,7 @@ from symphony_charts.local.mounts import syscalls
 from symphony_charts.local.mounts.points import Journal, is_locked_point
 from symphony_charts.local.mounts.sources import open_beneath, remount_read_only
 
-__all__ = ["Placer", "RefusedError", "Target"]
+__all__ = ["Mounter", "RefusedError", "Target"]
 
 if sys.platform != "win32":
     import fcntl
@@ -37,7 +37,7 @@ _TMPFS = syscalls.MS_NOSUID | syscalls.MS_NODEV
 
 
 class RefusedError(Exception):
-    """This machine cannot show something where it was asked to; `next_step` says what would help."""
+    """This machine cannot show something at its target; `next_step` is the remedy."""
 
     def __init__(self, what: str, next_step: str) -> None:
         super().__init__(what)
@@ -58,7 +58,7 @@ class Target:
 
     @property
     def depth(self) -> int:
-        """How many names its path has."""
+        """Number of names its path has."""
         return len([name for name in self.at.split("/") if name])
 
     @property
@@ -67,8 +67,8 @@ class Target:
         return f"{self.source}/{self.sub_path}".rstrip("/")
 
 
-class Placer:
-    """Places targets. `scratch` is a tmpfs of the run's own; without a `journal` no mount point may be missing.
+class Mounter:
+    """Mounts targets. `scratch` is a tmpfs of the run's own; without a `journal` no mount point may be missing.
 
     With `classic` only calls are used that kernels before 5.12 have. `refusals` has all that the machine refuses.
     """
@@ -81,8 +81,8 @@ class Placer:
         self._known = {(point["dev"], point["ino"]) for point in journal.points()} if journal else set()
         self.refusals: list[dict[str, str]] = []
 
-    def place_all(self, shown: Sequence[Target], prepared: Sequence[Sequence[Target]]) -> None:
-        """Show the targets in `shown`, and let there be a mount point for what each of `prepared` will show itself."""
+    def mount_all(self, shown: Sequence[Target], prepared: Sequence[Sequence[Target]]) -> None:
+        """Mount the targets in `shown`, and make mount points for those that each of `prepared` will mount itself."""
         shown = sorted(shown, key=lambda target: target.depth)
         for targets in (shown, *([*shown, *own] for own in prepared)):
             for target in sorted(targets, key=lambda one: one.depth):
@@ -94,7 +94,7 @@ class Placer:
                 held.append((self._hold(target), target))
         for tree, target in held:
             with self._noting(target):
-                self._place(tree, target)
+                self._mount(tree, target)
             os.close(tree)
         points = set()
         for own in prepared:
@@ -103,7 +103,7 @@ class Placer:
                     is_folder = _is_folder(target)
                     if (target.at, is_folder) not in points and _outer_of(target, own) is None:
                         points.add((target.at, is_folder))
-                        self._point(target, is_folder=is_folder)
+                        self._mount_point(target, is_folder=is_folder)
         self._seal()
 
     @contextlib.contextmanager
@@ -136,8 +136,8 @@ class Placer:
                 self._make(path, is_folder=is_folder)
                 self._keep_in_use(path)
 
-    def _place(self, tree: int, target: Target) -> None:
-        path = self._point(target, is_folder=stat.S_ISDIR(os.fstat(tree).st_mode))
+    def _mount(self, tree: int, target: Target) -> None:
+        path = self._mount_point(target, is_folder=stat.S_ISDIR(os.fstat(tree).st_mode))
         if not self._classic:
             syscalls.move_mount(tree, path)
             return
@@ -146,7 +146,7 @@ class Placer:
             remount_read_only(path)
 
     def _hold(self, target: Target) -> int:
-        """A descriptor of the mounts at the source, which stays what it is when its path is covered."""
+        """Return a descriptor of the mounts at the source, which stays valid when its path is covered."""
         opened = open_beneath(target.source, target.sub_path)
         if self._classic:
             return opened
@@ -157,7 +157,7 @@ class Placer:
         return tree
 
     def _seal(self) -> None:
-        """Let nobody write into the skeletons, where writing was not allowed before either."""
+        """Make the skeletons read-only: writing was not allowed there before either."""
         if self._has_old_root:
             syscalls.unmount(_OLD_ROOT, syscalls.MNT_DETACH)
             os.rmdir(_OLD_ROOT)
@@ -172,8 +172,8 @@ class Placer:
 
     # Mount points
 
-    def _point(self, target: Target, *, is_folder: bool) -> str:
-        """The path, without links, of the mount point for a target, which is there afterwards."""
+    def _mount_point(self, target: Target, *, is_folder: bool) -> str:
+        """Make the mount point of a target and return its path without links."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             path = os.path.realpath(target.at)
@@ -212,7 +212,7 @@ class Placer:
             time.sleep(0.01)
 
     def _make(self, path: str, *, is_folder: bool) -> bool:
-        """Make what is missing of `path`; False where that is not allowed."""
+        """Make the missing folders of `path`; return False if that is not allowed."""
         # Who removes points must not see one that is made and not yet noted: the folder above would look like theirs.
         with self._journal.locked() if self._journal else contextlib.nullcontext():
             return self._make_missing(path, is_folder=is_folder)
@@ -294,7 +294,7 @@ class Placer:
     # Skeletons
 
     def _lay_skeleton(self, above: str, wanted: str) -> None:
-        """Replace the folder `above` by a tmpfs in which everything stands that stood there."""
+        """Replace the folder `above` by a tmpfs that shows all its entries."""
         once = f"make it once: sudo mkdir -p {wanted}"
         if syscalls.file_system_of(above) == _AUTOFS:
             raise RefusedError(f"{wanted} cannot be made: {above} is served by the automounter", once)
@@ -361,20 +361,17 @@ class Placer:
 
 
 def _outer_of(target: Target, targets: Sequence[Target]) -> Target | None:
-    """The innermost of `targets` that `target` lies in."""
     outer = [other for other in targets if target.at.startswith(other.at.rstrip("/") + "/") and other.at != target.at]
     return max(outer, key=lambda one: one.depth, default=None)
 
 
 def _existing(path: str) -> str:
-    """The lowest part of `path` that is there."""
     while not os.path.lexists(path):
         path = os.path.dirname(path)
     return path
 
 
 def _is_folder(target: Target) -> bool:
-    """Whether the source of a target is a folder."""
     opened = open_beneath(target.source, target.sub_path)
     try:
         return stat.S_ISDIR(os.fstat(opened).st_mode)

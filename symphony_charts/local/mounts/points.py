@@ -31,7 +31,7 @@ class Journal:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
     def note(self, path: str, facts: os.stat_result, to: str = "") -> None:
@@ -45,7 +45,7 @@ class Journal:
         os.pwrite(self._file, start + json.dumps(point).encode() + b"\n", len(text))
 
     def points(self) -> list[Point]:
-        """All points, in the order in which they were made."""
+        """Return all points, in the order in which they were made."""
         points = []
         for line in self._read().splitlines():
             with contextlib.suppress(ValueError):
@@ -55,14 +55,14 @@ class Journal:
         return points
 
     def keep(self, points: list[Point]) -> None:
-        """Forget all points but these."""
+        """Keep only these mount points."""
         text = b"".join(json.dumps(point).encode() + b"\n" for point in points)
         os.pwrite(self._file, text, 0)
         os.ftruncate(self._file, len(text))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Let nobody else write meanwhile, where the file system knows locks."""
+        """Hold the lock of the file, where the file system has locks."""
         with contextlib.suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
@@ -98,7 +98,7 @@ def remove_points(path: str) -> list[str]:
 
 
 def _remove(point: Point) -> str:
-    """Remove one point; why it stays, empty when it is gone or was never ours to remove."""
+    """Remove one mount point; return why it stays, empty if it is gone or not ours."""
     parent, name = os.path.split(str(point["path"]))
     try:
         folder = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -148,7 +148,7 @@ def _remove_locked(folder: int, name: str, facts: os.stat_result) -> str:
 
 
 def is_locked_point(own: int, facts: os.stat_result) -> bool:
-    """Whether what is open looks like the mount point of another run: empty, ours, and locked."""
+    """Return True if what is open looks like the mount point of another run: empty, ours, and locked."""
     is_empty = facts.st_size == 0 if stat.S_ISREG(facts.st_mode) else _is_empty_folder(own, facts)
     if not is_empty or facts.st_uid != os.geteuid():
         return False

@@ -16,7 +16,7 @@ __all__ = ["open_beneath", "remount_read_only"]
 
 
 def open_beneath(folder: str, path: str, *, make: bool = True) -> int:
-    """A descriptor (O_PATH) of `path` inside `folder`, whose links may not lead out of it.
+    """Return a descriptor (O_PATH) of `path` inside `folder`, whose links may not lead out of it.
 
     With `make` folders that are missing are made, as the kubelet makes those of a subPath. Raises OSError.
     """
@@ -64,7 +64,7 @@ def _open_inside(top: int, path: str) -> int:
 
 
 def remount_read_only(path: str) -> None:
-    """Let nothing be written through the mount at `path` and all mounts below, which keep their own flags."""
+    """Make the mount at `path` and all mounts below read-only; they keep their other flags."""
     words = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         rows = [line.split(" ") for line in file]
@@ -76,7 +76,6 @@ def remount_read_only(path: str) -> None:
 
 
 def _unescaped(text: str) -> str:
-    """A path of mountinfo, where blanks, newlines and backslashes stand as octal numbers."""
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         text = text.replace(code, character)
     return text

@@ -77,7 +77,7 @@ def _checked(result: int, path: str) -> int:
 
 
 def open_tree(path: str, flags: int = AT_RECURSIVE, folder: int = AT_FDCWD) -> int:
-    """A descriptor of a detached copy of the mounts at `path`. Linux 5.2."""
+    """Return a descriptor of a detached copy of the mounts at `path`. Linux 5.2."""
     words = ctypes.c_uint(flags | _OPEN_TREE_CLONE | os.O_CLOEXEC)
     return _checked(_libc.syscall(_OPEN_TREE, folder, os.fsencode(path), words), path)
 
@@ -88,7 +88,7 @@ def move_mount(tree: int, path: str, folder: int = AT_FDCWD) -> None:
 
 
 def set_read_only(tree: int, *, is_recursive: bool) -> None:
-    """Let nothing be written through a mount, or with all mounts below it. Linux 5.12."""
+    """Make a mount, or also all mounts below it, read-only. Linux 5.12."""
     attributes = _MountAttr(_ATTR_RDONLY, 0, 0, 0)
     flags = AT_EMPTY_PATH | (AT_RECURSIVE if is_recursive else 0)
     size = ctypes.sizeof(attributes)
@@ -96,7 +96,7 @@ def set_read_only(tree: int, *, is_recursive: bool) -> None:
 
 
 def open_beneath_once(folder: int, path: str) -> int:
-    """A descriptor (O_PATH) of what stands at `path`, whose links may not lead out of `folder`. Linux 5.6."""
+    """Return a descriptor (O_PATH) of what stands at `path`, whose links may not lead out of `folder`. Linux 5.6."""
     how = _OpenHow(os.O_PATH | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS)
     size = ctypes.sizeof(how)
     return _checked(_libc.syscall(_OPENAT2, folder, os.fsencode(path), ctypes.byref(how), size), path)
@@ -120,7 +120,7 @@ def pivot_root(path: str, old: str) -> None:
 
 
 def file_system_of(path: str) -> int:
-    """The number of the file system's type at `path`, as statfs(2) lists them."""
+    """Return the number of the file system's type at `path`, as statfs(2) lists them."""
     found = _Statfs()
     _checked(_libc.statfs(os.fsencode(path), ctypes.byref(found)), path)
     return int(found.f_type)

@@ -27,7 +27,7 @@ class AddressRange:
     block: int
 
     def address(self, index: int) -> str:
-        """The address of pod number `index`, from 0; `.0` and `.255` are never used."""
+        """Return the address of pod number `index`, from 0; `.0` and `.255` are never used."""
         if self.block == 0:
             return "127.0.0.1"
         block = self.block + index // _HOSTS_PER_BLOCK
@@ -47,6 +47,6 @@ def candidate_ranges(experiment: str, pods: int, tries: int = 64) -> Iterator[Ad
 
 
 def range_at(address: str) -> AddressRange:
-    """The range whose first address is `address`."""
+    """Return the range whose first address is `address`."""
     _, second, third, _ = address.split(".")
     return AddressRange(block=int(second) * 256 + int(third))

@@ -15,7 +15,7 @@ from symphony_charts.environment.variables import (
     shared_environment,
 )
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.local.plan.gpus import VISIBLE, gpu_environment
+from symphony_charts.local.plan.gpus import CUDA_VISIBLE, gpu_environment
 from symphony_charts.local.plan.mounts import config_dir
 from symphony_charts.local.plan.records import Machine
 from symphony_charts.local.plan.replicas import Replica
@@ -31,7 +31,7 @@ FROM_CALLER = ("PATH", "HOME", "LANG")
 
 
 class Environments:
-    """Makes the environment of every process of an experiment; `addresses` says where its services are here."""
+    """The environments of all processes of an experiment; `addresses` are those of its services here."""
 
     def __init__(
         self, experiment: Experiment, services: Sequence[Service], machine: Machine, replicas: Sequence[Replica]
@@ -65,7 +65,7 @@ class Environments:
         gpus: Sequence[str],
         attempt: str | None,
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """The variables of the process `name` of a replica, in the order of a pod; `secrets` is its secrets' folder.
+        """Return the variables of a process in the order of a pod; `secrets` is the folder of its secrets.
 
         `attempt` is the number of earlier tries, None if it changes or is unknown. The second map has those that
         ``$(NAME)`` may name: not what an image or a node sets.
@@ -116,13 +116,12 @@ class Environments:
         return older_variables(self._experiment, replica.pod.name, replica.index, self._hosts, ports, replica.name)
 
     def _given(self, pod: str, *, tty: bool) -> dict[str, str]:
-        """What a pod would have from its image and its node."""
+        """Return the variables that a pod would have from its image and its node."""
         caller = self._machine.caller_env
         given = {name: caller[name] for name in [*FROM_CALLER, *(["TERM"] if tty else [])] if name in caller}
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", **given, "HOSTNAME": pod}
 
     def _passed(self) -> dict[str, str]:
-        """The variables of `local.pass_env`, as they are."""
         caller = self._machine.caller_env
         return {name: caller[name] for name in self._experiment.local.pass_env if name in caller}
 
@@ -143,9 +142,9 @@ class Environments:
         return facts
 
     def _gpus(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
-        if not ids and VISIBLE in self._experiment.local.pass_env:
+        if not ids and CUDA_VISIBLE in self._experiment.local.pass_env:
             return {}
-        declared = process.env.get(VISIBLE)
+        declared = process.env.get(CUDA_VISIBLE)
         return gpu_environment(ids, declared if isinstance(declared, str) and "$(" not in declared else None)
 
 
@@ -156,7 +155,6 @@ def _address(service: Service, hosts: Sequence[str] | None, machine: Machine) ->
 
 
 def _pod_fields(experiment: Experiment, replica: Replica, machine: Machine) -> dict[str, str]:
-    """What the downward API answers for this pod."""
     settings = replica.pod.settings
     own = {"labels": experiment.labels | settings.labels, "annotations": experiment.annotations | settings.annotations}
     return {
@@ -176,7 +174,7 @@ def _pod_fields(experiment: Experiment, replica: Replica, machine: Machine) -> d
 
 
 def _resolve(name: str, source: EnvSource, fields: Mapping[str, str]) -> str | None:
-    """What a source of a cluster says here; None for what may be missing."""
+    """Return the value of a source of the cluster on this machine; None for an optional one that is missing."""
     if source.field is not None and source.field in fields:
         return fields[source.field]
     if source.optional:

@@ -15,10 +15,20 @@ from symphony_charts.local.plan.replicas import replica_name
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 
-__all__ = ["VISIBLE", "Gpu", "GpuWish", "deal", "gpu_environment", "gpus_here", "parse_gpus", "visible", "wishes_of"]
+__all__ = [
+    "CUDA_VISIBLE",
+    "Gpu",
+    "GpuRequest",
+    "assign_gpus",
+    "gpu_environment",
+    "gpu_requests",
+    "gpus_here",
+    "parse_gpus",
+    "visible",
+]
 
 # By this variable CUDA is told what it may use.
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+CUDA_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _INSTANCE = re.compile(r"\s+MIG .*\(UUID: (?P<id>MIG-[^)]+)\)")
 _WHOLE = re.compile(r"GPU \d+: .*\(UUID: (?P<id>GPU-[^)]+)\)")
 
@@ -33,7 +43,7 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuWish:
+class GpuRequest:
     """A process of the run, as ``pod/process``, that asks for `count` GPUs."""
 
     process: str
@@ -41,7 +51,7 @@ class GpuWish:
 
 
 def gpus_here(process: Process) -> int:
-    """How many GPUs a process asks for on one machine."""
+    """Return the number of GPUs a process asks for on one machine."""
     if process.local is not None and process.local.gpus is not None:
         return process.local.gpus
     assigned = process.assign_to
@@ -50,11 +60,11 @@ def gpus_here(process: Process) -> int:
     return process.gpus
 
 
-def wishes_of(experiment: Experiment) -> list[GpuWish]:
-    """The processes that ask for GPUs, replicas apart, in the order in which they are served."""
+def gpu_requests(experiment: Experiment) -> list[GpuRequest]:
+    """Return the processes that ask for GPUs, replicas apart, in the order in which they are served."""
     pods = pods_of(experiment)
     return [
-        GpuWish(process=f"{replica_name(pod.name, index, count, pods)}/{name}", count=gpus_here(process))
+        GpuRequest(process=f"{replica_name(pod.name, index, count, pods)}/{name}", count=gpus_here(process))
         for pod in pods.values()
         for count in [replicas_here(pod)]
         for index in range(count)
@@ -64,7 +74,7 @@ def wishes_of(experiment: Experiment) -> list[GpuWish]:
 
 
 def parse_gpus(query: str, listing: str) -> tuple[Gpu, ...]:
-    """The GPUs in the lines of ``--query-gpu=index,uuid,memory.total --format=csv,noheader``, and of ``-L``.
+    """Return the GPUs in the lines of ``--query-gpu=index,uuid,memory.total --format=csv,noheader``, and of ``-L``.
 
     A GPU that is divided stands there as its instances. Raises ValueError for other texts.
     """
@@ -92,7 +102,7 @@ def _instances(listing: str) -> dict[str, list[str]]:
 
 
 def visible(gpus: Sequence[Gpu], caller: str | None) -> tuple[Gpu, ...]:
-    """The GPUs that a program sees where CUDA_VISIBLE_DEVICES is `caller` (None: not set), in that order.
+    """Return the GPUs that a program sees where CUDA_VISIBLE_DEVICES is `caller` (None: not set), in that order.
 
     As in CUDA: indexes count in the order of nvidia-smi, beginnings of UUIDs do where one GPU alone has them, and
     what comes after the first entry that names none (such as -1) is not seen.
@@ -122,13 +132,17 @@ def _named(gpus: Sequence[Gpu], name: str) -> Gpu | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def deal(wishes: Sequence[GpuWish], gpus: Sequence[Gpu], *, share: bool) -> dict[str, tuple[str, ...]] | None:
-    """The ids of each process: its own, or with `share` the next ones in turn; None when there are too few."""
-    needed = max((wish.count for wish in wishes), default=0) if share else sum(wish.count for wish in wishes)
+def assign_gpus(
+    requests: Sequence[GpuRequest], gpus: Sequence[Gpu], *, share: bool
+) -> dict[str, tuple[str, ...]] | None:
+    """Return the ids of each process: its own, or with `share` the next ones in turn; None when there are too few."""
+    needed = (
+        max((request.count for request in requests), default=0) if share else sum(request.count for request in requests)
+    )
     if needed > len(gpus):
         return None
     turn = _in_turn([gpu.id for gpu in gpus])
-    return {wish.process: tuple(next(turn) for _ in range(wish.count)) for wish in wishes}
+    return {request.process: tuple(next(turn) for _ in range(request.count)) for request in requests}
 
 
 def _in_turn(ids: Sequence[str]) -> Iterator[str]:
@@ -137,14 +151,14 @@ def _in_turn(ids: Sequence[str]) -> Iterator[str]:
 
 
 def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
-    """What a process is told of its GPUs `ids`; without any it sees none, as in a pod that asked for none.
+    """Return the GPU variables of a process with GPUs `ids`; without any it sees none, as in a pod.
 
     `declared` is a CUDA_VISIBLE_DEVICES that the experiment itself sets: its numbers count in the GPUs of the process,
     since in its container there are no others; of one that asked for none it is left as it is, as a pod leaves it.
     """
     if not ids and declared is not None:
-        return {VISIBLE: declared}
+        return {CUDA_VISIBLE: declared}
     own = [Gpu(index=number, id=identity) for number, identity in enumerate(ids)]
     seen = [gpu.id for gpu in visible(own, declared)]
     order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if ids else {}
-    return {**order, VISIBLE: ",".join(seen)}
+    return {**order, CUDA_VISIBLE: ",".join(seen)}

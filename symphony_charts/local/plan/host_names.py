@@ -17,7 +17,7 @@ _MARK = "# What the machine itself knows:\n"
 
 
 def host_names(replicas: Sequence[Replica], machine: Machine) -> Layout:
-    """What makes the `names` of pods known; nothing where no pod has any.
+    """Return the files and mounts that make the `names` of pods known; nothing if no pod has any.
 
     Every replica of a pod bears its names, as behind a Service. What the machine says of these names does not count.
     """
@@ -38,7 +38,7 @@ def host_names(replicas: Sequence[Replica], machine: Machine) -> Layout:
 
 
 def of_machine(hosts: str) -> str:
-    """What the machine itself said in the text of such a file."""
+    """Return the lines of a hosts file that the machine itself wrote."""
     return hosts.rpartition(_MARK)[2]
 
 
@@ -58,7 +58,6 @@ def _words(line: str) -> list[str]:
 
 
 def _without(names: set[str], line: str) -> str:
-    """A line of a file of host names, without these."""
     words = _words(line)
     if not names & set(words[1:]):
         return line

@@ -41,7 +41,7 @@ if [ "$status" != 0 ]; then echo "memory limited to @ by rlimit" >limit; fi
 
 
 def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
-    """The limits of a process that `limiter` can hold it to."""
+    """Return the limits of a process that `limiter` can hold it to."""
     limits = resources_of(process)[1] if isinstance(process, Process) else dict(process.limits)
     return tuple(
         Limit(resource=name, amount=amount_of(name, limits[name]), said=limits[name], by=by)
@@ -51,7 +51,7 @@ def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
 
 
 def scope_words(limits: Sequence[Limit], limiter: Limiter) -> tuple[str, ...]:
-    """The command that starts another one in a scope with `limits`; empty when systemd holds none of them."""
+    """Return the command that starts another one in a scope with `limits`; empty when systemd holds none of them."""
     properties = list(_properties([limit for limit in limits if limit.by == "systemd"]))
     if not properties:
         return ()
@@ -76,18 +76,18 @@ def _properties(limits: Sequence[Limit]) -> Iterator[str]:
 
 
 def rlimit_lines(limits: Sequence[Limit]) -> list[str]:
-    """Lines of `sh` that bind what it becomes to those of `limits` that are rlimits."""
+    """Return lines of `sh` that bind what it becomes to those of `limits` that are rlimits."""
     return [f"ulimit -d {max(1, limit.amount // 1024)} || exit 125" for limit in limits if limit.by == "rlimit"]
 
 
 def verdict_script(limits: Sequence[Limit]) -> str:
-    """Lines of `sh` for when a process has ended with ``$status``: what its limits had to do with it, in ``limit``."""
+    """Return lines of `sh` that write to ``limit`` whether a limit ended a process with ``$status``."""
     scripts = {"systemd": _OOM_SCRIPT, "rlimit": _RLIMIT_SCRIPT}
     return "".join(scripts[limit.by].replace("@", limit.said) for limit in limits if limit.resource == "memory")
 
 
 def limits_note(experiment: Experiment, limiter: Limiter) -> tuple[str, ...]:
-    """What users must know of the limits of an experiment where they are not as strict as in a pod."""
+    """Return notes on limits that are not as strict as in a pod."""
     asked = [limit for _, process in processes_of(experiment) for limit in limits_of(process, _EVERYTHING)]
     asked += [limit for step in experiment.prepare.values() for limit in limits_of(step, _EVERYTHING)]
     rlimits = [limit for limit in asked if limiter.by.get(limit.resource) == "rlimit"]

@@ -6,5 +6,5 @@ __all__ = ["log_pipe"]
 
 
 def log_pipe(folder: str) -> str:
-    """The line for the process whose folder that is; its path has nothing that tmux or shells read in quotes."""
+    """Return the line for the process whose folder that is; its path has nothing that tmux or shells read in quotes."""
     return f'exec cat >>"{folder}/log"'

@@ -20,7 +20,7 @@ _SHORTEST = 4
 
 
 def secret_texts(secrets: Mapping[str, bytes]) -> dict[str, str]:
-    """The texts of secret files without blanks around them, by key; binary and tiny ones are left out."""
+    """Return the texts of secret files without blanks around them, by key; binary and tiny ones are left out."""
     texts = {}
     for key, content in secrets.items():
         try:
@@ -35,7 +35,7 @@ def secret_texts(secrets: Mapping[str, bytes]) -> dict[str, str]:
 def secret_names(
     experiment: Experiment, ref: ProcessRef, env: Mapping[str, str], secrets: Mapping[str, bytes]
 ) -> frozenset[str]:
-    """The variables of `env` whose values are nobody's business: by content, by their source, or by their name."""
+    """Return the variables of `env` with secret values: by content, by source, or by name."""
     declared = {
         name: value
         for other, process in processes_of(experiment)
@@ -65,7 +65,7 @@ def without_secrets(data: object, secrets: Mapping[str, bytes]) -> object:
 
 
 def with_secrets(data: object, secrets: Mapping[str, bytes]) -> object:
-    """What `without_secrets` was given, with the texts that the secrets have now."""
+    """Restore the texts of secrets in the result of `without_secrets`."""
     texts = secret_texts(secrets)
     return _map_texts(data, lambda text: re.sub("\0([^\0]*)\0", lambda match: texts.get(match[1], ""), text))
 

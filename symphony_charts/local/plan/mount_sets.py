@@ -27,7 +27,7 @@ class MountSets:
 
 
 def mount_sets(plan: LocalPlan, run_dir: str, socket_dir: str) -> MountSets:
-    """Who mounts what of `plan`, whose run keeps its files in `run_dir` and its socket in `socket_dir`."""
+    """Divide the mounts of `plan` between the run, with files in `run_dir` and `socket_dir`, and its processes."""
     if not plan.has_namespace:
         return MountSets(shared=(), own={})
     needed = (run_dir, socket_dir, *_OF_TMUX)
@@ -42,7 +42,7 @@ def mount_sets(plan: LocalPlan, run_dir: str, socket_dir: str) -> MountSets:
 
 
 def _is_blocked(bind: Bind, common: Sequence[Bind], sees: Sequence[Sequence[Bind]], needed: Sequence[str]) -> bool:
-    """Whether `bind` would hide what tmux or other volumes need, or lies in a volume that is not there for all."""
+    """Return True if `bind` would hide paths that tmux or other volumes need, or lies in a volume of some processes."""
     own = [other for binds in sees for other in binds if other not in common]
     if any(_holds(bind, path) for path in needed):
         return True
@@ -60,7 +60,7 @@ def _own(process: PlannedProcess, shared: Sequence[Bind]) -> tuple[Bind, ...]:
 
 
 def is_for_mount(binds: Sequence[Bind], run_dir: str) -> bool:
-    """Whether the program mount can show `binds`, which costs a fraction of what our own helper does.
+    """Return True if the program mount can show `binds`, which costs a fraction of what our own helper does.
 
     It cannot reach a source that is covered, keep a path inside of a volume, or make mounts below a source read-only.
     """
@@ -80,7 +80,7 @@ def helper_plan(
     prepare: Sequence[Sequence[Bind]] = (),
     paths: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """What `local.mounts.enter` is told to show; `paths` has for targets where the experiment asks for them."""
+    """Return the input of `local.mounts.enter`; `paths` maps targets to their places in the experiment."""
 
     def rows(binds: Sequence[Bind]) -> list[dict[str, object]]:
         return [
@@ -107,6 +107,5 @@ def _path(bind: Bind) -> str:
 
 
 def _holds(bind: Bind, path: str) -> bool:
-    """Whether `path` is the target of `bind` or inside of it."""
     target = _path(bind)
     return path == target or path.startswith(f"{target.rstrip('/')}/")

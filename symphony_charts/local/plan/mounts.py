@@ -37,14 +37,14 @@ __all__ = [
     "Layout",
     "checkouts_of",
     "config_dir",
+    "created_host_paths",
     "layout",
     "lost_writes",
-    "made_on_demand",
     "mount_binds",
-    "note_of",
-    "own_secrets",
-    "relocated",
+    "process_secrets",
+    "relocation_note",
     "secrets_dir",
+    "with_local_paths",
 ]
 
 # What processes see of the folder of a volume that outlives runs; our marker stands beside it.
@@ -53,7 +53,7 @@ DATA = "data"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What the run's folder holds and what all processes see of it in place."""
+    """The files in the run's folder, and the paths at which all processes see them."""
 
     files: tuple[File, ...]
     binds: tuple[Bind, ...]
@@ -61,19 +61,19 @@ class Layout:
 
 
 def config_dir(machine: Machine) -> str:
-    """Where processes find the experiment's configuration files."""
+    """Return the folder of the experiment's configuration files, as processes see it."""
     return CONFIG_DIR if machine.has_namespace else f"{machine.run_dir}/files/config"
 
 
 def secrets_dir(machine: Machine, own: Sequence[Bind]) -> str:
-    """Where a process finds the experiment's secret files; `own` are its own of them."""
+    """Return the folder of the experiment's secret files for a process with the mounts `own`."""
     shared = f"{machine.run_dir}/files/secrets"
     folder = next((bind.source for bind in own if bind.target == SECRETS_DIR), shared)
     return SECRETS_DIR if machine.has_namespace else folder
 
 
 def layout(experiment: Experiment, machine: Machine) -> Layout:
-    """The configuration and secret files of `experiment`, at the pod's paths where private mounts are possible."""
+    """Return the configuration and secret files of `experiment`, at the pod's paths if private mounts work."""
     files = [
         File(path=f"files/config/{name}", content=_content(config), mode=_mode(config.mode))
         for name, config in experiment.configs.items()
@@ -93,7 +93,7 @@ def layout(experiment: Experiment, machine: Machine) -> Layout:
 
 
 def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Bind]:
-    """What one process of the replica `pod` sees of its volumes.
+    """Yield the volumes of one process of the replica `pod`.
 
     Raises SpecError for a volume that only a cluster has and that names no local stand-in.
     """
@@ -106,14 +106,14 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
             yield Bind(source=source, target=mount.at, read_only=mount.read_only, sub_path=sub_path)
 
 
-def made_on_demand(experiment: Experiment) -> set[str]:
-    """The folders of this machine that are to be made where they are not there."""
+def created_host_paths(experiment: Experiment) -> set[str]:
+    """Return the folders of this machine to create if they are missing."""
     paths = (volume for volume in experiment.volumes.values() if isinstance(volume, HostPathVolume))
     return {volume.path for volume in paths if volume.kind == "DirectoryOrCreate"}
 
 
 def lost_writes(experiment: Experiment, mounts: Sequence[Mount], machine: Machine) -> Iterator[Problem]:
-    """The volumes of a process that it would miss where nothing can be mounted, and lose what it wrote.
+    """Yield the volumes of a process that it would miss where nothing can be mounted, and lose what it wrote.
 
     One that outlives the run, in one that does not: a program that goes there through the outer one writes into that.
     """
@@ -133,7 +133,7 @@ def _ends_with_run(experiment: Experiment, mount: Mount) -> bool:
 
 
 def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Checkout]:
-    """The Git volumes among the `mounts` of a process of the replica `pod`; the same ones for all of its processes."""
+    """Yield the Git volumes among `mounts`; all processes of the replica `pod` share them."""
     for mount in mounts:
         volume = experiment.volumes[mount.volume]
         if isinstance(volume, GitVolume):
@@ -144,8 +144,8 @@ def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, mach
             yield Checkout(volume=mount.volume, repository=repository, revision=volume.revision, folder=folder)
 
 
-def own_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
-    """The secrets folder of one process, where some secrets are for chosen ones only, and its files at other places."""
+def process_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
+    """Return the secrets folder of one process if some secrets are restricted, and its files at other places."""
     is_own = any(secret.only for secret in experiment.secrets)
     folder = f"{machine.run_dir}/files/secrets{f'.{ref.pod}.{ref.process}' if is_own else ''}"
     files = (
@@ -201,8 +201,8 @@ def _mode(text: str | None) -> int:
     return int(text, 8) if text is not None else 0o644
 
 
-def relocated(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
-    """`process` whose command, shell lines, variables and folder name the sources of `binds` and not their targets."""
+def with_local_paths(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
+    """Replace the targets of `binds` by their sources in command, shell lines, variables and folder of `process`."""
     moves = {bind.target: bind.source for bind in binds}
     if not moves:
         return process
@@ -222,8 +222,8 @@ def relocated(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
     )
 
 
-def note_of(binds: Iterable[Bind]) -> tuple[str, ...]:
-    """What users must know of volumes that are not where the pod has them; nothing when there are none."""
+def relocation_note(binds: Iterable[Bind]) -> tuple[str, ...]:
+    """Return a note on volumes that are at other paths than in the pod."""
     moved = {bind.target: bind.source for bind in binds if bind.source != bind.target}
     if not moved:
         return ()

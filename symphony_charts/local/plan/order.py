@@ -20,7 +20,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class Order:
-    """Knows the slots of all processes, replica by replica, and which of them each process waits for."""
+    """The slots of all processes, replica by replica, and the waits of each process."""
 
     def __init__(self, experiment: Experiment, services: Sequence[Service], replicas: Sequence[Replica]) -> None:
         self._experiment = experiment
@@ -38,7 +38,7 @@ class Order:
         self._dialled_first = self._listeners_to_await(self._listeners)
 
     def waits_of(self, ref: ProcessRef) -> Iterator[Wait]:
-        """What a process waits for: the end of what it is `after` (a service: until it is ready), and its listeners."""
+        """Yield the waits of a process: for those it is `after` (services: until ready), and for its listeners."""
         for name in self._processes[ref].after:
             other = find_process(self._experiment, name)
             is_service = self._processes[other].lifecycle == "service"
@@ -52,7 +52,7 @@ class Order:
                 yield Wait(slot=slot, until="ready", service=service)
 
     def _listeners_to_await(self, listeners: Mapping[str, ProcessRef]) -> dict[ProcessRef, list[ProcessRef]]:
-        """For each process the listeners it connects to and can wait for: not those that wait for it in turn."""
+        """Return for each process the listeners it connects to, without those that wait for it in turn."""
         connects: dict[ProcessRef, list[ProcessRef]] = {}
         strict: dict[ProcessRef, list[ProcessRef]] = {}
         for ref, process in self._processes.items():
@@ -65,7 +65,7 @@ class Order:
 def without_cycles(
     edges: Mapping[Node, Sequence[Node]], strict: Mapping[Node, Sequence[Node]]
 ) -> dict[Node, list[Node]]:
-    """`edges` without those that lie on a cycle of `edges` and `strict` together.
+    """Return `edges` without those that lie on a cycle of `edges` and `strict` together.
 
     Processes that dial each other in a ring cannot wait for each other: they start at once and dial until it works.
     """
@@ -77,7 +77,7 @@ def without_cycles(
 
 
 def _components(edges: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
-    """The number of the strongly connected component of each node (Tarjan, without recursion)."""
+    """Return the strongly connected component of each node, as a number (Tarjan, without recursion)."""
     order: dict[Node, int] = {}
     low: dict[Node, int] = {}
     numbers: dict[Node, int] = {}

@@ -14,13 +14,13 @@ _UNSEEN = ("env", "envFrom", "lifecycle", "volumeMounts")
 
 
 def foreign_containers(pod: Pod) -> list[str]:
-    """The containers that the overlay of `pod` adds to it."""
+    """Return the containers that the overlay of `pod` adds to it."""
     spec = sub(pod.settings.pod_overlay, "spec")
     return [str(item.get("name")) for key in ("containers", "initContainers") for item in maps(spec, key)]
 
 
 def overlay_notes(experiment: Experiment) -> Iterator[str]:
-    """One note for each container that is not run here, and for each process whose overlay says what it does not see.
+    """Yield a note for each container that does not run here, and for each overlay that has no effect here.
 
     What has a field is that field already: the rest means something to a container runtime alone.
     """

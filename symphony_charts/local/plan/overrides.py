@@ -11,7 +11,7 @@ __all__ = ["local_process", "replicas_here"]
 
 
 def local_process(process: Process) -> Process:
-    """`process` with its `local:` overrides in place."""
+    """Return `process` with its `local:` overrides in place."""
     if process.local is None:
         return process
     local = process.local
@@ -26,7 +26,7 @@ def local_process(process: Process) -> Process:
 
 
 def replicas_here(pod: Pod) -> int:
-    """How many replicas of `pod` run on one machine."""
+    """Return the number of replicas of `pod` run on one machine."""
     own = [process.local.replicas for process in pod.processes.values() if process.local is not None]
     chosen = [count for count in own if count is not None]
     return chosen[0] if chosen else pod.settings.replicas

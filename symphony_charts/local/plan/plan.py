@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
 from pathlib import PurePosixPath
+
+from msgspec.structs import asdict, replace
 
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.environment.expansion import expand
@@ -17,14 +18,14 @@ from symphony_charts.local.plan.host_names import host_names
 from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words
 from symphony_charts.local.plan.mounts import (
     checkouts_of,
+    created_host_paths,
     layout,
     lost_writes,
-    made_on_demand,
     mount_binds,
-    note_of,
-    own_secrets,
-    relocated,
+    process_secrets,
+    relocation_note,
     secrets_dir,
+    with_local_paths,
 )
 from symphony_charts.local.plan.order import Order
 from symphony_charts.local.plan.overlays import overlay_notes
@@ -55,7 +56,7 @@ _GRACE_S = 30
 
 
 def make_plan(experiment: Experiment, services: Sequence[Service], machine: Machine) -> LocalPlan:
-    """Everything that `experiment` runs here: argv, environment, files, order and policies of each process.
+    """Plan all processes of `experiment` here: argv, environment, files, order and policies.
 
     Raises SpecError with every process that cannot run on one machine, and why.
     """
@@ -67,7 +68,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     ours = (f"{machine.run_dir}/", f"{machine.claims_dir}/")
     folders = {bind.volume for bind in binds if bind.volume.startswith(ours)}
     folders -= {f"{machine.run_dir}/{file.path}" for file in files.files}
-    folders |= {bind.volume for bind in binds if bind.volume in made_on_demand(experiment)}
+    folders |= {bind.volume for bind in binds if bind.volume in created_host_paths(experiment)}
     limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
     return LocalPlan(
         experiment=experiment.name,
@@ -98,7 +99,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
 
 
 def _line_notes(experiment: Experiment) -> Iterator[str]:
-    """One note for each process whose lines may not see a variable that is its own."""
+    """Yield a note for each process whose shell lines may not see one of its variables."""
     for ref, process in processes_of(experiment):
         lost = not_handed_on(shell_argv(process.shell), process.env) if process.cmds else []
         if lost:
@@ -106,8 +107,6 @@ def _line_notes(experiment: Experiment) -> Iterator[str]:
 
 
 class _Context:
-    """What planning one process needs of all the others."""
-
     def __init__(
         self,
         experiment: Experiment,
@@ -122,7 +121,7 @@ class _Context:
         self.order = Order(experiment, services, replicas)
 
     def plan_all(self) -> list[PlannedProcess]:
-        """Every process in slot order; all that cannot run here are reported together."""
+        """Plan every process in slot order. Raises SpecError with all that cannot run here."""
         problems: list[Problem] = []
         planned: list[PlannedProcess] = []
         for replica in self.replicas:
@@ -162,12 +161,12 @@ class _Context:
         experiment, machine, ref = self.experiment, self.machine, ProcessRef(replica.pod.name, name)
         local = process.local if isinstance(process, Process) else None
         process = local_process(process) if isinstance(process, Process) else process
-        secrets = own_secrets(experiment, ref, machine)
+        secrets = process_secrets(experiment, ref, machine)
         if lost := list(lost_writes(experiment, process.mounts, machine)):
             raise SpecError(lost)
         mounts = (*mount_binds(experiment, process.mounts, replica.name, machine), *secrets)
         if not machine.has_namespace:
-            process = relocated(process, (*self.binds, *mounts))
+            process = with_local_paths(process, (*self.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
         gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
         folder = secrets_dir(machine, secrets)
@@ -249,7 +248,7 @@ def _relocations(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[s
     if machine.has_namespace:
         return ()
     binds = dict.fromkeys(bind for process in planned for bind in process.binds if bind.target != SECRETS_DIR)
-    return note_of(binds)
+    return relocation_note(binds)
 
 
 def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Iterator[int]:
@@ -263,7 +262,6 @@ def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Ite
 
 
 def _restart(pod: Pod, retries: int, *, is_service: bool) -> Restart:
-    """Whether a process of `pod` that has ended is started again."""
     # A service beside finite processes is a sidecar, which the kubelet always starts again.
     if pod.settings.restart is not None and not (is_service and pod.is_finite):
         restart: Restart = pod.settings.restart

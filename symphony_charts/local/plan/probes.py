@@ -28,7 +28,7 @@ _TIMES = {
 
 
 def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
-    """What makes `process` ready: its probe, or else a connection to each port of `listening`; nothing for ``none``."""
+    """Yield the readiness checks of `process`: its probe, or else a connection to each port of `listening`."""
     over = process.container_overlay.get("readinessProbe")
     if process.ready == "none" and not over:
         return
@@ -47,7 +47,7 @@ def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int
 
 
 def health_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
-    """The startup and liveness probes that the overlay of `process` asks for."""
+    """Yield the startup and liveness probes that the overlay of `process` asks for."""
     over, roles = process.container_overlay, (("started", "startupProbe"), ("alive", "livenessProbe"))
     for role, key in roles:
         if over.get(key):
@@ -57,7 +57,7 @@ def health_of(process: Process, address: str, listening: Sequence[tuple[str, int
 
 
 def _named_ports(process: Process, listening: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """The ports that a probe may name: those of the overlay, and over them of services, as in the chart."""
+    """Return the ports that a probe may name: those of services, then those of the overlay, as in the chart."""
     ports = maps(process.container_overlay, "ports")
     own = {str(port.get("name")): port.get("containerPort") for port in ports}
     return {name: number for name, number in own.items() if isinstance(number, int)} | dict(listening)

@@ -1,4 +1,4 @@
-"""A plan records what each pane of a run starts, when, and under which policies.
+"""The plan of a run: what each pane starts, when, and under which policies; also the layout of `plan.json`.
 
 The records hold no clock, no process id and nothing that is found out while running. Process `slot` numbers are
 positions in `LocalPlan.processes`; they name folders and panes, so that no name of a user ever reaches a shell.
@@ -7,12 +7,14 @@ positions in `LocalPlan.processes`; they name folders and panes, so that no name
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct
 
 from symphony_charts.local.plan.addresses import AddressRange
 
 __all__ = [
+    "Backoff",
     "Bind",
     "Check",
     "Checkout",
@@ -25,6 +27,7 @@ __all__ = [
     "OnExit",
     "PlannedProcess",
     "Restart",
+    "RunMounts",
     "Wait",
 ]
 
@@ -32,21 +35,19 @@ OnExit = Literal["stop-all", "keep", "restart"]
 Restart = Literal["always", "on-failure", "never"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gpus:
+class Gpus(Struct, frozen=True, kw_only=True):
     """The ids of the GPUs that each process (``pod/process``) gets; `notes` is what users must know of them.
 
     With `is_shared` other processes and runs may have them, too.
     """
 
-    ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ids: Mapping[str, tuple[str, ...]] = {}
     is_shared: bool = False
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """What a process may use at most: `amount` in bytes or millicores, as it was `said`, and who holds it to that."""
+class Limit(Struct, frozen=True, kw_only=True):
+    """The limit of a process: `amount` in bytes or millicores, `said` as in the spec, `by` the mechanism."""
 
     resource: str
     amount: int
@@ -54,18 +55,16 @@ class Limit:
     by: Literal["systemd", "rlimit"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limiter:
-    """By what means a machine limits each resource, and `why` not better; `scope` begins the command of a scope."""
+class Limiter(Struct, frozen=True, kw_only=True):
+    """The mechanism for each resource, and `why` it is not a better one; `scope` is the command of a scope."""
 
-    by: Mapping[str, Literal["systemd", "rlimit"]] = field(default_factory=dict)
+    by: Mapping[str, Literal["systemd", "rlimit"]] = {}
     scope: tuple[str, ...] = ()
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """What a plan needs to know of the machine and of this run.
+class Machine(Struct, frozen=True, kw_only=True):
+    """The facts of the machine and of this run that a plan needs.
 
     `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder, `claims_dir`
     that of the volumes which outlive it; `secrets` the content of each declared secret file by key. `has_namespace`
@@ -82,26 +81,32 @@ class Machine:
     addresses: AddressRange
     has_namespace: bool
     caller_env: Mapping[str, str]
-    moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    moved: Mapping[str, tuple[int, ...]] = {}
     notes: tuple[str, ...] = ()
     hosts: str = ""
-    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    gpus: Gpus = field(default_factory=Gpus)
+    secrets: Mapping[str, bytes] = {}
+    gpus: Gpus = Gpus()
     enter: tuple[str, ...] = ()
-    limiter: Limiter = field(default_factory=Limiter)
+    limiter: Limiter = Limiter()
+
+    def __repr__(self) -> str:
+        """Return the id of the run alone, without secrets."""
+        return f"Machine({self.run_id})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class File(Struct, frozen=True, kw_only=True):
     """A file that processes see; `path` is relative to the run's private folder, `mode` the permission bits."""
 
     path: str
-    content: bytes = field(repr=False)
+    content: bytes
     mode: int
 
+    def __repr__(self) -> str:
+        """Return its path alone: it may be a secret."""
+        return f"File({self.path})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bind:
+
+class Bind(Struct, frozen=True, kw_only=True):
     """`source` (an absolute path of this machine) seen at the absolute path `target`.
 
     `sub_path` is the end of `source` that lies inside the volume, and may not lead out of it.
@@ -118,8 +123,7 @@ class Bind:
         return self.source[: -len(self.sub_path) - 1] if self.sub_path else self.source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
+class Checkout(Struct, frozen=True, kw_only=True):
     """A Git volume: `revision` of `repository` in the absolute `folder`, filled before anything starts."""
 
     volume: str
@@ -128,18 +132,16 @@ class Checkout:
     folder: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
-    """Do not start before the process in `slot` is ready, or has ended well; `service` is what is dialled there."""
+class Wait(Struct, frozen=True, kw_only=True):
+    """Do not start before the process in `slot` is ready, or has ended well; `service` is dialled there."""
 
     slot: int
     until: Literal["ready", "done"]
     service: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """How something is found out: by a connection to `host`:`port`, a GET of `path`, or `command` exiting 0.
+class Check(Struct, frozen=True, kw_only=True):
+    """A check: a connection to `host`:`port`, a GET of `path`, or `command` exiting 0.
 
     `failures` or `successes` in a row change the answer, as Kubernetes' thresholds do; times are in seconds. `grace_s`
     is how long a process that is not `alive` any more gets between TERM and KILL (None: as long as at any end). An
@@ -163,15 +165,37 @@ class Check:
     automatic: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedProcess:
+class Backoff(Struct, frozen=True, kw_only=True):
+    """Seconds before restart number 0, 1, 2...: `base_s` doubling to `cap_s`, from the start again after a long life.
+
+    Kubernetes waits 10 s doubling to 300 s and forgets after 10 minutes; one machine need not be so patient.
+    """
+
+    base_s: float = 1.0
+    cap_s: float = 30.0
+    forget_s: float = 600.0
+
+    def delay_s(self, restarts: int) -> float:
+        """Return the pause before the next start of a process that was restarted `restarts` times already."""
+        return min(self.cap_s, self.base_s * float(2 ** min(restarts, 30)))
+
+
+class RunMounts(Struct, frozen=True, kw_only=True):
+    """Mounts that only a new run can change: those shared by all processes, and the targets of the others."""
+
+    shared: tuple[Bind, ...] = ()
+    targets: tuple[str, ...] = ()
+
+
+class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One program on this machine.
 
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `pod` the replica of the
     pod, which is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees. `enter`
     is put before `argv`: programs that become it; `scope` starts all of it, in bounds of its own. One that
-    `counts_tries` gets the number of its earlier tries. `spec_path` is where it stands in the experiment, `log_bytes`
-    the size beyond which its log loses its beginning (0: never), `digest` covers all whose change needs a restart.
+    `counts_tries` gets the number of its earlier tries. `spec_path` is its path in the experiment, `log_bytes` the size
+    beyond which its log loses its beginning (0: never), `digest` covers all whose change needs a restart. `plan.json`
+    has no `env` and no `preamble`: they are in the start script.
     """
 
     slot: int
@@ -183,8 +207,8 @@ class PlannedProcess:
     is_step: bool
     is_service: bool
     argv: tuple[str, ...]
-    env: dict[str, str] = field(repr=False)
-    preamble: tuple[str, ...]
+    env: dict[str, str] = {}
+    preamble: tuple[str, ...] = ()
     cwd: str
     tty: bool
     address: str
@@ -206,21 +230,30 @@ class PlannedProcess:
     spec_path: str
     digest: str
 
+    def __repr__(self) -> str:
+        """Return its name alone: variables may hold secrets."""
+        return f"PlannedProcess({self.path})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalPlan:
+    @property
+    def path(self) -> str:
+        """``group/name``, or the name of a process without a group."""
+        return f"{self.group}/{self.name}" if self.group else self.name
+
+
+class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All processes of a run. `done_when` lists the slots whose success ends it; `notes` is what users must know.
 
     `ports` are the pod's; services in `moved` have others here, one for each replica.
-    `caller` is what every process has of the environment of whoever started the run, whatever the experiment says.
+    `caller` is the part of the caller's environment that every process gets, whatever the experiment sets.
     `labels` are the experiment's own.
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
+    `plan.json` has no `files`; `mounts`, `folder` (that of the spec) and `started_in` are only there.
     """
 
     experiment: str
     processes: tuple[PlannedProcess, ...]
     done_when: tuple[int, ...]
-    files: tuple[File, ...]
+    files: tuple[File, ...] = ()
     folders: tuple[str, ...]
     checkouts: tuple[Checkout, ...]
     binds: tuple[Bind, ...]
@@ -232,3 +265,18 @@ class LocalPlan:
     caller: dict[str, str]
     labels: dict[str, str]
     notes: tuple[str, ...]
+    mounts: RunMounts = RunMounts()
+    folder: str = ""
+    started_in: str = ""
+    backoff: Backoff = Backoff()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for slots that are not those of processes."""
+        count = len(self.processes)
+        for number, process in enumerate(self.processes):
+            if process.slot != number:
+                raise ValueError(f"processes[{number}].slot is {process.slot}")
+            if any(not 0 <= wait.slot < count for wait in process.waits):
+                raise ValueError(f"processes[{number}].waits names no process")
+        if any(not 0 <= slot < count for slot in self.done_when):
+            raise ValueError("done_when names no process")

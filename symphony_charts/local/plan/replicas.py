@@ -25,7 +25,7 @@ class Replica:
 
 
 def replicas_of(experiment: Experiment, machine: Machine) -> Iterator[Replica]:
-    """All replicas of all pods, in the order in which they are given addresses."""
+    """Yield all replicas of all pods, in the order in which they are given addresses."""
     number, pods = 0, pods_of(experiment)
     for pod in pods.values():
         count = replicas_here(pod)
@@ -37,7 +37,7 @@ def replicas_of(experiment: Experiment, machine: Machine) -> Iterator[Replica]:
 
 
 def replica_name(pod: str, index: int, count: int, pods: Collection[str]) -> str:
-    """The name of replica `index` of `count`: ``agent-1``, or ``agent.1`` where a pod of that name is among `pods`.
+    """Return ``agent-1`` for replica 1 of several, or ``agent.1`` if a pod has that name.
 
     Folders, windows and host names are told apart by it.
     """
@@ -48,5 +48,5 @@ def replica_name(pod: str, index: int, count: int, pods: Collection[str]) -> str
 
 
 def steps_of(experiment: Experiment, pod: Pod) -> dict[str, Step]:
-    """The steps that run before the processes of `pod`, by name."""
+    """Return the steps that run before the processes of `pod`, by name."""
     return {name: step for name, step in experiment.prepare.items() if not step.groups or pod.name in step.groups}

@@ -44,12 +44,12 @@ _WIDTH, _HEIGHT = 200, 50
 
 
 def quote(text: str) -> str:
-    """`text` as one word of `sh`, whatever it holds."""
+    """Return `text` as one word of `sh`, whatever it holds."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def quote_path(path: str) -> str:
-    """`path` as one word of tmux, also inside a command for its shell. Raises SpecError for what it would interpret."""
+    """Return `path` as one word of tmux, also inside a shell command. Raises SpecError for special characters."""
     if not _QUOTABLE_PATH.fullmatch(path):
         what = f"the run folder {path!r} has characters that tmux would interpret"
         raise SpecError.one(what, next="set SYMPH_STATE_DIR to a path without quotes and without any of # % $ ` \\")
@@ -57,7 +57,7 @@ def quote_path(path: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """`path` if tmux can be given it; raises SpecError for characters that tmux would interpret."""
+    """Return `path` if tmux can be given it; raises SpecError for characters that tmux would interpret."""
     if not _PLAIN_PATH.fullmatch(path):
         what = f"the run folder {path!r} has characters that tmux would interpret"
         raise SpecError.one(what, next="set SYMPH_STATE_DIR to a path of letters, digits and / . _ - only")
@@ -65,14 +65,14 @@ def check_path(path: str) -> str:
 
 
 def _check_word(word: str) -> str:
-    """A word of a command of ours, if tmux takes it as it is: the words of a command are no formats."""
+    """Return `word` if tmux takes it as it is; the words of a command are no formats."""
     if not _PLAIN_WORD.fullmatch(word):
         raise SpecError.one(f"{word!r} has characters that tmux would interpret", next="set `local: {limits: false}`")
     return word
 
 
 def start_script(process: PlannedProcess) -> str:
-    """The script that becomes the process: its pid on file, exact environment, folder, then `exec`.
+    """Return the script that becomes the process: its pid on file, exact environment, folder, then `exec`.
 
     It runs in an empty environment, so values are in no argument list; the shell's own PWD does not reach the process.
     """
@@ -98,7 +98,7 @@ def start_script(process: PlannedProcess) -> str:
 
 
 def read_environment(script: str) -> dict[str, str]:
-    """The variables that a `start_script` sets, in its order."""
+    """Return the variables that a `start_script` sets, in its order."""
     environment = {}
     position = script.index("export ") if script.startswith("read -r pid") and "export " in script else 0
     while match := _EXPORT.match(script, position):
@@ -112,13 +112,12 @@ def read_environment(script: str) -> dict[str, str]:
 
 
 def _aliases(env: Mapping[str, str]) -> dict[str, str]:
-    """Names that no shell can set (``my.var``), each with another under which the value is on its way."""
+    """Map names that no shell can set (``my.var``) to shell names that carry their values."""
     free = (alias for alias in (f"_symph_{number}" for number in count()) if alias not in env)
     return {name: next(free) for name in env if not is_shell_name(name)}
 
 
 def _preamble(process: PlannedProcess, clean: str) -> str:
-    """The lines of the preamble, each of which must succeed, then the process itself."""
     lines = []
     for line in process.preamble:
         lines += [line, f"status=$?; if [ $status -ne 0 ]; then echo {quote(f'symph: preamble failed: {line}')} >&2"]
@@ -127,7 +126,7 @@ def _preamble(process: PlannedProcess, clean: str) -> str:
 
 
 def mounts_script(binds: Iterable[Bind]) -> str:
-    """A script that shows `binds` in its own mount namespace and then becomes the rest of its arguments."""
+    """Return a script that shows `binds` in its own mount namespace and then becomes the rest of its arguments."""
     lines = []
     for bind in binds:
         lines.append(f"mount --rbind {quote(bind.source)} {quote(bind.target)} || exit 125")
@@ -137,12 +136,12 @@ def mounts_script(binds: Iterable[Bind]) -> str:
 
 
 def helper_script(helper: Iterable[str]) -> str:
-    """`mounts_script` for what only `helper`, an argument list, can show."""
+    """Return `mounts_script` for what only `helper`, an argument list, can show."""
     return f'exec {" ".join(map(quote, helper))} "$@"\n'
 
 
 def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
-    """Everything tmux is told to start a run: settings, then a window for each pod and a pane for each process."""
+    """Return all tmux commands that start a run: settings, a window for each pod, a pane for each process."""
     lines = [
         "set-option -g update-environment ''",
         "set-option -g remain-on-exit on",
@@ -186,7 +185,7 @@ def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window:
 
 
 def _logs(processes: Sequence[PlannedProcess], run_dir: str) -> Iterator[str]:
-    """The pipes to the logs, which must stand in one file with the panes: tmux reads no output before its end.
+    """Yield the pipes to the logs, which must stand in one file with the panes: tmux reads no output before its end.
 
     They come last because programs that start at once make tmux wait for its turn. A new server counts panes from 0.
     """

@@ -11,11 +11,11 @@ from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.mounts.helper import points_journal
 from symphony_charts.local.mounts.points import remove_points
-from symphony_charts.local.run_identity import LIFE
+from symphony_charts.local.run_identity import LIVENESS_LOCK
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.startup import say
+from symphony_charts.local.supervisor.startup import log_line
 from symphony_charts.system import processes, remover
-from symphony_charts.system.file_locks import hold_life, is_life_shared
+from symphony_charts.system.file_locks import has_other_holders, hold_liveness_lock
 from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat, send_signal
 
 __all__ = ["abandon", "await_server", "kill_everything", "remove_mount_points", "remove_private"]
@@ -52,17 +52,21 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
     while (left := members()) and all(_writes_logs(record, writers) for record in left) and time.monotonic() < deadline:
         time.sleep(0.005)
     if left and all(_writes_logs(record, writers) for record in left):
-        say(f"the ends of {len(left)} logs could not be written")
+        log_line(f"the ends of {len(left)} logs could not be written")
     return [record.pid for record in _kill(members)] if left else []
 
 
-def await_server(run: Run, life: int | None) -> None:
-    """Wait for the tmux server that somebody was starting who was killed: until it answers, or there is none.
+def await_server(run: Run, liveness_lock: int | None) -> None:
+    """Wait until the tmux server of an aborted start answers, or there is none.
 
-    It holds the life of the run before it is to be found, and `life` is the descriptor by which this program does.
+    It holds the liveness lock before it can be found; `liveness_lock` is this program's own descriptor of it.
     """
-    deadline = time.monotonic() + (_UNHEARD_S if life is None else tmux_client.START_S)
-    while (life is None or is_life_shared(life)) and not _server_pid(run) and time.monotonic() < deadline:
+    deadline = time.monotonic() + (_UNHEARD_S if liveness_lock is None else tmux_client.START_S)
+    while (
+        (liveness_lock is None or has_other_holders(liveness_lock))
+        and not _server_pid(run)
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.02)
 
 
@@ -71,17 +75,17 @@ def abandon(run: Run) -> None:
 
     Raises OSError where its folder is not to be had.
     """
-    await_server(run, hold_life(run.folder / LIFE))
+    await_server(run, hold_liveness_lock(run.folder / LIVENESS_LOCK))
     answer = _server_pid(run)
     server = identify(answer) if answer else None
     kill_everything(run, [], server)
     remove_mount_points(server)
     for entry in remover.remove(run.home, run.experiment, run.run_id):
-        say(f"not removed: {entry}")
+        log_line(f"not removed: {entry}")
 
 
 def _await_output(run: Run, tmux: ProcessRecord) -> None:
-    """Wait until tmux has handed on all that was printed: it gives a pane up only then."""
+    """Wait until tmux has passed on all output: only then it marks a pane as dead."""
     deadline = time.monotonic() + _READ_S
     with contextlib.suppress(ToolFailed):
         while not all(pane.is_dead for pane in tmux_client.list_panes(run.socket)) and time.monotonic() < deadline:
@@ -91,7 +95,7 @@ def _await_output(run: Run, tmux: ProcessRecord) -> None:
 
 
 def _kill(survivors: Callable[[], list[ProcessRecord]]) -> list[ProcessRecord]:
-    """Kill until nothing is found any more; what is left when that takes too long."""
+    """Kill until no process is found; return those that are left after a timeout."""
     deadline = time.monotonic() + _KILL_S
     while (left := survivors()) and time.monotonic() < deadline:
         processes.signal_all(left, signal.SIGKILL)
@@ -100,13 +104,13 @@ def _kill(survivors: Callable[[], list[ProcessRecord]]) -> list[ProcessRecord]:
 
 
 def _writes_logs(record: ProcessRecord, session: int) -> bool:
-    """Whether this is a program by which tmux writes a log, or was: it ends by itself when there is no more to come."""
+    """Return True for a program by which tmux writes a log: it ends by itself at the end of its input."""
     stat = read_stat(record.pid)
     return stat is None or stat.is_dead or stat.session == session
 
 
 def _server_pid(run: Run) -> int | None:
-    """The number of the tmux server of `run`, 0 when there is none; None when it hangs and answers nobody."""
+    """Return the pid of the tmux server, 0 if there is none, None if it hangs."""
     with contextlib.suppress(ToolFailed):
         return tmux_client.server_pid(run.socket, timeout_s=2.0)
     return None
@@ -135,4 +139,4 @@ def remove_private(run: Run, count: int) -> None:
     except NotFound as error:
         left = [str(error)]
     for entry in left:
-        say(f"not removed: {entry}")
+        log_line(f"not removed: {entry}")

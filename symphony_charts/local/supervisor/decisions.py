@@ -1,23 +1,26 @@
-"""`step` decides what the supervisor of a run does next: a pure function of the run's state and of what has happened.
+"""`transition` decides what the supervisor of a run does next: a pure function of the run's state and of an event.
 
-Processes are what `state.json` says of them and planned what `plan.json` says; both are in slot order.
+Processes and planned processes are in slot order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from msgspec.structs import replace
+
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.run_state import Failure, ProcessState
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.events import Act, Action, Deed, Event, Later
-from symphony_charts.local.supervisor.policy import Backoff, Decision, judge
-from symphony_charts.local.waiting import unmet
+from symphony_charts.local.supervisor.policy import Decision, restart_decision
+from symphony_charts.local.waiting import unmet_waits
 
-__all__ = ["Phase", "State", "hopeless", "startable", "step", "verdict"]
+__all__ = ["Phase", "State", "startable", "transition", "unreachable", "verdict"]
 
 Phase = Literal["starting", "running", "stopping", "over"]
-Process = dict[str, Any]
 _ENDED = ("done", "failed", "stopped")
 # A start that is held up is tried again after this pause, in seconds.
 _HELD_S = 1.0
@@ -25,47 +28,41 @@ _HELD_S = 1.0
 
 @dataclass(frozen=True)
 class State:
-    """How a run is. `live` are the slots whose programs run; `failed` is what `state.json` says of the first failure.
+    """The state of a run. `live` are the slots whose programs run, `failed` is the first failure.
 
-    `phase` is ``over`` once nothing runs any more, and `reason` what the run is called from then on; `cause` is what
-    ended it when that was none of its processes.
+    `phase` is ``over`` once nothing runs any more, and `reason` the phase that the run has from then on; `cause` is
+    what ended it if that was none of its processes.
     """
 
-    processes: Sequence[Process]
+    processes: Sequence[ProcessState]
     live: frozenset[int] = frozenset()
     phase: Phase = "running"
     reason: str = ""
-    failed: Mapping[str, Any] | None = None
+    failed: Failure | None = None
     cause: str = ""
 
 
-def step(
-    state: State, event: Event, plan: Mapping[str, Any], backoff: Backoff, now: float
-) -> tuple[State, list[Action]]:
-    """The state after `event`, and what is to be done, in this order; `state` is left as it is."""
-    turn = _Turn(state, plan, backoff, now)
-    turn.take(event)
-    return turn.state(), turn.actions
+def transition(state: State, event: Event, plan: LocalPlan, now: float) -> tuple[State, list[Action]]:
+    """Return the state after `event`, and the actions to take in this order; `state` does not change."""
+    step = _Transition(state, plan, now)
+    step.handle(event)
+    return step.state(), step.actions
 
 
-class _Turn:
-    """One step: a copy of the state that changes, and the actions that it leads to."""
-
-    def __init__(self, state: State, plan: Mapping[str, Any], backoff: Backoff, now: float) -> None:
-        self._planned, self._aims, self._backoff, self._now = plan["processes"], plan["done_when"], backoff, now
+class _Transition:
+    def __init__(self, state: State, plan: LocalPlan, now: float) -> None:
+        self._plan, self._planned, self._backoff, self._now = plan, plan.processes, plan.backoff, now
         self._processes, self._live = list(state.processes), state.live
         self._phase, self._reason, self._failed, self._cause = state.phase, state.reason, state.failed, state.cause
         self.actions: list[Action] = []
 
     def state(self) -> State:
-        """The state as it is now."""
         return State(self._processes, self._live, self._phase, self._reason, self._failed, self._cause)
 
-    def take(self, event: Event) -> None:
-        """Do what `event` asks for."""
+    def handle(self, event: Event) -> None:
         match event:
             case events.Started(slot):
-                if not self._planned[slot]["waits"]:
+                if not self._planned[slot].waits:
                     self._note_start(slot)
             case events.TakenOver(stopping):
                 self._take_over(stopping)
@@ -86,19 +83,19 @@ class _Turn:
                 self._note(slot, unhealthy=f"{probe} probe failed: {why}")
                 self._end(slot, grace_s)
             case events.Overdue(slot, began):
-                if self._phase == "running" and self._processes[slot].get("began") == began:
+                if self._phase == "running" and self._processes[slot].began == began:
                     self._overdue(slot)
             case events.RestartDue(slot, ended):
                 process = self._processes[slot]
-                # Meanwhile somebody may have started it by hand, and it may have ended once more.
-                if self._phase == "running" and process["phase"] == "backoff" and process.get("ended") == ended:
+                # It may have been started by hand in the meantime, and have ended again.
+                if self._phase == "running" and process.phase == "backoff" and process.ended == ended:
                     self._act("respawn", slot)
             case events.Respawned(slot, is_done):
                 self._respawned(slot, is_done=is_done)
             case events.Held(slot, why):
-                self._later(_HELD_S, events.RestartDue(slot, self._note(slot, held=why).get("ended")))
+                self._later(_HELD_S, events.RestartDue(slot, self._note(slot, held=why).ended))
             case events.RestartAsked(slots):
-                self._restart([slot for slot in slots if not self._processes[slot].get("is_restart_asked")])
+                self._restart([slot for slot in slots if not self._processes[slot].is_restart_asked])
             case events.StopAsked():
                 self._stop("stopped")
 
@@ -111,25 +108,25 @@ class _Turn:
         if self._phase != "running":
             self._note(slot, phase="done" if status == 0 else "stopped")
             self._stop_when_empty()
-        elif process.get("is_restart_asked"):
+        elif process.is_restart_asked:
             self._start_afresh(slot)
             self._advance()
         else:
-            if event.at - (process.get("started") or event.at) >= self._backoff.forget_s:
+            if event.at - (process.started or event.at) >= self._backoff.forget_s:
                 process = self._note(slot, in_a_row=0)
-            self._follow_up(slot, judge(process, self._planned[slot], status, self._backoff))
+            self._follow_up(slot, restart_decision(process, self._planned[slot], status, self._backoff))
 
     def _follow_up(self, slot: int, decision: Decision) -> None:
         process = self._processes[slot]
         if decision.action == "restart":
             self._note(slot, phase="backoff")
-            self._later(decision.delay_s, events.RestartDue(slot, process["ended"]))
+            self._later(decision.delay_s, events.RestartDue(slot, process.ended))
         elif decision.action == "failed":
             self._note(slot, phase="failed")
             # A service that ends well has failed as well.
-            status = 1 if process["status"] == 0 else process["status"]
-            failed = {"name": process["name"], "status": status, "slot": slot}
-            self._failed = self._failed or {**failed, "limit": process.get("limit", "")}
+            status = 1 if process.status == 0 else process.status
+            failure = Failure(name=process.name, status=status, slot=slot, limit=process.limit)
+            self._failed = self._failed or failure
             if decision.stops:
                 self._stop("failed")
                 return
@@ -138,7 +135,7 @@ class _Turn:
     def _respawned(self, slot: int, *, is_done: bool) -> None:
         if is_done:
             process = self._processes[slot]
-            restarts, in_a_row = process["restarts"] + 1, process.get("in_a_row", 0) + 1
+            restarts, in_a_row = process.restarts + 1, process.in_a_row + 1
             self._note(slot, restarts=restarts, in_a_row=in_a_row, status=None, ended=None, held="")
             self._start(slot)
         else:
@@ -146,15 +143,15 @@ class _Turn:
             self._follow_up(slot, Decision(action="failed", stops=True))
 
     def _overdue(self, slot: int) -> None:
-        if self._processes[slot]["phase"] in ("running", "backoff"):
+        if self._processes[slot].phase in ("running", "backoff"):
             process = self._note(slot, is_overdue=True)
             if slot in self._live:
                 self._end(slot)
             else:
-                self._follow_up(slot, judge(process, self._planned[slot], process["status"], self._backoff))
+                self._follow_up(slot, restart_decision(process, self._planned[slot], process.status, self._backoff))
 
     def _lose_tmux(self, cause: str) -> None:
-        """End what has lost its terminal: nothing of it is logged any more, and nothing can be started again."""
+        """End processes that have lost their terminal: they are not logged any more and cannot be restarted."""
         if self._phase == "running":
             self._cause = cause
             self._stop("failed")
@@ -167,7 +164,7 @@ class _Turn:
         for slot, process in enumerate(self._processes):
             if slot in self._live:
                 self._end(slot)
-            elif process["phase"] in ("waiting", "backoff"):
+            elif process.phase in ("waiting", "backoff"):
                 self._note(slot, phase="stopped")
         self._stop_when_empty()
 
@@ -183,92 +180,90 @@ class _Turn:
         for slot in slots:
             self._note(slot, is_restart_asked=True)
         for slot in slots:
-            if self._processes[slot]["phase"] == "waiting" or slot not in self._live:
+            if self._processes[slot].phase == "waiting" or slot not in self._live:
                 self._start_afresh(slot)
             else:
                 self._end(slot)
         self._advance()
 
     def _start_afresh(self, slot: int) -> None:
-        """Start a process because somebody asked for it: nothing that was before counts any more."""
+        """Start a process on request: its earlier restarts and failures do not count any more."""
         self._note(slot, is_restart_asked=False, held="")
         if slot not in self._live:
             self._note(
                 slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False
             )
-        if self._failed and self._failed["slot"] == slot:
+        if self._failed and self._failed.slot == slot:
             self._failed = None
         for other, process in enumerate(self._processes):
-            if process["phase"] == "stopped" and not process.get("started"):
-                # It was given up because of this one, perhaps; its program still waits at its gate.
+            if process.phase == "stopped" and not process.started:
+                # Perhaps it was given up because of this one; its program still waits for its release.
                 self._note(other, phase="waiting")
         self._act("grant", slot)
 
     def _take_over(self, stopping: str) -> None:
-        """Go on with what a supervisor before this one had not brought to its end."""
+        """Continue what an earlier supervisor did not finish."""
         if stopping:
             self._stop(stopping)
         for slot, process in enumerate(self._processes):
-            if process.get("is_restart_asked"):
-                # Who was being ended for a restart is asked for again.
+            if process.is_restart_asked:
+                # The request is still on disk and comes again.
                 self._note(slot, is_restart_asked=False)
-            if process["phase"] == "backoff" and slot in self._live:
-                self._note(slot, restarts=process["restarts"] + 1)
+            if process.phase == "backoff" and slot in self._live:
+                self._note(slot, restarts=process.restarts + 1)
                 self._start(slot)
-            elif process["phase"] == "backoff":
-                pause_s = self._backoff.delay_s(process.get("in_a_row", 0))
-                self._later(process["ended"] + pause_s - self._now, events.RestartDue(slot, process["ended"]))
-            elif process.get("is_fresh_start"):
+            elif process.phase == "backoff":
+                due = (process.ended or self._now) + self._backoff.delay_s(process.in_a_row)
+                self._later(due - self._now, events.RestartDue(slot, process.ended))
+            elif process.is_fresh_start:
                 continue
-            elif slot not in self._live and process["phase"] in ("waiting", "starting", "running"):
+            elif slot not in self._live and process.phase in ("waiting", "starting", "running"):
                 self._act("read end", slot)
-            elif slot in self._live and process["phase"] == "running" and self._phase == "running":
+            elif slot in self._live and process.phase == "running" and self._phase == "running":
                 self._attend(slot)
 
     # Order and health
 
     def _advance(self) -> None:
-        """Start what waits for nothing any more; end the run when what it is for is done."""
+        """Start the processes whose waits are met; end the run when its aims are reached or out of reach."""
         if self._phase != "running":
             return
-        # What is ready as soon as it runs lets others start, which may be such, too.
+        # A process that is ready at once lets others start, which may also be ready at once.
         while slots := startable(self._processes, self._planned):
             for slot in slots:
-                self._let_go(slot)
-        for slot in hopeless(self._processes, self._planned):
+                self._release(slot)
+        for slot in unreachable(self._processes, self._planned):
             self._note(slot, phase="stopped")
-        if verdict(self._processes, self._planned, self._aims) is not None:
+        if verdict(self._processes, self._planned, self._plan.done_when) is not None:
             self._stop("failed" if self._failed else "finished")
 
-    def _let_go(self, slot: int) -> None:
-        if self._processes[slot].get("is_fresh_start"):
+    def _release(self, slot: int) -> None:
+        if self._processes[slot].is_fresh_start:
             self._note(slot, is_fresh_start=False, phase="backoff")
             self._act("respawn", slot)
         else:
             self._start(slot)
-            self._act("open gate", slot)
+            self._act("release", slot)
 
     def _start(self, slot: int) -> None:
         self._note_start(slot)
         self._attend(slot)
 
     def _note_start(self, slot: int) -> None:
-        """A process runs, ready at once unless its checks have to say so; `began` stays that of its first start."""
+        """Note that a process runs, ready at once unless it has checks; `began` stays that of its first start."""
         planned = self._planned[slot]
-        is_ready = not planned["checks"] and not any(check["role"] == "started" for check in planned["health"])
-        began = self._processes[slot].get("began") or self._now
+        is_ready = not planned.checks and not any(check.role == "started" for check in planned.health)
+        began = self._processes[slot].began or self._now
         self._note(slot, phase="running", started=self._now, ready=is_ready, unready="", unhealthy="", began=began)
 
     def _attend(self, slot: int) -> None:
-        """Begin the checks of a process that runs, and its deadline."""
         self._act("attend", slot)
-        deadline_s = self._planned[slot]["deadline_s"]
-        if deadline_s:
-            began = self._processes[slot]["began"]
+        deadline_s, began = self._planned[slot].deadline_s, self._processes[slot].began
+        if deadline_s and began:
             self._later(began + deadline_s - self._now, events.Overdue(slot, began))
 
     def _end(self, slot: int, grace_s: float | None = None) -> None:
-        self._act("end", slot, self._planned[slot]["grace_s"] if grace_s is None else grace_s)
+        self._act("end", slot, self._planned[slot].grace_s if grace_s is None else grace_s)
 
     def _act(self, do: Deed, slot: int, grace_s: float = 0.0) -> None:
         self.actions.append(Act(do, slot, grace_s))
@@ -276,33 +271,32 @@ class _Turn:
     def _later(self, delay_s: float, event: events.RestartDue | events.Overdue) -> None:
         self.actions.append(Later(max(0.0, delay_s), event))
 
-    def _note(self, slot: int, **news: object) -> Process:
-        """Write down of a process what is new; how it is from now on."""
-        self._processes[slot] = {**self._processes[slot], **news}
+    def _note(self, slot: int, **changes: object) -> ProcessState:
+        self._processes[slot] = replace(self._processes[slot], **changes)
         return self._processes[slot]
 
 
-def startable(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The slots of the waiting processes that wait for nothing any more."""
+def startable(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[int]:
+    """Return the slots of the waiting processes whose waits are all met."""
     return [
         slot
         for slot, process in enumerate(processes)
-        if process["phase"] == "waiting" and not unmet(slot, processes, planned)
+        if process.phase == "waiting" and not unmet_waits(slot, processes, planned)
     ]
 
 
-def hopeless(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The slots of the waiting processes that wait for one which has failed for good or will not start itself."""
-    lost = {slot for slot, process in enumerate(processes) if process["phase"] in ("failed", "stopped")}
+def unreachable(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[int]:
+    """Return the slots of the waiting processes that wait for one which failed for good or will not start itself."""
+    lost = {slot for slot, process in enumerate(processes) if process.phase in ("failed", "stopped")}
     given_up: list[int] = []
     while True:
         more = [
             slot
             for slot, process in enumerate(processes)
-            if process["phase"] == "waiting"
-            and not process.get("is_fresh_start")
+            if process.phase == "waiting"
+            and not process.is_fresh_start
             and slot not in lost
-            and any(wait["slot"] in lost for wait in planned[slot]["waits"])
+            and any(wait.slot in lost for wait in planned[slot].waits)
         ]
         if not more:
             return given_up
@@ -311,13 +305,13 @@ def hopeless(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[s
 
 
 def verdict(
-    processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]], aims: Sequence[int]
+    processes: Sequence[ProcessState], planned: Sequence[PlannedProcess], aims: Sequence[int]
 ) -> Literal["finished", "ended"] | None:
-    """`finished` when all `aims` have succeeded, `ended` when nothing more can come of it; None while it goes on.
+    """Return `finished` if all `aims` have succeeded, `ended` if all finite processes have ended, None before that.
 
     Services end with the last finite process; a run of services alone ends with the last of them.
     """
-    if aims and all(processes[slot]["phase"] == "done" for slot in aims):
+    if aims and all(processes[slot].phase == "done" for slot in aims):
         return "finished"
-    finite = [slot for slot, process in enumerate(planned) if not process["is_service"]] or range(len(processes))
-    return "ended" if all(processes[slot]["phase"] in _ENDED for slot in finite) else None
+    finite = [slot for slot, process in enumerate(planned) if not process.is_service] or range(len(processes))
+    return "ended" if all(processes[slot].phase in _ENDED for slot in finite) else None

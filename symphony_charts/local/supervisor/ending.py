@@ -10,13 +10,13 @@ import os
 import signal
 import sys
 import time
-from typing import Any
+from typing import Literal
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SymphError, ToolFailed
 from symphony_charts.local import tmux_client
-from symphony_charts.local.run_folder import UNSTARTED_NAMES, unstarted
-from symphony_charts.local.run_identity import forget_life
-from symphony_charts.local.runs import Run, write_json
+from symphony_charts.local.run_identity import clear_liveness
+from symphony_charts.local.run_state import ProcessState, RunState, unstarted, write_record
+from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
 from symphony_charts.system.full_disks import full_disk
 from symphony_charts.system.process_identity import (
@@ -28,7 +28,7 @@ from symphony_charts.system.process_identity import (
 )
 from symphony_charts.system.processes import Session
 
-__all__ = ["await_supervisor", "check_here", "close_lost", "damage_of", "end_damaged", "programs_of", "stop"]
+__all__ = ["await_supervisor", "check_here", "damage_of", "end_damaged", "mark_lost", "stop", "tmux_programs"]
 
 # Whoever waits for longer than this, in seconds, is told for what.
 _PATIENCE_S = 1.5
@@ -39,7 +39,7 @@ _HUNG_S = 10.0
 
 def check_here(run: Run) -> None:
     """Raise Conflict where `run` lives, or may live, where its processes are not to be seen from here."""
-    where = run.whereabouts
+    where = run.location
     if where.verdict not in ("elsewhere", "unknown"):
         return
     what = f'experiment "{run.experiment}": {where.words}'
@@ -50,10 +50,10 @@ def check_here(run: Run) -> None:
 
 
 def damage_of(run: Run) -> SymphError | None:
-    """The error that says why nobody can take over `run`; None: nothing is damaged."""
+    """Return the error that keeps a supervisor from taking over `run`, if there is one."""
     try:
         state, plan = run.state(), run.plan()
-        if len(plan["processes"]) != len(state["processes"]):
+        if len(plan.processes) != len(state.processes):
             return CheckFailed("state and plan are of different runs")
     except (NotFound, ToolFailed) as error:
         return error
@@ -61,7 +61,7 @@ def damage_of(run: Run) -> SymphError | None:
 
 
 def stop(run: Run, timeout_s: float) -> None:
-    """Have the supervisor of `run` end it, and wait for that; raises CheckFailed after `timeout_s` seconds.
+    """Stop `run` through its supervisor, and wait for its end; raises CheckFailed after `timeout_s` seconds.
 
     One that does not even begin to is killed, and said to be; the run lives on, for another supervisor to end it.
     """
@@ -85,9 +85,9 @@ def stop(run: Run, timeout_s: float) -> None:
 
 
 def _is_ending(run: Run) -> bool:
-    """Whether the supervisor of `run` has begun to end it, or cannot write down that it has."""
+    """Return True if the supervisor has begun to end `run`, or cannot write that it has."""
     with contextlib.suppress(NotFound, ToolFailed):
-        return run.state()["phase"] not in ("starting", "running") or bool(full_disk(run.folder))
+        return run.state().phase not in ("starting", "running") or bool(full_disk(run.folder))
     return True
 
 
@@ -100,28 +100,27 @@ def await_supervisor(run: Run, seconds: float | None) -> None:
 
 
 def _reap(record: ProcessRecord) -> None:
-    """Leave nothing of a supervisor either where it was a child of this program."""
+    """Reap a supervisor that was a child of this program."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(record.pid, os.WNOHANG)
 
 
 def _awaited(run: Run, supervisor: ProcessRecord) -> str:
-    """What the end of `run` waits for, in words."""
     with contextlib.suppress(NotFound, ToolFailed):
         state, plan = run.state(), run.plan()
-        if state["phase"] != "stopping":
+        if state.phase != "stopping":
             return f"its supervisor (pid {supervisor.pid}), which has not begun to end it"
-        going = [item for item in state["processes"] if item["phase"] == "running"]
-        if going:
-            names = ", ".join(str(item["name"]) for item in going[:_MOST_NAMES])
-            more = f" and {len(going) - _MOST_NAMES} more" if len(going) > _MOST_NAMES else ""
-            grace = max(float(plan["processes"][item["slot"]]["grace_s"]) for item in going)
-            return f"{names}{more} to end, killed after {grace:g} s"
+        running = [process for process in state.processes if process.phase == "running"]
+        if running:
+            names = ", ".join(process.name for process in running[:_MOST_NAMES])
+            more = f" and {len(running) - _MOST_NAMES} more" if len(running) > _MOST_NAMES else ""
+            grace_s = max(plan.processes[process.slot].grace_s for process in running)
+            return f"{names}{more} to end, killed after {grace_s:g} s"
     return "what is left of its processes and logs"
 
 
-def programs_of(run: Run) -> tuple[list[Session], ProcessRecord | None]:
-    """The sessions in the panes of its tmux server, and that server, as far as it answers."""
+def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:
+    """Return the sessions in the panes of the tmux server of `run`, and that server, if it answers."""
     panes: list[tmux_client.Pane] = []
     # It answers when it has started all it was told to, also what nobody waits for any more.
     with contextlib.suppress(SymphError):
@@ -134,42 +133,36 @@ def programs_of(run: Run) -> tuple[list[Session], ProcessRecord | None]:
 
 def end_damaged(run: Run) -> list[int]:
     """End a run of which nobody knows what it was: all that can be proven to be of it; the pids of what survives."""
-    sessions, server = programs_of(run)
+    sessions, server = tmux_programs(run)
     left = kill_everything(run, sessions, server)
     remove_mount_points(server)
     _close(run, "damaged", left)
     return left
 
 
-def close_lost(run: Run) -> None:
-    """Note that `run`, of which nothing lives, has ended, and remove its private files where none can be in use.
+def mark_lost(run: Run) -> None:
+    """Mark `run`, of which nothing lives, as ended, and remove its private files if none can be in use.
 
     Nothing is signalled: the numbers in its state are others' by now.
     """
-    where = run.whereabouts
+    where = run.location
     _close(run, "lost", [], is_tidying=where.is_other_boot)
 
 
-def _planned(run: Run) -> list[dict[str, Any]]:
-    """The processes of a run by its plan, as a state has them before anything has started."""
-    with contextlib.suppress(NotFound, ToolFailed, KeyError, TypeError):
-        return [unstarted(**{name: item[name] for name in UNSTARTED_NAMES}) for item in run.plan()["processes"]]
-    return []
-
-
-def _close(run: Run, phase: str, survivors: list[int], *, is_tidying: bool = True) -> None:
+def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int], *, is_tidying: bool = True) -> None:
     try:
         state = run.state()
     except (NotFound, ToolFailed):
-        state = {"experiment": run.experiment, "started": run.folder.stat().st_mtime, "processes": _planned(run)}
-    items = [
-        {**item, "phase": phase, "ready": False}
-        if item["phase"] in ("running", "starting", "waiting", "backoff")
-        else item
-        for item in state["processes"]
-    ]
-    news = {"phase": phase, "reason": phase, "processes": items, "ended": time.time(), "survivors": survivors}
-    write_json(run.folder / "state.json", {**state, **news}, is_safe=True)
+        processes: list[ProcessState] = []
+        with contextlib.suppress(NotFound, ToolFailed):
+            processes = [unstarted(planned) for planned in run.plan().processes]
+        started = run.folder.stat().st_mtime
+        state = RunState(experiment=run.experiment, phase=phase, started=started, processes=processes)
+    for process in state.processes:
+        if process.phase in ("running", "starting", "waiting", "backoff"):
+            process.phase, process.ready = phase, False
+    state.phase, state.reason, state.ended, state.survivors = phase, phase, time.time(), survivors
+    write_record(run.folder / "state.json", state, is_safe=True)
     if is_tidying:
         remove_private(run, len(list((run.folder / "p").glob("*"))))
-    forget_life(run.folder)
+    clear_liveness(run.folder)

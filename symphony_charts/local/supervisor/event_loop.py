@@ -54,7 +54,7 @@ class Loop:
 
 
 def signal_pipe(*numbers: signal.Signals) -> int:
-    """A descriptor from which the numbers of these signals can be read once they have come; a hang-up is ignored."""
+    """Return a descriptor that yields the numbers of these signals; a hang-up is ignored."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(writer)
     for number in numbers:

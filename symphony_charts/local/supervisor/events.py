@@ -88,7 +88,7 @@ class ProbeFailed:
 
 @dataclass(frozen=True)
 class PaneClosed:
-    """The pane in which a program runs was closed: it has no terminal any more, and nothing of it is logged."""
+    """The pane of a program was closed: it has no terminal any more, and its output is not logged."""
 
     slot: int
 
@@ -119,14 +119,14 @@ class Respawned:
 
 @dataclass(frozen=True)
 class RestartAsked:
-    """Somebody asks for these processes to be started again."""
+    """A command asks to restart these processes."""
 
     slots: Sequence[int]
 
 
 @dataclass(frozen=True)
 class StopAsked:
-    """Somebody asks for the end of the run."""
+    """A command asks for the end of the run."""
 
 
 Event = (
@@ -146,14 +146,14 @@ Event = (
 )
 
 
-Deed = Literal["open gate", "respawn", "attend", "end", "read end", "grant"]
+Deed = Literal["release", "respawn", "attend", "end", "read end", "grant"]
 
 
 @dataclass(frozen=True)
 class Act:
     """Do something with the program of `slot`.
 
-    ``open gate`` lets it go where it waits; ``respawn`` runs it once more, and is answered by `Respawned` or `Held`;
+    ``release`` lets it start where it waits; ``respawn`` runs it once more, and is answered by `Respawned` or `Held`;
     ``attend`` begins its checks; ``end`` sends TERM, and KILL after `grace_s`; ``read end`` finds out how it ended when
     nobody saw it, and is answered by `Ended`; ``grant`` takes back the request for it once the state is written.
     """

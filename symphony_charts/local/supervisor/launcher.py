@@ -9,6 +9,8 @@ import socket
 import sys
 from pathlib import Path
 
+import msgspec
+
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.runs import Run
 
@@ -16,6 +18,8 @@ __all__ = ["SupervisorProcess"]
 
 # What a busy machine may take to import a program or to list a thousand panes, in seconds.
 _PATIENCE_S = 30.0
+# The folders of this package and of msgspec, which without `site` are not found where they are installed apart.
+_ROOTS = [str(Path(__file__).parents[3]), str(Path(msgspec.__file__).parents[1])]
 
 
 class SupervisorProcess:
@@ -42,56 +46,56 @@ class SupervisorProcess:
             self.pid = os.posix_spawn(
                 sys.executable,
                 argv,
-                {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+                {**os.environ, "PYTHONPATH": os.pathsep.join(_ROOTS)},
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)],
                 setsid=True,
             )
         if run is not None:
-            self.take(run)
+            self.attach(run)
 
     @classmethod
     def ahead(cls) -> SupervisorProcess:
-        """One for a run that will be started in a moment, from here; it goes when it is closed without having it."""
+        """Start one for a run that is about to start; it exits if it is closed without a run."""
         return cls(None, is_start=True)
 
     @property
     def descriptor(self) -> int:
-        """What it hears by its end that nobody speaks with it any more."""
+        """The end of the channel whose last copy, when closed, tells the supervisor that its caller is gone."""
         return self._channel.fileno()
 
-    def take(self, run: Run) -> None:
+    def attach(self, run: Run) -> None:
         """Make it the supervisor of `run`, whose folder exists."""
         self._log = str(run.folder / "supervisor.log")
         try:
             self._channel.sendall(f"{run.folder}\n".encode())
         except OSError as error:
-            raise self._gone() from error
+            raise self._not_started() from error
 
-    def tell(self) -> None:
-        """Say that the next step is done."""
+    def notify(self) -> None:
+        """Report that the next step is done."""
         try:
             self._channel.sendall(b"\n")
         except OSError as error:
-            raise self._gone() from error
+            raise self._not_started() from error
 
-    def answer(self) -> int:
-        """Wait for the number it answers with. Raises ToolFailed when it does not."""
+    def await_reply(self) -> int:
+        """Wait for the number in its reply. Raises ToolFailed if there is none."""
         line = b""
         try:
             while not line.endswith(b"\n"):
                 more = self._channel.recv(1 << 12)
                 if not more:
-                    raise self._gone()
+                    raise self._not_started()
                 line += more
         except OSError as error:
-            raise self._gone() from error
+            raise self._not_started() from error
         if not line.strip().isdigit():
             why = line.decode("utf-8", "replace").strip()
             raise ToolFailed(f"the supervisor of the run did not start: {why}", self._log)
         return int(line)
 
     def close(self) -> None:
-        """Leave it to itself."""
+        """Close the channel; the supervisor stays."""
         self._channel.close()
 
     def kill(self) -> None:
@@ -101,5 +105,5 @@ class SupervisorProcess:
             os.waitpid(self.pid, 0)
         self.close()
 
-    def _gone(self) -> ToolFailed:
+    def _not_started(self) -> ToolFailed:
         return ToolFailed("the supervisor of the run did not start", self._log)

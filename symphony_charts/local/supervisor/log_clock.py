@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from symphony_charts.local.log_file import LogFile
-from symphony_charts.local.supervisor.startup import say
+from symphony_charts.local.supervisor.startup import log_line
 
 __all__ = ["LogClock"]
 
@@ -31,7 +31,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LogClock:
-    """Notes when each of `logs` grew. `descriptor` becomes readable when there is something to `note`.
+    """Records when each of `logs` grew. `descriptor` becomes readable when there is something to `note`.
 
     `limits` says for each log how many bytes of it are kept at most, of which at least three quarters are (0: all are).
     """
@@ -58,7 +58,7 @@ class LogClock:
         self._note(self._sizes)
 
     def note(self) -> None:
-        """Write down time and size of every log that has grown since."""
+        """Record time and size of every log that has grown since."""
         self._note(self._grown())
 
     def _note(self, logs: Iterable[Path]) -> None:
@@ -85,10 +85,10 @@ class LogClock:
             file.cut(limit - limit // 4)
         except OSError as error:
             self._limits.clear()
-            say(f"logs are not held to their limits: {error}")
+            log_line(f"logs are not held to their limits: {error}")
 
     def _grown(self) -> Iterable[Path]:
-        """The logs that the kernel has named since, or all of them when they were too many for it."""
+        """Return the logs that have grown by the kernel, or all of them if its queue was full."""
         watches: set[int] = set()
         try:
             while events := os.read(self.descriptor, 1 << 16):
@@ -102,7 +102,6 @@ class LogClock:
 
 
 def _last_row(log: Path) -> tuple[int, int]:
-    """The milliseconds and the size that were noted last."""
     try:
         with log.with_name("log.idx").open("rb") as index:
             index.seek(max(0, index.seek(0, os.SEEK_END) - 4096))

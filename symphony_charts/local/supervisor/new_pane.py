@@ -1,4 +1,4 @@
-"""`commands_of_pane` gives the commands by which a pane that was closed is opened again, in a window of its own.
+"""`recreate_pane_commands` gives the commands by which a pane that was closed is opened again, in a window of its own.
 
 They are those of the file by which all panes were opened, so that there is one place that says how.
 """
@@ -9,14 +9,14 @@ import re
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["commands_of_pane"]
+__all__ = ["recreate_pane_commands"]
 
 _OPEN = re.compile(r"(?:new-session|new-window|split-window) .*?-c / (?:-n ('[^']*') )?(.*)")
 _LOG = re.compile(r"pipe-pane -t %\d+ (.*)")
 
 
-def commands_of_pane(commands: str, folder: str, *, has_session: bool) -> str:
-    """The commands for the process in `folder`, of all `commands` of its run. Raises ToolFailed where it has none."""
+def recreate_pane_commands(commands: str, folder: str, *, has_session: bool) -> str:
+    """Return the tmux commands for the pane of the process in `folder`, out of all `commands` of its run."""
     lines, name = commands.splitlines(), ""
     for number, line in enumerate(lines):
         if not (match := _OPEN.fullmatch(line)):

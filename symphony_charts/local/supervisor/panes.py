@@ -9,14 +9,14 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from typing import Any
 
 from symphony_charts.errors import SymphError
 from symphony_charts.local import tmux_client
 from symphony_charts.local.run_files import NO_STATUS
-from symphony_charts.local.runs import Run, wrapper_of
+from symphony_charts.local.run_state import ProcessState
+from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
-from symphony_charts.local.supervisor.new_pane import commands_of_pane
+from symphony_charts.local.supervisor.new_pane import recreate_pane_commands
 from symphony_charts.system import processes
 from symphony_charts.system.process_identity import (
     ProcessRecord,
@@ -42,11 +42,11 @@ _KILLED = 128 + signal.SIGKILL
 class Panes:
     """The panes of `run`; `ended` is called with the slot whose program has ended.
 
-    `slots` is what `state.json` says of each process; ``pane`` and ``wrapper`` are kept there. `server` is the tmux
+    `slots` are the states of the processes, whose `pane` and `wrapper` are kept up to date here. `server` is the tmux
     server once there are panes, `sessions` collects the sessions that ever ran anything.
     """
 
-    def __init__(self, run: Run, slots: list[dict[str, Any]], loop: Loop, ended: Callable[[int], None]) -> None:
+    def __init__(self, run: Run, slots: list[ProcessState], loop: Loop, ended: Callable[[int], None]) -> None:
         self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
         self._fds: dict[int, int] = {}
         self._noted: dict[int, float] = {}
@@ -60,11 +60,11 @@ class Panes:
         self.server: ProcessRecord | None = None
 
     def __contains__(self, slot: int) -> bool:
-        """Whether the program of `slot` runs."""
+        """Return True if the program of `slot` runs."""
         return slot in self._fds
 
     def __bool__(self) -> bool:
-        """Whether anything runs."""
+        """Return True if anything runs."""
         return bool(self._fds)
 
     @property
@@ -85,21 +85,21 @@ class Panes:
         return slot in self
 
     def adopt(self) -> int:
-        """Take over the panes as they are now; their number."""
+        """Take over the panes as they are now; return their number."""
         panes = tmux_client.list_panes(self.run.socket)
         for pane in panes:
-            self._slots[pane.slot].update(pane=pane.id)
+            self._slots[pane.slot].pane = pane.id
             if self.server is None or self.server.pid != pane.server:
                 self.server = identify(pane.server)
             if pane.slot in self:
-                record = wrapper_of(self._slots[pane.slot])
+                record = self._slots[pane.slot].wrapper
                 assert record is not None  # noqa: S101 - it is followed
                 self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, record, self._ended))
             elif pane.slot not in self._noted and not self._is_settled(pane):
                 self._follow(pane.slot, pane.pid, self._ended)
         for slot in self._noted:
             # As a supervisor that did not live to see its end would have left it.
-            self._slots[slot]["phase"] = "running"
+            self._slots[slot].phase = "running"
         return len(panes)
 
     def watch_server(self, gone: Callable[[], None]) -> None:
@@ -120,7 +120,7 @@ class Panes:
         self._loop.watch(descriptor, look)
 
     def ended_at(self, slot: int) -> float:
-        """When the end of a program became known, in seconds since 1970: noted before, or now."""
+        """Return when the end of a program became known, in seconds since 1970: recorded before, or now."""
         return self._noted.pop(slot, None) or time.time()
 
     def has_lost(self, slot: int) -> bool:
@@ -151,7 +151,7 @@ class Panes:
             del self._asked[slot]
         for pane in panes:
             if pane.slot == slot:
-                self._slots[slot]["pane"] = pane.id
+                self._slots[slot].pane = pane.id
                 self._follow(slot, pane.pid, self._ended)
 
     def _start_again(self, slot: int, *, has_session: bool, before: int) -> None:
@@ -162,16 +162,18 @@ class Panes:
         with (folder / "exit").open("r+b" if (folder / "exit").exists() else "wb") as exit_file:
             exit_file.write(NO_STATUS)
         with contextlib.suppress(FileNotFoundError), (folder / "tries").open("r+") as file:
-            file.write(f"{process['restarts'] + 1}\n")
-        self._kill_session(wrapper_of(process))
+            file.write(f"{process.restarts + 1}\n")
+        self._kill_session(process.wrapper)
         commands = folder / "pane.conf"
-        if not process["pane"]:
+        if not process.pane:
             file_of_all = (self.run.folder / "up.conf").read_text("utf-8")
-            commands.write_text(commands_of_pane(file_of_all, str(folder), has_session=has_session), encoding="utf-8")
+            commands.write_text(
+                recreate_pane_commands(file_of_all, str(folder), has_session=has_session), encoding="utf-8"
+            )
         # If no answer comes, the next call sees by the program in the pane whether tmux has done it.
         self._asked[slot] = before
-        if process["pane"]:
-            tmux_client.respawn(self.run.socket, process["pane"], timeout_s=_COMMAND_S)
+        if process.pane:
+            tmux_client.respawn(self.run.socket, process.pane, timeout_s=_COMMAND_S)
         else:
             tmux_client.source_file(self.run.socket, commands, timeout_s=_COMMAND_S)
 
@@ -188,8 +190,8 @@ class Panes:
         self._answer_s = _ANSWER_S
         return panes
 
-    def let_go(self, slot: int) -> None:
-        """Open the gate at which the program waits; it may not have reached it yet."""
+    def release(self, slot: int) -> None:
+        """Let the program of `slot` start that waits at its pipe ``go``; it may not have opened that yet."""
         gate = self.run.process_dir(slot) / "go"
         try:
             descriptor = os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
@@ -197,7 +199,7 @@ class Panes:
             return
         except OSError:
             if slot in self:
-                self._loop.later(0.01, lambda: self.let_go(slot))
+                self._loop.later(0.01, lambda: self.release(slot))
             return
         # It must not be there for the next start, and the shell that reads it would need a program to remove it.
         gate.unlink()
@@ -205,8 +207,8 @@ class Panes:
         os.close(descriptor)
 
     def end(self, slot: int, grace_s: float) -> None:
-        """TERM to the main process of a slot, KILL to its session after its grace period."""
-        wrapper = wrapper_of(self._slots[slot])
+        """Send TERM to the main process of a slot, and KILL to its session after the grace period."""
+        wrapper = self._slots[slot].wrapper
         if send_signal(self.run.main_process(self._slots[slot]), signal.SIGTERM):
             self._loop.later(grace_s, lambda: self._kill(slot, wrapper))
         else:
@@ -220,32 +222,32 @@ class Panes:
         """
         with contextlib.suppress(OSError, ValueError):
             return int((self.run.process_dir(slot) / "exit").read_text(encoding="ascii"))
-        wrapper = wrapper_of(self._slots[slot])
+        wrapper = self._slots[slot].wrapper
         self._kill_session(wrapper)
         return _KILLED if wrapper in self._killed else None
 
     def limit_of(self, slot: int) -> str:
-        """What limits had to do with the end of the program, in words; mostly nothing."""
+        """Return the limit that ended the program, as text; empty if none did."""
         try:
             return (self.run.process_dir(slot) / "limit").read_text(encoding="utf-8").strip()
         except FileNotFoundError:
             return ""
 
     def _is_settled(self, pane: tmux_client.Pane) -> bool:
-        """Whether the program in a pane is the one whose end is known, which tmux has not taken note of yet."""
+        """Return True if the end of the program in a pane is known already, although tmux does not report it yet."""
         process = self._slots[pane.slot]
-        wrapper, stat = wrapper_of(process), read_stat(pane.pid)
+        wrapper, stat = process.wrapper, read_stat(pane.pid)
         is_same = wrapper is not None and wrapper.pid == pane.pid and (stat is None or stat.start == wrapper.start)
-        return bool(process["phase"] == "backoff" and is_same)
+        return process.phase == "backoff" and is_same
 
     def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
         opened = open_identified(pid)
         if opened is None:
             # The number proves nothing any more.
-            self._slots[slot]["wrapper"] = None
+            self._slots[slot].wrapper = None
             return
         descriptor, record = opened
-        self._slots[slot]["wrapper"] = record.to_data()
+        self._slots[slot].wrapper = record
         self._until[record] = record.start
         self._fds[slot] = descriptor
         self._loop.watch(descriptor, functools.partial(self._died, slot, record, ended))
@@ -263,15 +265,17 @@ class Panes:
     def _note(self, slot: int) -> None:
         now, status = time.time(), self.status_of(slot)
         self._noted[slot] = now
-        self._slots[slot].update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
+        process = self._slots[slot]
+        process.status, process.ended, process.ready = status, now, False
+        process.phase = "done" if status == 0 else "failed"
 
     def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:
-        if slot in self and wrapper is not None and wrapper_of(self._slots[slot]) == wrapper:
+        if slot in self and wrapper is not None and self._slots[slot].wrapper == wrapper:
             self._killed.add(wrapper)
             self._kill_session(wrapper)
 
     def _kill_session(self, leader: ProcessRecord | None) -> None:
-        """Kill what is in the session of a wrapper, or was when that died."""
+        """Kill the session of a wrapper as it is, or was at its death."""
         if leader is not None:
             session = processes.Session(leader=leader, until=self._until.get(leader, leader.start))
             processes.signal_all(processes.members("", [session], b"\0"), signal.SIGKILL)

@@ -44,7 +44,7 @@ class Attempt:
         self._step()
 
     def cancel(self) -> None:
-        """Leave it; nobody is told."""
+        """Stop without calling `done`."""
         if not self._is_over:
             self._is_over = True
             self._loop.forget(self._descriptor)
@@ -68,7 +68,7 @@ class Attempt:
 
 
 def steps_of(check: Check, folder: Path) -> Steps:
-    """The steps of one try of `check`; `folder` is that of the process."""
+    """Return the steps of one try of `check`; `folder` is that of the process."""
     if check.kind == "tcp":
         return _connect(check)
     if check.kind == "exec":
@@ -83,7 +83,7 @@ def _connect(check: Check) -> Steps:
 
 
 def _connected(connection: socket.socket, host: str, port: int) -> Generator[tuple[int, int], None, None]:
-    """The steps until a connection stands; raises OSError when it does not come about."""
+    """Connect step by step. Raises OSError."""
     error = connection.connect_ex((host, port))
     if error == errno.EINPROGRESS:
         yield connection.fileno(), select.POLLOUT
@@ -93,14 +93,13 @@ def _connected(connection: socket.socket, host: str, port: int) -> Generator[tup
 
 
 def _new_socket() -> socket.socket:
-    """A TCP socket that never blocks."""
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     connection.setblocking(False)
     return connection
 
 
 def _run(check: Check, folder: Path) -> Steps:
-    """Run the command in the environment, folder and mounts of the process; its last line tells why it failed."""
+    """Run the command in the environment, folder and mounts of the process; report its last line if it fails."""
     try:
         pid = int((folder / "pid").read_text(encoding="ascii"))
         argv, env = processes.inside(pid, check.command)
@@ -128,7 +127,7 @@ def _run(check: Check, folder: Path) -> Steps:
 
 
 def _get(check: Check) -> Steps:
-    """Ask, and ask again where the answer points to, while that is the same host."""
+    """Send a GET and follow redirects to the same host."""
     scheme = "https" if check.is_tls else "http"
     url = f"{scheme}://{check.host}:{check.port}{check.path if check.path.startswith('/') else '/' + check.path}"
     for _ in range(_MOST_REDIRECTS):
@@ -141,7 +140,6 @@ def _get(check: Check) -> Steps:
 
 
 def _ask(url: str, headers: tuple[tuple[str, str], ...]) -> Generator[tuple[int, int], None, tuple[int, str]]:
-    """Status and `Location` of the answer to a GET."""
     parts = urlsplit(url)
     is_secure = parts.scheme == "https"
     sending: Mapping[type[OSError], int] = {BlockingIOError: select.POLLOUT}
@@ -175,7 +173,7 @@ def _ask(url: str, headers: tuple[tuple[str, str], ...]) -> Generator[tuple[int,
 def _unblocked(
     connection: socket.socket, call: Callable[[], _T], events: Mapping[type[OSError], int]
 ) -> Generator[tuple[int, int], None, _T]:
-    """What `call` returns once it need not wait; `events` says what each error that asks to wait waits for."""
+    """Repeat `call` until it need not wait; `events` maps each blocking error to the event to wait for."""
     while True:
         try:
             return call()
@@ -196,7 +194,7 @@ def _request(url: str, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def _is_whole(answer: bytes) -> bool:
-    """Whether the answer says by itself that nothing more will come; else its connection ends."""
+    """Return True if the headers tell that the answer is complete; else the connection ends it."""
     head, separator, body = answer.partition(b"\r\n\r\n")
     fields = _fields(head)
     if not separator:

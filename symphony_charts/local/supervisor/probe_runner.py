@@ -8,13 +8,12 @@ Source: kubernetes/kubernetes pkg/kubelet/prober.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from symphony_charts.local.plan.records import Check
+from symphony_charts.local.plan.records import Check, PlannedProcess
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.probe_checks import Attempt, steps_of
@@ -49,7 +48,7 @@ class Probing:
             self._begin(health)
 
     def stop(self) -> None:
-        """Try nothing any more."""
+        """Stop all checks."""
         self._is_over = True
         for attempt in self._under_way.values():
             attempt.cancel()
@@ -96,7 +95,6 @@ class Probing:
             self._announce(why)
 
     def _go_on(self) -> None:
-        """Begin what the startup checks held back, once all of them have passed."""
         if all(health.passes for health in self._of("started")):
             for health in [*self._of("ready"), *self._of("alive")]:
                 self._begin(health)
@@ -126,10 +124,10 @@ class Checks:
         self._run, self._loop, self._changed, self._dead = run, loop, changed, dead
         self._attended: dict[int, Probing] = {}
 
-    def attend(self, slot: int, planned: Mapping[str, Any], *, started: float, is_ready: bool) -> None:
-        """Begin the checks of a process, as the plan's file has them, that runs since `started` (since 1970)."""
-        checks = [_check(data) for data in [*planned["health"], *planned["checks"]]]
-        wanted = [check for check in checks if not (check.automatic and is_ready)]
+    def attend(self, planned: PlannedProcess, *, started: float, is_ready: bool) -> None:
+        """Start the checks of a process that runs since `started` (seconds since 1970)."""
+        slot = planned.slot
+        wanted = [check for check in (*planned.health, *planned.checks) if not (check.automatic and is_ready)]
         if wanted:
             self._attended[slot] = Probing(
                 self._loop,
@@ -141,14 +139,9 @@ class Checks:
             )
 
     def leave(self, slot: int) -> None:
-        """Check this process no longer."""
+        """Stop the checks of this process."""
         if slot in self._attended:
             self._attended.pop(slot).stop()
-
-
-def _check(data: Mapping[str, Any]) -> Check:
-    values = {**data, "command": tuple(data["command"]), "headers": tuple(map(tuple, data["headers"]))}
-    return Check(**values)
 
 
 @dataclass(slots=True)
@@ -165,7 +158,7 @@ class Health:
             self.passes = self.check.role == "alive"
 
     def note(self, passed: bool) -> bool:
-        """Take in one more try; whether it has settled the answer (again) or only begun to doubt it."""
+        """Count one more try; return True if it confirms an answer, False while it only casts doubt."""
         self._row = self._row + 1 if passed == self._last else 1
         self._last = passed
         if self._row < (self.check.successes if passed else self.check.failures):

@@ -26,7 +26,7 @@ _HELD_S = 20.0
 
 
 def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
-    """Have `slots` started again, and the plan read again; returns once they have been started.
+    """Ask the supervisor to restart `slots` and to read the plan again; return once they have started.
 
     Raises NotFound when the run is over before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
     """
@@ -54,7 +54,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
                 raise ToolFailed(what, str(run.folder), f"{step}; to end all: symph down {run.experiment}")
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                names = ", ".join(str(run.state()["processes"][slot]["name"]) for slot in left)
+                names = ", ".join(run.state().processes[slot].name for slot in left)
                 raise ToolFailed(
                     f"the supervisor did not start {names} again within {timeout_s:g} s",
                     str(run.folder),
@@ -68,21 +68,20 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
 
 
 def _held(run: Run, slots: Sequence[int]) -> str:
-    """Return the reason why the supervisor cannot start one of `slots` yet; empty if there is none."""
     state, plan = run.state(), run.plan()
-    waits = ((state["processes"][slot], wait_words(slot, state, plan)) for slot in slots)
-    return next((f"{item['name']} {words}" for item, words in waits if words and item.get("held")), "")
+    waits = ((state.processes[slot], wait_words(slot, state, plan)) for slot in slots)
+    return next((f"{process.name} {words}" for process, words in waits if words and process.held), "")
 
 
 def requested(run: Run) -> list[int]:
-    """The slots that are to be started again."""
+    """Return the slots that are to be started again."""
     folder = run.folder / "again"
     # What is called otherwise is nobody's request.
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else []
 
 
 def withdraw(run: Run, slot: int) -> None:
-    """The slot has been started, or need not be."""
+    """Remove the request for a slot."""
     (run.folder / "again" / str(slot)).unlink(missing_ok=True)
 
 

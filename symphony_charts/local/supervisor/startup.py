@@ -15,7 +15,7 @@ from pathlib import Path
 
 from symphony_charts.local.supervisor.event_loop import Loop
 
-__all__ = ["StartupChannel", "attend_start", "make_room", "say"]
+__all__ = ["StartupChannel", "attend_start", "log_line", "raise_descriptor_limit"]
 
 if sys.platform != "win32":
     import resource
@@ -66,7 +66,7 @@ class StartupChannel:
         self._write(str(number))
 
     def refuse(self, why: str) -> None:
-        """Say, instead of a number, why there will be no supervisor."""
+        """Send, instead of a number, the reason why there will be no supervisor."""
         self._write(why.replace("\n", " "))
 
     def _write(self, line: str) -> None:
@@ -80,14 +80,14 @@ class StartupChannel:
         os.close(null)
 
 
-def say(text: str) -> None:
+def log_line(text: str) -> None:
     """Write a line to the log of the supervisor; on a full disk it is lost, and nothing else."""
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode())
 
 
-def make_room(count: int) -> None:
-    """Let this process hold a descriptor for each of `count` processes, as far as it may."""
+def raise_descriptor_limit(count: int) -> None:
+    """Raise the limit of open files so that there is a descriptor for each of `count` processes, if allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = count + _SPARE_FDS
     if soft < needed:

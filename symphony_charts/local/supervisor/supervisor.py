@@ -1,4 +1,4 @@
-"""The supervisor of one run sees every death at once, does what `decisions.step` says, and ends the run clean.
+"""The supervisor of one run sees every death at once, does what `decisions.transition` says, and ends the run clean.
 
 Started by `SupervisorProcess`, which tells it the folder of its run. It waits on pidfds and timers in one `select.poll`
 and does nothing in between. It holds nothing that is not on disk: after kill -9 the run lives on, and the next verb
@@ -14,13 +14,15 @@ import time
 from collections import deque
 from functools import partial
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import replace
 
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
-from symphony_charts.local.run_identity import LIFE, forget_life, write_supervisor
-from symphony_charts.local.runs import START_CUT, Run, wrapper_of, write_json
+from symphony_charts.local.run_identity import LIVENESS_LOCK, clear_liveness, write_supervisor
+from symphony_charts.local.run_state import RunState, write_record
+from symphony_charts.local.runs import START_ABORTED, Run
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.cleanup import (
     abandon,
@@ -29,21 +31,20 @@ from symphony_charts.local.supervisor.cleanup import (
     remove_mount_points,
     remove_private,
 )
-from symphony_charts.local.supervisor.decisions import Phase, State, step
+from symphony_charts.local.supervisor.decisions import Phase, State, transition
 from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.events import Act, Event
 from symphony_charts.local.supervisor.log_clock import LogClock
 from symphony_charts.local.supervisor.log_pipes import LogPipes
 from symphony_charts.local.supervisor.panes import Panes
-from symphony_charts.local.supervisor.policy import Backoff
 from symphony_charts.local.supervisor.probe_runner import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, make_room, say
+from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, log_line, raise_descriptor_limit
 from symphony_charts.local.supervisor.terminals import Terminals
 from symphony_charts.local.tmux_client import TmuxSilent
-from symphony_charts.system.file_locks import hold_life
+from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.full_disks import full_disk
-from symphony_charts.system.process_identity import ProcessRecord, send_signal
+from symphony_charts.system.process_identity import send_signal
 
 __all__ = ["Supervisor", "main"]
 
@@ -57,33 +58,32 @@ _UNWRITTEN = "cannot be written"
 class Supervisor:
     """One run under watch, from its start or from where another supervisor left it, to its end.
 
-    `slots` holds for each process what `state.json` says of it; `dirty` says that it has to be written again.
+    `slots` are the states of the processes; with `dirty` the state has to be written again.
     """
 
     def __init__(self, run: Run, channel: StartupChannel) -> None:
         self.run, self.channel = run, channel
         # Held until this program is gone: from anywhere it can be asked whether the run lives.
-        self.life = hold_life(run.folder / LIFE)
+        self.liveness_lock = hold_liveness_lock(run.folder / LIVENESS_LOCK)
         write_supervisor(run.folder)
         self.plan = run.plan()
         self.file = StateFile(run)
         self.old = self.file.old
-        self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
+        self.slots = self.old.processes
         self.phase: Phase = "running"
-        self.reason, self.failed, self.cause, self.dirty = "", self.old.get("failed"), self.old.get("cause", ""), True
+        self.reason, self.failed, self.cause, self.dirty = "", self.old.failed, self.old.cause, True
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.terminals = Terminals(self.loop, self._terminal_closed)
-        self.checks = Checks(run, self.loop, self._changed, self._dead)
+        self.checks = Checks(run, self.loop, self._readiness_changed, self._probe_failed)
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
-        self.clock = LogClock(logs, [planned["log_bytes"] for planned in self.plan["processes"]])
-        make_room(len(self.slots))
+        self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
+        raise_descriptor_limit(len(self.slots))
         self.gpus = restore_gpu_locks(run, self.plan)
-        self.backoff = Backoff(**self.plan.get("backoff", {}))
         self._events: deque[Event] = deque()
         self._is_deciding = False
-        self._does = {
-            "open gate": self.panes.let_go,
+        self._handlers = {
+            "release": self.panes.release,
             "respawn": self._respawn,
             "attend": self._attend,
             "read end": self._ended,
@@ -99,28 +99,28 @@ class Supervisor:
             self.phase = "starting"
             is_cut = not attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
             if is_cut:
-                await_server(self.run, self.life)
+                await_server(self.run, self.liveness_lock)
             self.phase, self.dirty = "running", True
         else:
             # A server that was stopped by hand could not say what it holds.
-            send_signal(ProcessRecord.from_data(self.old.get("tmux")), signal.SIGCONT)
+            send_signal(self.old.tmux, signal.SIGCONT)
         # Where all panes have been closed none is left that would say which server it is.
-        self.panes.server = ProcessRecord.from_data(self.old.get("tmux"))
+        self.panes.server = self.old.tmux
         try:
             count = self.panes.adopt()
         except SymphError as error:
             # The programs keep running, and the next verb starts another supervisor.
-            say(str(error))
+            log_line(str(error))
             self.channel.refuse(error.what)
             return
-        gone = events.TmuxGone(START_CUT) if is_cut and not count else events.TmuxGone()
+        gone = events.TmuxGone(START_ABORTED) if is_cut and not count else events.TmuxGone()
         for slot in self.panes.live:
             self._follow_terminal(slot)
         if self.panes.server is not None:
-            self.old["tmux"] = self.panes.server.to_data()
-        if self.old["phase"] != "stopping":
-            self.panes.watch_server(lambda: self._happened(gone))
-        self._happened(events.TakenOver(self.old["reason"] if self.old["phase"] == "stopping" else ""))
+            self.old.tmux = self.panes.server
+        if self.old.phase != "stopping":
+            self.panes.watch_server(lambda: self._dispatch(gone))
+        self._dispatch(events.TakenOver(self.old.reason if self.old.phase == "stopping" else ""))
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self._take_requests()
         self._save()
@@ -137,16 +137,15 @@ class Supervisor:
         if signal.SIGUSR1 in numbers:
             self._take_requests()
         if signal.SIGTERM in numbers or signal.SIGINT in numbers:
-            self._happened(events.StopAsked())
+            self._dispatch(events.StopAsked())
 
     def _take_requests(self) -> None:
-        """Read the plan again, and start again the slots that have a file in `again`."""
         self.plan = self.run.plan()
-        self._happened(events.RestartAsked(requested(self.run)))
+        self._dispatch(events.RestartAsked(requested(self.run)))
 
     def _started(self, slot: int, pid: int) -> None:
         if self.panes.follow_started(slot, pid):
-            self._happened(events.Started(slot))
+            self._dispatch(events.Started(slot))
 
     def _ended(self, slot: int) -> None:
         ended = self.panes.ended_at(slot)
@@ -155,31 +154,31 @@ class Supervisor:
         if (
             status != 0
             and self.phase == "running"
-            and self.slots[slot]["phase"] == "running"
+            and self.slots[slot].phase == "running"
             and self.panes.has_lost(slot)
         ):
             # It may have failed since it could not print.
-            self._happened(events.PaneClosed(slot))
+            self._dispatch(events.PaneClosed(slot))
         limit = self.panes.limit_of(slot)
         if status != 0 and not limit:
             limit = self._full_disk()
-        self._happened(events.Ended(slot, status, ended, limit))
+        self._dispatch(events.Ended(slot, status, ended, limit))
 
     def _full_disk(self) -> str:
-        """Return in words that the disk of the run is full, or that its state could not be written; mostly nothing."""
+        """Return the reason if the disk of the run is full or its state could not be written, else an empty text."""
         why = full_disk(self.run.folder)
         return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self.file.refusal
 
-    def _changed(self, slot: int, is_ready: bool, why: str) -> None:
-        self._happened(events.Readiness(slot, is_ready, why))
+    def _readiness_changed(self, slot: int, is_ready: bool, why: str) -> None:
+        self._dispatch(events.Readiness(slot, is_ready, why))
 
-    def _dead(self, slot: int, check: Check, why: str) -> None:
-        self._happened(
+    def _probe_failed(self, slot: int, check: Check, why: str) -> None:
+        self._dispatch(
             events.ProbeFailed(slot, "startup" if check.role == "started" else "liveness", why, check.grace_s)
         )
 
-    def _happened(self, event: Event) -> None:
-        """Decide and do what follows from `event`; what happens meanwhile is decided upon afterwards, in order."""
+    def _dispatch(self, event: Event) -> None:
+        """Handle `event`; events that occur meanwhile are handled afterwards, in order."""
         self._events.append(event)
         if self._is_deciding:
             return
@@ -190,19 +189,19 @@ class Supervisor:
 
     def _decide(self, event: Event) -> None:
         before = State(list(self.slots), self.panes.live, self.phase, self.reason, self.failed, self.cause)
-        after, actions = step(before, event, self.plan, self.backoff, time.time())
+        after, actions = transition(before, event, self.plan, time.time())
         # While everything is being started it is no news who has been: `waiting` will do.
         self.dirty = self.dirty or (self.phase != "starting" and after != before)
         self.slots[:] = after.processes
         self.phase, self.reason, self.failed, self.cause = after.phase, after.reason, after.failed, after.cause
         for action in actions:
             if not isinstance(action, Act):
-                self.loop.later(action.delay_s, partial(self._happened, action.event))
+                self.loop.later(action.delay_s, partial(self._dispatch, action.event))
             elif action.do == "end":
                 self.checks.leave(action.slot)
                 self.panes.end(action.slot, action.grace_s)
             else:
-                self._does[action.do](action.slot)
+                self._handlers[action.do](action.slot)
 
     # What is done
 
@@ -210,45 +209,44 @@ class Supervisor:
         try:
             self.panes.respawn(slot)
         except TmuxSilent:
-            self._happened(events.Held(slot, "tmux, which does not answer"))
+            self._dispatch(events.Held(slot, "tmux, which does not answer"))
             return
         except ToolFailed as error:
-            say(str(error))
-            self._happened(events.Respawned(slot, is_done=False))
+            log_line(str(error))
+            self._dispatch(events.Respawned(slot, is_done=False))
             return
         except SymphError as error:
-            self._happened(events.Held(slot, f"tmux: {error.what}"))
+            self._dispatch(events.Held(slot, f"tmux: {error.what}"))
             return
         except OSError as error:
             # The disk is full, for example. This may pass.
-            self._happened(events.Held(slot, f"its files: {error.strerror} ({error.filename})"))
+            self._dispatch(events.Held(slot, f"its files: {error.strerror} ({error.filename})"))
             return
-        self._happened(events.Respawned(slot, is_done=True))
+        self._dispatch(events.Respawned(slot, is_done=True))
         self._follow_terminal(slot)
         if slot not in self.panes:
             # It was over before it could be watched: nothing else will tell.
             self._ended(slot)
 
     def _follow_terminal(self, slot: int) -> None:
-        wrapper = wrapper_of(self.slots[slot])
+        wrapper = self.slots[slot].wrapper
         if wrapper is not None:
             self.terminals.follow(slot, wrapper.pid)
 
     def _terminal_closed(self, slot: int, pid: int) -> None:
-        wrapper = wrapper_of(self.slots[slot])
+        wrapper = self.slots[slot].wrapper
         if slot in self.panes and wrapper is not None and wrapper.pid == pid:
-            self._happened(events.PaneClosed(slot))
+            self._dispatch(events.PaneClosed(slot))
 
     def _attend(self, slot: int) -> None:
         process = self.slots[slot]
-        self.checks.attend(slot, self.plan["processes"][slot], started=process["started"], is_ready=process["ready"])
+        self.checks.attend(self.plan.processes[slot], started=process.started or time.time(), is_ready=process.ready)
 
     def _finish(self) -> None:
-        """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
-        server = ProcessRecord.from_data(self.old.get("tmux"))
-        left = kill_everything(self.run, self.panes.sessions, server)
+        """Kill everything that is left of the run, and record the processes that survive."""
+        left = kill_everything(self.run, self.panes.sessions, self.old.tmux)
         self.clock.note()
-        self.file.old["stuck"] = remove_mount_points(server)
+        self.old.stuck = remove_mount_points(self.old.tmux)
         is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
         deadline = time.monotonic() + _ROOM_S
@@ -256,16 +254,15 @@ class Supervisor:
         while not (is_saved := is_saved or self._save(survivors=left)) and time.monotonic() < deadline:
             time.sleep(_RETRY_S)
         if is_saved:
-            forget_life(self.run.folder)
+            clear_liveness(self.run.folder)
 
     def _save(self, survivors: list[int] | None = None) -> bool:
-        """Write the state where it has changed, with `survivors` for the last time; False where that fails."""
+        """Write the state if it has changed, with `survivors` for the last time; return False if that fails."""
         if not self.dirty and survivors is None:
             return True
         # A run that is over has not ended yet: its logs are still being written.
         phase = self.reason if survivors is not None else "stopping" if self.phase == "over" else self.phase
-        news = {"phase": phase, "reason": self.reason, "failed": self.failed, "cause": self.cause}
-        news["processes"] = self.slots
+        news = replace(self.old, phase=phase, reason=self.reason, failed=self.failed, cause=self.cause)
         self.dirty = False
         if self.file.save(news, survivors):
             return True
@@ -278,7 +275,7 @@ class Supervisor:
 
 
 class StateFile:
-    """What was read at first is `old`; `save` writes it with the news laid over it."""
+    """The state file of a run; `old` is the state that was read at first."""
 
     def __init__(self, run: Run) -> None:
         self._run, self.old = run, run.state()
@@ -288,26 +285,24 @@ class StateFile:
         self._phase = ""
 
     def grant(self, slot: int) -> None:
-        """Take back the request of this slot once what came of it is written."""
+        """Withdraw the request for this slot once its result is written."""
         self._granted.append(slot)
 
-    def save(self, news: dict[str, Any], survivors: list[int] | None = None) -> bool:
-        """Write the file, with `survivors` for the last time; False where that fails, which the log says once."""
-        last = {"ended": None if survivors is None else time.time(), "survivors": survivors or []}
+    def save(self, state: RunState, survivors: list[int] | None = None) -> bool:
+        """Write the file, with `survivors` for the last time; return False if that fails, which is logged once."""
+        state.ended, state.survivors = None if survivors is None else time.time(), survivors or []
         try:
-            # How far the run is must outlive a power loss; the rest would cost a write to the disk for each process.
-            write_json(
-                self._run.folder / "state.json", {**self.old, **news, **last}, is_safe=news["phase"] != self._phase
-            )
+            # The phase of the run must outlive a power loss; the rest would cost a write to the disk for each process.
+            write_record(self._run.folder / "state.json", state, is_safe=state.phase != self._phase)
         except ToolFailed as error:
             self.refusal = f"{error.what} ({error.at})"
             if self._phase != _UNWRITTEN:
                 self._phase = _UNWRITTEN
-                say(str(error))
+                log_line(str(error))
             return False
-        self._phase, self.refusal = news["phase"], ""
+        self._phase, self.refusal = state.phase, ""
         # Only now: a supervisor that takes over finds either the request or its result.
-        held = [slot for slot in self._granted if news["processes"][slot].get("held")]
+        held = [slot for slot in self._granted if state.processes[slot].held]
         for slot in set(self._granted) - set(held):
             withdraw(self._run, slot)
         self._granted = held
@@ -315,7 +310,7 @@ class StateFile:
 
 
 def main(*, is_start: bool) -> None:
-    """Watch a run until it is over; who started this says which, and with `is_start` when there is something to see."""
+    """Watch a run until it is over; with `is_start` its start is still under way."""
     channel = StartupChannel(0)
     folder = channel.folder()
     if not folder:
@@ -327,7 +322,7 @@ def main(*, is_start: bool) -> None:
             return
         supervisor = Supervisor(run, channel)
     except (SymphError, OSError) as error:
-        say(str(error))
+        log_line(str(error))
         channel.refuse(error.what if isinstance(error, SymphError) else f"{error.strerror}: {error.filename}")
     else:
         supervisor.watch(is_start=is_start)

@@ -30,7 +30,7 @@ def direct_address(url: str) -> tuple[str, int] | None:
 
 
 def git_address(url: str) -> tuple[str, int] | None:
-    """The same of a Git repository; of one behind ssh by what ssh's own settings make of its host.
+    """Return the same of a Git repository; of one behind ssh by what ssh's own settings make of its host.
 
     None where git is configured to go another way: by `insteadOf`, a proxy, or a program in place of ssh. None, too,
     where ssh is told how long to wait: who said that knows better.
@@ -38,12 +38,12 @@ def git_address(url: str) -> tuple[str, int] | None:
     if _SSH.fullmatch(url) is None and direct_address(url) is None:
         return None
     try:
-        if _git_says("ls-remote", "--get-url", "--", url) != url:
+        if _git_output("ls-remote", "--get-url", "--", url) != url:
             return None
         match = _SSH.fullmatch(url)
         if match is None:
-            return None if _git_says("config", "--get-urlmatch", "http.proxy", url) else direct_address(url)
-        if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH") or _git_says("config", "core.sshCommand"):
+            return None if _git_output("config", "--get-urlmatch", "http.proxy", url) else direct_address(url)
+        if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH") or _git_output("config", "core.sshCommand"):
             return None
         port = ["-p", match["port"]] if match["port"] else []
         ended = run(["ssh", "-G", *port, "--", match["host"] or match["bare"]], timeout_s=REACH_S, check=False)
@@ -57,7 +57,7 @@ def git_address(url: str) -> tuple[str, int] | None:
 
 
 def silence_of(url: str) -> str:
-    """That the host of a Git repository takes no connection, after having tried; empty where it does, or may."""
+    """Return an error text if the host of a Git repository takes no connection; empty if it does, or may."""
     address = git_address(url)
     if address is None:
         return ""
@@ -70,6 +70,5 @@ def silence_of(url: str) -> str:
     return ""
 
 
-def _git_says(*words: str) -> str:
-    """What git says outside of any repository; empty where it says nothing."""
+def _git_output(*words: str) -> str:
     return run(["git", *words], cwd="/", timeout_s=REACH_S, check=False).text.strip()

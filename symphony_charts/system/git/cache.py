@@ -50,7 +50,7 @@ class Cache:
 
     @contextlib.contextmanager
     def locked(self, timeout_s: float) -> Iterator[None]:
-        """Hold the cache for this process alone; the lock vanishes with the process. Raises ToolFailed when late."""
+        """Hold the cache for this process; the lock vanishes with the process. Raises ToolFailed on timeout."""
         handle = self._open_lock()
         try:
             _wait_for(handle, timeout_s, self.folder)
@@ -86,7 +86,7 @@ class Cache:
 
     @property
     def hash_name(self) -> str:
-        """What the remote names its objects by, as far as is known: sha1, or sha256."""
+        """The hash of the object names of the remote, as far as it is known: sha1 or sha256."""
         return self._read("format").strip() or "sha1"
 
     def begin_anew(self, hash_name: str) -> None:
@@ -96,13 +96,13 @@ class Cache:
         self.prepare()
 
     def drop(self) -> None:
-        """Forget everything; needs the lock."""
+        """Empty the cache; needs the lock."""
         for name in ("made", "tip", "blobs", "unfiltered", "shallow"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
 
     def _is_whole(self) -> bool:
-        """Whether git would take it for a repository: cleaners of temporary folders take away a part."""
+        """Return True if git would accept it as a repository: cleaners of temporary folders remove parts."""
         needed = ["HEAD", "config", "objects/pack", "refs"]
         if (self.folder / "shallow").exists():
             # Without it git looks for the history that is not here, for one commit after the other, and for ever.
@@ -110,7 +110,7 @@ class Cache:
         return all((self.repo / name).exists() for name in needed)
 
     def note_depth(self) -> None:
-        """Note whether git knows where the history here begins, after it was fetched; needs the lock."""
+        """Record after a fetch whether git knows where the history here begins; needs the lock."""
         with contextlib.suppress(OSError):
             if (self.repo / "shallow").exists():
                 (self.folder / "shallow").touch(mode=0o600)
@@ -124,30 +124,30 @@ class Cache:
 
     @property
     def lease(self) -> str:
-        """Where the branch was when the tip was looked at; empty for one that was not there, and begins at its base."""
+        """The commit of the branch at the last look; empty for one that was missing and begins at its base."""
         words = self._read("tip").split()
         return words[0] if len(words) == 1 else ""
 
     def remember_tip(self, commit: str, *, is_of_base: bool = False) -> None:
-        """Note the tip, which with `is_of_base` is that of the branch where ours begins; empty where there is none."""
+        """Record the tip, which with `is_of_base` is that of the base branch; empty if there is none."""
         write_file(self.folder / "tip", f"{commit}{' base' if is_of_base else ''}\n".encode(), mode=0o600)
 
     @property
     def has_all_files(self) -> bool:
-        """Whether the server sent the content of all files, because it cannot leave any out."""
+        """True if the server sent the content of all files, because it cannot leave any out."""
         return (self.folder / "unfiltered").exists()
 
     def note_all_files(self) -> None:
-        """Note that the server cannot leave files out."""
+        """Record that the server cannot leave files out."""
         with contextlib.suppress(OSError):
             (self.folder / "unfiltered").touch(mode=0o600)
 
     def missing(self, blobs: set[str]) -> set[str]:
-        """Those of `blobs` that may not be here."""
+        """Return those of `blobs` that may not be here."""
         return set() if self.has_all_files else blobs - set(self._read("blobs").split())
 
     def note_blobs(self, blobs: set[str]) -> None:
-        """Note that these are here."""
+        """Record that these objects are here."""
         # Not to know what is here costs a request, no more.
         with contextlib.suppress(OSError), (self.folder / "blobs").open("a") as file:
             file.write("".join(f"{oid}\n" for oid in sorted(blobs)))

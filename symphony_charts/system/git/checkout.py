@@ -17,7 +17,7 @@ _MAX_BYTES = 8 * 1024 * 1024
 
 
 def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The files below `folder` by relative path, and the paths of symbolic links; files over 8 MiB are left empty.
+    """Return the files below `folder` by relative path, and its symbolic links; files over 8 MiB are left empty.
 
     Raises SpecError without such a folder, ToolFailed where it cannot be read.
     """
@@ -43,7 +43,7 @@ def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
 
 
 def changed_since(folder: Path, base: str) -> tuple[str, ...]:
-    """The files that were edited or removed since `base` forked off, new ones left out. Raises ToolFailed."""
+    """Return the files that were edited or removed since `base` forked off, new ones left out. Raises ToolFailed."""
     argv = ["git", "-C", str(folder), "diff", "--name-only", "-z", "--no-renames", "--relative", "--diff-filter=MDT"]
     ended = run([*argv, "--merge-base", "--end-of-options", base, "--"], timeout_s=60, check=False)
     if ended.status:
@@ -52,13 +52,13 @@ def changed_since(folder: Path, base: str) -> tuple[str, ...]:
 
 
 def count_refs(folder: Path) -> int | None:
-    """How many branches and tags there are; None for what is no repository."""
+    """Return the number of branches and tags there are; None for what is no repository."""
     ended = run(["git", "-C", str(folder), "for-each-ref", "--format=%(refname)"], timeout_s=60, check=False)
     return None if ended.status else len(ended.text.splitlines())
 
 
 def origin_of(folder: Path) -> str:
-    """The address that `folder` was cloned from; empty where git knows none."""
+    """Return the address that `folder` was cloned from; empty where git knows none."""
     ended = run(["git", "-C", str(folder), "config", "--get", "remote.origin.url"], timeout_s=10, check=False)
     return ended.text.strip()
 

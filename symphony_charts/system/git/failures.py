@@ -16,7 +16,7 @@ __all__ = ["Reason", "reason_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why git failed: `text` is the line that says it, `next` the step to take; `is_final`: it would fail again."""
+    """The reason why git failed: its line, the `next` step, and with `is_final` that a retry is useless."""
 
     text: str
     next: str
@@ -60,7 +60,7 @@ _PATTERNS = tuple((re.compile(pattern), step) for pattern, step in _TELLING)
 
 
 def reason_of(ended: Completed) -> Reason:
-    """The reason in what git wrote: a line that is known to tell it, else the last that says anything."""
+    """Return the reason in what git wrote: a line that is known to tell it, else the last that says anything."""
     lines = [_PREFIX.sub("", line.strip(), count=1) for line in printable_lines(ended.error_text).split("\n")]
     telling = [line for line in lines if not _NOISE.fullmatch(line)]
     for pattern, step in _PATTERNS:

@@ -13,7 +13,7 @@ __all__ = ["Identity", "identity", "source_commit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who wrote a commit and who makes it, each as ``Name <mail>``."""
+    """Author and committer of a commit, each as ``Name <mail>``."""
 
     author: str
     committer: str
@@ -43,7 +43,7 @@ def _ident(variable: str) -> str:
 
 
 def source_commit(folder: Path) -> str:
-    """The commit that is checked out around `folder`, with ``-dirty`` where something there differs; else empty."""
+    """Return the commit that is checked out around `folder`, with ``-dirty`` if files differ; else empty."""
     ended = run(["git", "-C", str(folder), "rev-parse", "HEAD"], timeout_s=10, check=False)
     if ended.status:
         return ""

@@ -34,7 +34,7 @@ class Log:
         self._repo = cache.folder / "log.git"
 
     def find(self, text: str, timeout_s: float = 120.0) -> list[Commit]:
-        """The commits whose message holds `text`, the newest first. Raises ToolFailed where they cannot be read."""
+        """Return the commits whose message contains `text`, newest first. Raises ToolFailed if they cannot be read."""
         with self._cache.locked(timeout_s):
             self._fetch(timeout_s)
             fields = "%H%x00%an <%ae>%x00%ct%x00%B%x01"

@@ -11,18 +11,18 @@ __all__ = ["changed_paths", "merge_base", "merge_trees"]
 
 
 def merge_base(repo: Path, one: str, other: str) -> str:
-    """The commit where two forked; empty where they share none."""
+    """Return the commit where two forked; empty where they share none."""
     return git(repo, "merge-base", one, other, check=False).text.strip()
 
 
 def changed_paths(repo: Path, before: str, after: str) -> set[str]:
-    """The files that differ between two commits."""
+    """Return the files that differ between two commits."""
     text = git(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after).text
     return {path for path in text.split("\0") if path}
 
 
 def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Iterable[str]) -> tuple[str, list[str]]:
-    """The tree of `theirs` with what `ours` changed since `base`, and the files that both changed, each in its way.
+    """Return the tree of `theirs` with the changes of `ours` since `base`, and the files in conflict.
 
     Of what stands at or below the paths `theirs_in`, `theirs` alone counts. The tree is empty where files conflict.
     """
@@ -32,7 +32,7 @@ def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Ite
     try:
         git(repo, "read-tree", "-i", "-m", "--aggressive", base, ours, theirs, env=env)
         for path in theirs_in:
-            _take(repo, env, path, theirs)
+            _stage(repo, env, path, theirs)
         unmerged = git(repo, "ls-files", "-u", "-z", env=env).text.split("\0")
         conflicts = sorted({line.partition("\t")[2] for line in unmerged if line})
         if conflicts:
@@ -43,8 +43,8 @@ def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Ite
         index.unlink(missing_ok=True)
 
 
-def _take(repo: Path, env: Mapping[str, str], path: str, commit: str) -> None:
-    """Let the index hold at `path` what `commit` holds there, if anything."""
+def _stage(repo: Path, env: Mapping[str, str], path: str, commit: str) -> None:
+    """Make the index hold the content of `path` in `commit`, if any."""
     held = git(repo, "ls-files", "-z", "--", f":(literal){path}", env=env).text.split("\0")
     gone = "".join(f"0 {'0' * len(commit)}\t{each}\0" for each in dict.fromkeys(held) if each)
     fresh = git(repo, "ls-tree", "-r", "-z", commit, "--", path).text

@@ -43,7 +43,7 @@ def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> l
 
 
 def find_commit(repo: Path, tip: str, commits: Iterable[str]) -> str | None:
-    """The newest of `commits` in the history of `tip`, as far as that is here; None without any."""
+    """Return the newest of `commits` in the history of `tip`, as far as that is here; None without any."""
     wanted = set(commits) if tip else set()
     if tip in wanted or not wanted:
         return tip if wanted else None
@@ -51,7 +51,7 @@ def find_commit(repo: Path, tip: str, commits: Iterable[str]) -> str | None:
 
 
 def history(repo: Path, tip: str) -> list[str]:
-    """The commits that led to `tip` and itself, newest first, as far as they are here."""
+    """Return the commits that led to `tip` and itself, newest first, as far as they are here."""
     return git(repo, "rev-list", tip, timeout_s=60).text.split()
 
 
@@ -82,7 +82,7 @@ def write_pack(folder: Path, objects: Iterable[tuple[str, str, bytes]]) -> Path:
 
 
 def _size_header(kind: int, size: int) -> bytes:
-    """Kind and size, four bits of the size in the first byte and seven in each that follows."""
+    """Return kind and size: four bits of the size in the first byte, seven in each that follows."""
     out = [(kind << 4) | (size & 15)]
     size >>= 4
     while size:

@@ -59,7 +59,7 @@ def git(
 
 @lru_cache(maxsize=1)
 def git_version() -> tuple[int, int]:
-    """The version of the git program. Raises ToolMissing without one, or with one that is too old."""
+    """Return the version of the git program. Raises ToolMissing without one, or with one that is too old."""
     match = re.search(r"(\d+)\.(\d+)", run(["git", "--version"], timeout_s=10).text)
     version = (int(match[1]), int(match[2])) if match else (0, 0)
     if version < _OLDEST_GIT:
@@ -69,7 +69,7 @@ def git_version() -> tuple[int, int]:
 
 
 def check_url(url: str) -> str:
-    """`url` itself if git may be given it. Raises SpecError: see `repository_fault`."""
+    """Return `url` itself if git may be given it. Raises SpecError: see `repository_fault`."""
     fault = repository_fault(url, "repository.url")
     if fault:
         raise SpecError([fault])
@@ -77,7 +77,7 @@ def check_url(url: str) -> str:
 
 
 def check_branch(branch: str) -> str:
-    """`branch` itself if it is a branch's name. Raises SpecError. Source: git help check-ref-format."""
+    """Return `branch` itself if it is a branch's name. Raises SpecError. Source: git help check-ref-format."""
     parts = branch.split("/")
     is_bad = any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
     if (

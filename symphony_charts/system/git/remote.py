@@ -108,7 +108,7 @@ def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float
 
 
 def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
-    """Fetch; where the remote names objects by another hash, make the cache anew for that, and fetch again."""
+    """Fetch; if the remote uses another hash for its objects, make the cache again for that one."""
     argv = ("fetch", "--quiet", "--no-tags", *words)
     ended = _ask(cache, *argv, timeout_s=timeout_s)
     other = _OTHER_HASH.search(ended.error_text) if ended.status else None
@@ -143,7 +143,7 @@ def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Complete
 
 
 def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:
-    """The newest commits of the branch and of the one that it is for, with the history that they do not share.
+    """Return the newest commits of the branch and of the one that it is for, with the history that they do not share.
 
     None where the branch is not there yet, begins at no other, or stands right on the other's newest commit. Raises
     ToolUnreachable and ToolFailed.
@@ -185,7 +185,7 @@ def _fetch_both(cache: Cache, depth: str, timeout_s: float) -> Completed:
 
 
 def fetch_heads(cache: Cache, timeout_s: float = 60.0) -> dict[str, str]:
-    """The message of the newest commit of every branch, by branch; no files and no history come with them.
+    """Return the message of the newest commit of every branch, by branch; no files and no history come with them.
 
     Raises ToolUnreachable and ToolFailed.
     """
@@ -234,7 +234,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
         return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
     if ended.status == 0:
-        return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_heard(ended))
+        return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_server_messages(ended))
     verdict = _verdict(ended.text)
     is_ours = verdict.startswith("[rejected]")
     is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
@@ -244,14 +244,14 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         was_sent=not is_ours,
         is_final=is_refused or (not verdict and reason.is_final),
         text=verdict or reason.text,
-        next=_way_out(ended) if is_refused else reason.next,
-        heard=_heard(ended),
+        next=_remediation(ended) if is_refused else reason.next,
+        heard=_server_messages(ended),
         ended=ended,
     )
 
 
 def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
-    """Whether git reads the remote where it does without the cache: then the cache is what fails."""
+    """Return True if git reads the remote where it does without the cache: then the cache is what fails."""
     ended = git(None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s, check=False)
     return ended.status == 0
 
@@ -269,7 +269,7 @@ def _has_branches(cache: Cache, timeout_s: float) -> bool:
 
 
 def _verdict(porcelain: str) -> str:
-    """What git printed about our branch, e.g. ``[remote rejected] (pre-receive hook declined)``; empty if nothing."""
+    """Return git's verdict on our branch, e.g. ``[remote rejected] (pre-receive hook declined)``; empty without one."""
     for line in porcelain.splitlines():
         flag, *rest = line.split("\t")
         if flag == "!" and len(rest) == 2:
@@ -277,8 +277,8 @@ def _verdict(porcelain: str) -> str:
     return ""
 
 
-def _heard(ended: Completed) -> tuple[str, ...]:
-    """What the server itself said: hooks and forges speak behind ``remote:``."""
+def _server_messages(ended: Completed) -> tuple[str, ...]:
+    """Return the lines of the server itself: hooks and forges write behind ``remote:``."""
     lines = [line.strip() for line in printable_lines(ended.error_text).split("\n") if line.startswith("remote:")]
     return tuple(text for line in lines if (text := line.removeprefix("remote:").strip()))
 
@@ -287,8 +287,7 @@ def _heard(ended: Completed) -> tuple[str, ...]:
 _WANTS_SIGNATURE = re.compile(r"\b(un)?signed\b|\bsignatures?\b", re.IGNORECASE)
 
 
-def _way_out(ended: Completed) -> str:
-    """What helps where the server refused for good."""
+def _remediation(ended: Completed) -> str:
     if _WANTS_SIGNATURE.search(ended.error_text):
         return "sign the commit: --sign KEY, or git config commit.gpgsign true with a user.signingkey"
     if "currently checked out" in ended.error_text + ended.text:
@@ -297,7 +296,7 @@ def _way_out(ended: Completed) -> str:
 
 
 def _may_be_race(verdict: str) -> bool:
-    """Whether a refusal can come of somebody else's push: locks and old values are the server's compare-and-swap."""
+    """Return True if another push may be the cause: locks and old values are how servers compare and swap."""
     return bool(
         re.search(r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected", verdict)
     )

@@ -60,7 +60,7 @@ def test_one_sees_chooses_searches_restarts_copies_and_leaves_it_running(own: Ow
     seen(own, "no regular expression")
 
     press(own, "c")
-    address = find_run("exp").plan()["base_address"].rpartition(".")[0]
+    address = find_run("exp").plan().base_address.rpartition(".")[0]
     seen(own, f"board  {address}.")
     press(own, "Enter")
     seen(own, "copied ")

@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-from symphony_charts.local.mounts.place import Placer, Target
+from symphony_charts.local.mounts.place import Mounter, Target
 from symphony_charts.local.mounts.points import Journal, remove_points
 
 __all__ = ["main"]
@@ -40,6 +40,6 @@ def main() -> None:
 
 def _run(journal: type[Journal], at: str) -> None:
     # What is only prepared mounts nothing; the locks end with this process.
-    placer = Placer("/scratch", journal(_JOURNAL))
-    placer.place_all([], [[Target("/scratch/volume", at)]])
-    assert not placer.refusals
+    mounter = Mounter("/scratch", journal(_JOURNAL))
+    mounter.mount_all([], [[Target("/scratch/volume", at)]])
+    assert not mounter.refusals

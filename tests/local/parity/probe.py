@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,7 +16,7 @@ from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.plan.overrides import local_process
-from symphony_charts.local.plan.records import Bind
+from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.spec.model import Experiment, LocalProcess, Process
 from symphony_charts.spec.services import Service
 from tests.local.parity.process_view import ProcessView, as_in_pod
@@ -73,7 +72,7 @@ def probe(
         try:
             plan = run.plan()
             views = {path.name: _read(path) for path in _await(seen, len(planned))}
-            slots = {f"{item['pod']}/{item['process']}": item["slot"] for item in plan["processes"]}
+            slots = {f"{item.pod}/{item.process}": item.slot for item in plan.processes}
             pids = {name: (run.process_dir(slots[name]) / "pid").read_text().strip() for name in planned}
         finally:
             local_run.down(run)
@@ -140,12 +139,12 @@ def _read(path: Path) -> _Seen:
     return msgspec.json.decode(path.read_bytes(), type=_Seen)
 
 
-def _view(name: str, seen: _Seen, plan: Mapping[str, Any]) -> ProcessView:
-    item = next(item for item in plan["processes"] if name == f"{item['pod']}/{item['process']}")
-    binds = [] if plan["has_namespace"] else [Bind(**bind) for bind in (*plan["binds"], *item["binds"])]
+def _view(name: str, seen: _Seen, plan: LocalPlan) -> ProcessView:
+    item = next(item for item in plan.processes if name == f"{item.pod}/{item.process}")
+    binds = [] if plan.has_namespace else [*plan.binds, *item.binds]
 
     def back(text: str) -> str:
-        return as_in_pod(text, binds, plan["ports"], plan["moved"])
+        return as_in_pod(text, binds, plan.ports, plan.moved)
 
     return ProcessView(
         name=name,
@@ -153,7 +152,7 @@ def _view(name: str, seen: _Seen, plan: Mapping[str, Any]) -> ProcessView:
         env={key: back(value) for key, value in seen.env.items()},
         cwd=back(seen.cwd),
         files={back(path): mark for path, mark in seen.files.items()},
-        hosts=frozenset(item["address"] for item in plan["processes"]),
+        hosts=frozenset(item.address for item in plan.processes),
     )
 
 

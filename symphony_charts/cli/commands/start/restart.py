@@ -17,12 +17,12 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """Stop each as `symph down` would, start it again, and say which."""
     live_run, words = _choose(args)
-    processes = live_run.state()["processes"]
+    processes = live_run.state().processes
     named = [slot for word in words for slot in find_slots(live_run, word)]
-    slots = list(dict.fromkeys(named)) if words else [item["slot"] for item in processes]
+    slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes]
     if not args.dry_run:
         up.restart(live_run, slots)
-    items = [{"name": processes[slot]["name"], "group": processes[slot]["group"]} for slot in slots]
+    items = [{"name": processes[slot].name, "group": processes[slot].group} for slot in slots]
     columns = [output.Column("GROUP", "group"), output.Column("WOULD RESTART" if args.dry_run else "RESTARTED", "name")]
     output.print_items(args, "Process", items, columns, empty="nothing runs here")
     return 0

@@ -32,9 +32,9 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
     if args.detach:
         return follow_up(args, spec, started, time.monotonic() - (time.time() - began))
     plan, name = started.plan(), started.experiment
-    for text in plan["notes"]:
+    for text in plan.notes:
         output.warn(text)
-    count = len(plan["processes"])
+    count = len(plan.processes)
     took = f"{count} {'process' if count == 1 else 'processes'} up in {time.time() - began:.2f} s"
     output.note(f"{name}   {took}   ctrl-c: leave or end it   symph attach {name}")
     follower = follow(args, LocalWatcher(), name, run=started.run_id)

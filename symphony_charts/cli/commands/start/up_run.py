@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from typing import Any
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.start.up_watch import follow
@@ -18,8 +17,9 @@ from symphony_charts.kinds.leftovers import failure_difference
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.log_tail import tail_of
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.run_state import Failure
 from symphony_charts.local.runs import Run
-from symphony_charts.local.status import path_of
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.policy import describe_status
 from symphony_charts.spec.files import SpecFile
@@ -56,29 +56,29 @@ def start(
 def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: float) -> int:
     """Say where the run is, with --wait how it ended; with --watch follow its files until interrupted."""
     plan, name = started.plan(), started.experiment
-    for text in plan["notes"]:
+    for text in plan.notes:
         output.warn(text)
-    count = len(plan["processes"])
+    count = len(plan.processes)
     record = {
         "name": name,
         "run": started.run_id,
-        "address": plan["base_address"],
+        "address": plan.base_address,
         "processes": count,
-        "ports": {**plan["ports"], **{service: ports[0] for service, ports in plan["moved"].items()}},
+        "ports": {**plan.ports, **{service: ports[0] for service, ports in plan.moved.items()}},
     }
-    limits = sorted({limit["by"] for process in plan["processes"] for limit in process["limits"]})
-    record |= {"limits": limits, "commits": started.state().get("commits", {})}
+    limits = sorted({limit.by for process in plan.processes for limit in process.limits})
+    record |= {"limits": limits, "commits": started.state().commits}
     took = time.monotonic() - began
     plural = "process" if count == 1 else "processes"
     limited = f"   limits by {' and '.join(limits)}" if limits else ""
-    text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s{limited}"
+    text = f"{name}   {plan.base_address}   {count} {plural} up in {took:.2f} s{limited}"
     output.print_record(args, "Run", record, text)
     if args.watch:
         return follow(args, started, spec.path)
     if not args.wait:
         output.next_step(f"symph ps {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
         return 0
-    names = [path_of(process) for process in plan["processes"]]
+    names = [process.path for process in plan.processes]
     printer = LinePrinter(names, color=getattr(args, "color", None))
     follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
     follower.start()
@@ -89,42 +89,36 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     return status
 
 
-def fail_if_failed(spec: SpecFile, run: Run, plan: dict[str, object], *, has_shown_lines: bool = False) -> None:
+def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines: bool = False) -> None:
     """Raise CheckFailed, whose exit status is that of the process, naming it and its place; it has the last words."""
     state = run.state()
-    if state.get("reason") == "stopped":
+    if state.reason == "stopped":
         raise CheckFailed("the run was stopped before its end")
-    if state.get("cause"):
+    if state.cause:
         step = f"symph logs {run.experiment} --tail 50, then symph up {spec.path}"
-        raise ToolFailed(
-            f"the run failed: {state['cause']}, so that its processes had no terminals any more", next=step
-        )
-    failed = state.get("failed")
-    if not isinstance(failed, dict):
+        raise ToolFailed(f"the run failed: {state.cause}, so that its processes had no terminals any more", next=step)
+    failed = state.failed
+    if failed is None:
         return
-    processes, planned = state["processes"], plan["processes"]
-    assert isinstance(processes, list)  # noqa: S101 - state files are written by us alone
-    assert isinstance(planned, list)  # noqa: S101
-    item, process = processes[failed["slot"]], planned[failed["slot"]]
-    for line in () if has_shown_lines else tail_of(run.process_dir(failed["slot"]) / "log", _LAST_LINES):
-        output.note(f"{path_of(item)} | {line}")
-    if process["on_exit"] == "stop-all" and (text := failure_difference(spec.experiment)):
+    process, planned = state.processes[failed.slot], plan.processes[failed.slot]
+    for line in () if has_shown_lines else tail_of(run.process_dir(failed.slot) / "log", _LAST_LINES):
+        output.note(f"{process.path} | {line}")
+    if planned.on_exit == "stop-all" and (text := failure_difference(spec.experiment)):
         output.note(f"note: {text}")
-    again = f" after {item['restarts']} restarts" if item["restarts"] else ""
-    cause = failed.get("limit") or item.get("unhealthy") or ("command not found" if failed["status"] == 127 else "")
+    again = f" after {process.restarts} restarts" if process.restarts else ""
+    cause = failed.limit or process.unhealthy or ("command not found" if failed.status == 127 else "")
     why = f": {cause}" if cause else ""
     error = CheckFailed(
-        f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}{why}',
-        f"{spec.path}, {process['spec_path']}",
-        _next_step(run, process, failed),
+        f'process "{failed.name}" failed ({describe_status(failed.status)}){again}{why}',
+        f"{spec.path}, {planned.spec_path}",
+        _next_step(run, planned, failed),
     )
-    error.exit_code = failed["status"] or 1
+    error.exit_code = failed.status or 1
     raise error
 
 
-def _next_step(run: Run, process: dict[str, Any], failed: dict[str, Any]) -> str:
-    """What to try: mostly to read on; a program whose name has spaces in it was meant to be several words."""
-    words = process["argv"][0].split()
-    if failed["status"] == 127 and len(words) > 1:
+def _next_step(run: Run, planned: PlannedProcess, failed: Failure) -> str:
+    words = planned.argv[0].split()
+    if failed.status == 127 and len(words) > 1:
         return f"write its words apart: command: {json.dumps(words)}"
-    return f"symph logs {failed['name']} {run.experiment} --tail 50"
+    return f"symph logs {failed.name} {run.experiment} --tail 50"

@@ -97,7 +97,7 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
 
 
 def _end_of(run: Run) -> str:
-    failed = run.state().get("failed")
+    failed = run.state().failed
     if not failed:
         return f"{run.experiment} has ended"
-    return f"{run.experiment} has ended: {failed['name']} failed ({describe_status(failed['status'])})"
+    return f"{run.experiment} has ended: {failed.name} failed ({describe_status(failed.status)})"

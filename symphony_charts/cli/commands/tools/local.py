@@ -43,7 +43,7 @@ def _replay(args: argparse.Namespace) -> int:
         folder=saved.folder,
         force=args.force,
         dry_run=args.dry_run,
-        share_gpus=bool(past.plan().get("is_sharing_gpus")),
+        share_gpus=past.plan().is_sharing_gpus,
     )
     if started is None:
         return 0

@@ -41,7 +41,7 @@ def say_what_is_kept(run: Run) -> None:
     kept = ", ".join(f"{volume.name} ({volume.size}) in {volume.folder}" for volume in kept_by(run))
     if kept:
         output.note(f"kept: {kept}   symph local volumes {run.experiment}")
-    for path in run.state().get("stuck") or ():
+    for path in run.state().stuck:
         output.warn(f"a mount point stays: {path}", next="rmdir it, if nothing needs it")
 
 

@@ -1,0 +1,143 @@
+"""The layout of `state.json`: how a run and its processes are, as the supervisor wrote it last.
+
+Both files of a run are decoded strictly: a damaged one, or one of another version, is reported before anything uses it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.run_files import damaged, read_json, write_json
+from symphony_charts.system.process_identity import ProcessRecord
+
+__all__ = [
+    "Failure",
+    "ProcessPhase",
+    "ProcessState",
+    "RunPhase",
+    "RunState",
+    "read_plan",
+    "read_state",
+    "unstarted",
+    "write_record",
+]
+
+_T = TypeVar("_T")
+RunPhase: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped", "lost", "damaged"]
+ProcessPhase: TypeAlias = Literal[
+    "waiting", "starting", "running", "backoff", "done", "failed", "stopped", "lost", "damaged"
+]
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """The first process that failed for good; `limit` is the limit that ended it, if one did."""
+
+    name: str
+    status: int | None
+    slot: int
+    limit: str = ""
+
+
+class ProcessState(Struct, kw_only=True, omit_defaults=True):
+    """One process. Times are in seconds since 1970: `began` its first start, `started` and `ended` its last.
+
+    `wrapper` is the program in its pane, or the last one there. `unready`, `unhealthy` and `held` are reasons: why it
+    is not ready, why it was ended, why it cannot be restarted yet. `in_a_row` counts the restarts without a long life.
+    """
+
+    slot: int
+    name: str
+    group: str
+    pod: str
+    phase: ProcessPhase
+    ready: bool
+    restarts: int
+    status: int | None
+    wrapper: ProcessRecord | None = None
+    pane: str = ""
+    began: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    unready: str = ""
+    unhealthy: str = ""
+    limit: str = ""
+    held: str = ""
+    in_a_row: int = 0
+    is_overdue: bool = False
+    is_restart_asked: bool = False
+    is_fresh_start: bool = False
+
+    @property
+    def path(self) -> str:
+        """``group/name``, or the name of a process without a group."""
+        return f"{self.group}/{self.name}" if self.group else self.name
+
+
+class RunState(Struct, kw_only=True):
+    """A run. `reason` is the phase that it ends in, `cause` what ended it if that was none of its processes.
+
+    `survivors` are processes that could not be killed, `stuck` mount points that could not be removed, `commits` the
+    commit of each Git volume; `tmux` is its tmux server.
+    """
+
+    experiment: str = ""
+    phase: RunPhase
+    started: float
+    ended: float | None = None
+    processes: list[ProcessState]
+    reason: str = ""
+    cause: str = ""
+    failed: Failure | None = None
+    survivors: list[int] = []
+    stuck: list[str] = []
+    tmux: ProcessRecord | None = None
+    commits: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for slots that are not those of processes."""
+        for number, process in enumerate(self.processes):
+            if process.slot != number:
+                raise ValueError(f"processes[{number}].slot is {process.slot}")
+        if self.failed is not None and not 0 <= self.failed.slot < len(self.processes):
+            raise ValueError("failed names no process")
+
+
+def unstarted(planned: PlannedProcess) -> ProcessState:
+    """Return the state of a process that has not started."""
+    return ProcessState(
+        slot=planned.slot,
+        name=planned.name,
+        group=planned.group,
+        pod=planned.pod,
+        phase="waiting",
+        ready=False,
+        restarts=0,
+        status=None,
+    )
+
+
+def read_plan(path: Path) -> LocalPlan:
+    """Return the plan in a file. Raises as `read_json` does."""
+    return _read_record(path, LocalPlan)
+
+
+def read_state(path: Path) -> RunState:
+    """Return the state in a file. Raises as `read_json` does."""
+    return _read_record(path, RunState)
+
+
+def _read_record(path: Path, kind: type[_T]) -> _T:
+    try:
+        return msgspec.convert(read_json(path), kind)
+    except msgspec.ValidationError as error:
+        raise damaged(path, str(error)) from None
+
+
+def write_record(path: Path, record: LocalPlan | RunState, *, is_safe: bool = False) -> None:
+    """Write a plan or state as `write_json` does, which unlike msgspec can write paths that are not UTF-8."""
+    write_json(path, msgspec.to_builtins(record), is_safe=is_safe)

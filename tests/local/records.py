@@ -1,0 +1,75 @@
+"""Records of runs for tests: a process as a plan and as a state have it, with defaults for what a test does not set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, Wait
+from symphony_charts.local.run_state import ProcessState
+
+__all__ = ["plan_of", "planned", "process_state"]
+
+
+def planned(*waits: int, slot: int = 0, **more: Any) -> PlannedProcess:
+    """A finite process that waits until those in the slots `waits` are ready, and whose failure ends its run."""
+    known: dict[str, Any] = {
+        "slot": slot,
+        "name": "p",
+        "group": "",
+        "pod": "p",
+        "process": "p",
+        "index": 0,
+        "is_step": False,
+        "is_service": False,
+        "argv": ("true",),
+        "cwd": "/",
+        "tty": False,
+        "address": "127.0.0.1",
+        "waits": tuple(Wait(slot=other, until="ready") for other in waits),
+        "checks": (),
+        "health": (),
+        "restart": "never",
+        "retries": 0,
+        "counts_tries": False,
+        "on_exit": "stop-all",
+        "grace_s": 30,
+        "deadline_s": None,
+        "log_bytes": 0,
+        "gpus": (),
+        "enter": (),
+        "limits": (),
+        "scope": (),
+        "binds": (),
+        "spec_path": "processes.p",
+        "digest": "",
+    }
+    return PlannedProcess(**{**known, **more})
+
+
+def plan_of(*processes: PlannedProcess, **more: Any) -> LocalPlan:
+    """A plan of these processes, whose slots are set; its aim is the first."""
+    known: dict[str, Any] = {
+        "experiment": "exp",
+        "processes": tuple(replace(process, slot=slot) for slot, process in enumerate(processes)),
+        "done_when": (0,) if processes else (),
+        "folders": (),
+        "checkouts": (),
+        "binds": (),
+        "has_namespace": False,
+        "base_address": "127.0.0.1",
+        "ports": {},
+        "moved": {},
+        "is_sharing_gpus": False,
+        "caller": {},
+        "labels": {},
+        "notes": (),
+    }
+    return LocalPlan(**{**known, **more})
+
+
+def process_state(phase: str = "running", slot: int = 0, **more: Any) -> ProcessState:
+    """The state of a process; a running one is ready."""
+    known: dict[str, Any] = {"name": "p", "group": "", "pod": "p", "ready": phase == "running", "restarts": 0}
+    return ProcessState(**{"slot": slot, "phase": phase, "status": None, **known, **more})
