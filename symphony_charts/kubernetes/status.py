@@ -14,7 +14,7 @@ from symphony_charts.backend.status import (
     ServiceStatus,
     overall,
 )
-from symphony_charts.kinds.dijob.children import process_of
+from symphony_charts.kinds.base import process_of
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.kubernetes.container_phase import judge, judge_failure, moment_of, phase_of_workload

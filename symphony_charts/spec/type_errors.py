@@ -10,6 +10,7 @@ from msgspec import NODEFAULT, inspect
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.paths import join, nearest
+from symphony_charts.spec.added_kinds import settings_record
 from symphony_charts.spec.model import Experiment, Process
 
 __all__ = ["experiment_faults", "record_faults"]
@@ -66,7 +67,7 @@ def _unknown_key(key: object, keys: list[str], path: str) -> Problem:
     elif meant:
         next_step = f'did you mean "{meant}"?'
     else:
-        next_step = f"known keys: {', '.join(sorted(keys))}"
+        next_step = f"known keys: {', '.join(sorted(keys))}" if keys else "drop it"
     return Problem(what=f'unknown key "{key}"', path=join(path, str(key)), next=next_step)
 
 
@@ -118,7 +119,8 @@ def _struct_faults(value: object, kind: inspect.StructType, path: str) -> Iterat
     keys = [*([kind.tag_field] if kind.tag_field else []), *fields]
     for key, item in value.items():
         if key in fields:
-            yield from _faults(item, fields[key].type, join(path, key))
+            record = settings_record(kind.cls, key)
+            yield from _faults(item, _type_of(record) if record else fields[key].type, join(path, key))
         elif key != kind.tag_field:
             yield _unknown_key(key, keys, path)
     for name, field in fields.items():
