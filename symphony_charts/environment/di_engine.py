@@ -63,6 +63,8 @@ def node_variables(
     has the hosts of all tasks of that type.
     """
     pods = list(hosts)
+    if pod not in pods:
+        return {}
     kin = [name for name in pods if task_type(types, name) == "none"]
     return {
         names.DI_JOB_ID: job,

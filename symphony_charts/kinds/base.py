@@ -90,9 +90,9 @@ class Kind(Protocol):
 
     A kind that a package adds also sets these. `settings`: the record of ``workload.<name>`` in a spec.
     `short_forms`: JSON Schemas of short forms of settings, which `expanded` expands. `builder`: the class that writes
-    its charts, a subclass of `Kind` of ``chart.build.draft``, or its ``module:name``. `compat`: the word of ``compat`` in a spec by which
-    processes under any kind find what its controller would tell them. `peers`: the class that puts this into charts, a
-    subclass of `Peers` of ``chart.build.draft``, or its ``module:name``.
+    its charts, a subclass of `Kind` of ``chart.build.draft``, or its ``module:name``. `compat`: the word of ``compat``
+    in a spec by which processes under any kind find what its controller would tell them. `peers`: the class that puts
+    this into charts, a subclass of `Peers` of ``chart.build.draft``, or its ``module:name``.
     """
 
     name: str = ""

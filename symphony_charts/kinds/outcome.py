@@ -99,6 +99,6 @@ def deciding_objects(objects: Sequence[Mapping[str, object]]) -> list[Mapping[st
 
 
 def end_conditions(item: Mapping[str, object]) -> tuple[str, str] | None:
-    """Return the conditions by which an Argo Workflow sees that an object succeeded or failed; None if it never does."""
+    """Return the conditions of success and failure of an object for an Argo Workflow; None if it has none."""
     kind = kind_for(item)
     return kind.argo_conditions if kind else None

@@ -137,7 +137,7 @@ def _evictions(draft: Draft) -> Finding:
     return Finding(rule="evictions", severity="info", path="workload.kind", what=what, next=step)
 
 
-def _volcano(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
+def _volcano(_: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
     """Volcano counts all failures together. Source: volcano-sh/volcano v1.15.1, pkg/controllers/job."""
     most = max((_replacements(group, values) for group in groups), default=0)
     what = f"Volcano counts the failures of all pods together: the job has {most} retries"

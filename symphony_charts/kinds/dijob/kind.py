@@ -87,8 +87,6 @@ class DIJob(Kind):
     ) -> Mapping[str, str]:
         """Return the variables that operator v1.1 sets, and others with `compat`."""
         nodes = nodes_of(experiment) if has_di_engine(experiment) else []
-        if pod not in nodes:
-            return {}
         job = f"{experiment.namespace or 'default'}/{experiment.name}"
         placed = {name: hosts[name] for name in nodes if name in hosts}
         return node_variables(job, pod, index, placed, settings_of(experiment.workload).tasks)
