@@ -223,7 +223,7 @@ class Kind(Protocol):
         Raises:
             SpecError: The workflow is too large.
         """
-        raise NotImplementedError
+        return []
 
     def lost_in_task(self, workload: Workload) -> Iterable[str]:
         """Return the paths of settings that a trial loses as a task of such a workflow."""

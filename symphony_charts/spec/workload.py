@@ -128,7 +128,7 @@ def _field_of(kind: str) -> tuple[str, Any, Any]:
 
 
 # `workload.<kind>` is data here, since the core does not know the records of added kinds.
-Workload = msgspec.defstruct(  # type: ignore[misc]
+Workload = msgspec.defstruct(  # type: ignore[misc, assignment]
     "Workload",
     [_field_of(kind) for kind in ADDED_KINDS],
     bases=(Workload,),

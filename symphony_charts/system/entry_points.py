@@ -29,7 +29,9 @@ _BUILT_IN = {
         "dijob": "symphony_charts.importers.dijob.verb",
         "compose": "symphony_charts.importers.compose.verb",
         "symphony": "symphony_charts.importers.symphony.verb",
+        "runopts": "symphony_charts.importers.torchx.runopts_verb",
     },
+    "symph.names": {"symphony": "symphony_charts.compat:names"},
     "symph.exporters": {"dijob": "symphony_charts.importers.dijob.export_verb"},
 }
 
