@@ -27,7 +27,7 @@ APART = (
     *("spec/checks/argo", "spec/checks/dijob"),
     *("chart/build/kinds/argo", "chart/build/kinds/dijob", "chart/build/di_engine"),
 )
-FOLDERS = (*PUBLIC, "integrations") if (PACKAGE / "integrations").is_dir() else (*PUBLIC, *APART)
+FOLDERS = (*PUBLIC, "integrations", *(name for name in APART if any(PACKAGE.glob(f"{name}*"))))
 
 
 def is_integration(module: str) -> bool:

@@ -86,7 +86,8 @@ def plan_here(
         gpus=gpus,
         limiter=find_limiter() if experiment.local.limits else Limiter(),
     )
-    return kind.planned_here(make_plan(experiment, services, machine), private)
+    plan: LocalPlan = kind.planned_here(make_plan(experiment, services, machine), private)
+    return plan
 
 
 def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
