@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from symphony_charts import __file__ as package_file
+import symphony_charts
 from symphony_charts.environment.di_engine import ASKED_FOR, SERVER, SERVER_URL, is_of_v0
 from symphony_charts.local.di_server.files import DELETED, TABLE
 from symphony_charts.local.plan.records import File, LocalPlan, PlannedProcess
@@ -109,4 +109,4 @@ def _gate(run_dir: str, process: PlannedProcess) -> list[str]:
 def _python(module: str, *words: str) -> list[str]:
     """The command of a program of ours, which reads nothing of the environment and needs nothing of `site`."""
     start = f"import sys; sys.path[:0] = [sys.argv.pop(1)]; from {module} import main; main()"
-    return [sys.executable, "-I", "-S", "-c", start, str(PurePosixPath(package_file).parents[1]), *words]
+    return [sys.executable, "-I", "-S", "-c", start, str(PurePosixPath(symphony_charts.__path__[0]).parent), *words]
