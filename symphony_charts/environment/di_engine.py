@@ -82,7 +82,7 @@ def older_variables(
     ports: Mapping[str, int],
     name: str,
 ) -> dict[str, str]:
-    """What operators before v1.1 tell replica `index` of `pod`, whose own name is `name`.
+    """Return the variables that operators before v1.1 set for replica `index` of `pod`, whose own name is `name`.
 
     `hosts` are those of every pod's replicas, `ports` those of services by name. The operator's server is among both
     where there is one.

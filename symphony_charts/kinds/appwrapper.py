@@ -81,7 +81,6 @@ class AppWrapper(Kind):
 
 
 def _wrapped_items(spec: Object) -> list[Object]:
-    """Return the objects in a live AppWrapper of v1beta2 or v1beta1."""
     items = [one.get("template") for one in spec.get("components") or []]
     items += [one.get("generictemplate") for one in (spec.get("resources") or {}).get("GenericItems") or []]
     return [item for item in items if item]

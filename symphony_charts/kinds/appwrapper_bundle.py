@@ -54,7 +54,6 @@ def absorb(objects: Iterable[Mapping[str, object]], *, everything: bool = False)
 
 
 def _with(spec: Object, inside: list[dict[str, object]]) -> dict[str, object]:
-    """Return the spec of the AppWrapper with `inside` before its Jobs."""
     if "components" in spec:
         return {**spec, "components": [*map(_component, inside), *maps(spec, "components")]}
     items = [*map(_generic_item, inside), *maps(sub(spec, "resources"), "GenericItems")]
@@ -68,14 +67,12 @@ def _with(spec: Object, inside: list[dict[str, object]]) -> dict[str, object]:
 
 
 def _component(item: Object) -> dict[str, object]:
-    """Return the part of an AppWrapper v1beta2 that makes `item`."""
     if not _pods_of(item):
         return {"template": item}
     return {"podSets": [{"path": "template.spec.template", "replicas": _pods_of(item)}], "template": item}
 
 
 def _generic_item(item: Object) -> dict[str, object]:
-    """Return the part of an AppWrapper v1beta1 that makes `item`."""
     resources = list(_pod_resources(item)) if _pods_of(item) else []
     return {"replicas": 1, "generictemplate": item, **({"custompodresources": resources} if resources else {})}
 
@@ -91,7 +88,6 @@ def _pod_resources(item: Object) -> Iterator[dict[str, object]]:
 
 
 def _pods_of(item: Object) -> int:
-    """Return how many pods an object has at a time."""
     spec = sub(item, "spec")
     if not sub(spec, "template"):
         return 0

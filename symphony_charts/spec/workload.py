@@ -32,7 +32,7 @@ _Settings = TypeVar("_Settings", bound=Record)
 
 
 class AppwrapperSettings(Record, frozen=True, kw_only=True):
-    """What an AppWrapper says that no other kind of workload does.
+    """Settings of an AppWrapper.
 
     Attributes:
         version: That of workload.codeflare.dev, of which a cluster serves one: `v1beta2` (AppWrapper controller) or
@@ -45,7 +45,7 @@ class AppwrapperSettings(Record, frozen=True, kw_only=True):
 
 
 class JobsetSettings(Record, frozen=True, kw_only=True):
-    """What a JobSet says that no other kind of workload does.
+    """Settings of a JobSet.
 
     Attributes:
         max_restarts: How often all of it starts again when a part failed.
@@ -55,7 +55,7 @@ class JobsetSettings(Record, frozen=True, kw_only=True):
 
 
 class VolcanoSettings(Record, frozen=True, kw_only=True):
-    """What a Volcano Job says that no other kind of workload does.
+    """Settings of a Volcano Job.
 
     Attributes:
         plugins: Plugins by name with their arguments, beside and over `env` and `svc`, which every Job has.

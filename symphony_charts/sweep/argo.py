@@ -108,7 +108,7 @@ def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str
 
 
 def _common(values: Sequence[object], holes: dict[tuple[str, ...], str], salt: str) -> object:
-    """What `values` have in common, with stand-ins where they differ; `holes` maps what differs to its input."""
+    """Return the common part of `values` with stand-ins where they differ; `holes` maps differing values to inputs."""
     first, texts = values[0], tuple(map(_json, values))
     if len(set(texts)) == 1:
         return first
@@ -148,7 +148,7 @@ def _waiting(item: Object, trial: TrialObjects) -> dict[str, object]:
 
 
 def _left(trial: TrialObjects) -> dict[str, object]:
-    """How what still runs after a trial is ended: services, and groups that do not decide when it is done."""
+    """Return the deletion of what still runs after a trial: services, and groups that do not decide when it is done."""
     deciding = deciding_objects(trial.objects)
     kinds: dict[str, None] = {}
     groups: list[str] = []

@@ -55,7 +55,6 @@ def read_compose(source: Source, args: argparse.Namespace) -> Imported:
 
 
 def _images(given: list[str]) -> dict[str, str]:
-    """The images by service."""
     images: dict[str, str] = {}
     for text in given:
         service, equals, image = text.partition("=")

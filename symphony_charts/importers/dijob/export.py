@@ -71,7 +71,6 @@ def _for_operator(experiment: Experiment, operator: Operator | None) -> Experime
 
 
 def _shape_faults(operator: Operator, pods: list[Pod]) -> Iterator[Problem]:
-    """What the one object has no place for; a chart has other objects beside it."""
     if not any(pod.is_finite for pod in pods) and operator != "v0":
         yield Problem(what="no replica of what ends would run", path="processes", next="give one of them replicas")
     for pod in pods:

@@ -108,7 +108,6 @@ class PodWriter:
         return own & set(self._experiment.volumes)
 
     def _mounted(self, pod: Pod) -> set[str]:
-        """The volumes that a pod's processes and steps mount."""
         mounts = [mount for process in pod.processes.values() for mount in process.mounts]
         for step in self._experiment.prepare.values():
             mounts += step.mounts if not step.groups or pod.name in step.groups else []

@@ -117,7 +117,7 @@ def _template(template: Item) -> DAG | Resource:
 
 
 def _tries(template: Item) -> dict[str, object]:
-    """What a template says beyond what it runs."""
+    """Return the settings of a template beside what it runs."""
     fields: dict[str, object] = {}
     if "retryStrategy" in template:
         retries = _map(template, "retryStrategy")

@@ -94,7 +94,7 @@ def get_appwrapper_status(app: Mapping[str, Any]) -> AppState:
 
 
 def get_tasks_status_description(status: Mapping[str, Any]) -> dict[str, int]:
-    """How many pods an AppWrapper counts in each state."""
+    """Return how many pods an AppWrapper counts in each state."""
     return {name: status[name] for name in _COUNTERS if name in status}
 
 

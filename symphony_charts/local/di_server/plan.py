@@ -71,7 +71,6 @@ def with_replicas(plan: LocalPlan, run_dir: str) -> LocalPlan:
 
 
 def _needs_server(experiment: Experiment) -> bool:
-    """Whether a coordinator of operator v0 has no server of its own."""
     pods = pods_of(experiment)
     if not is_of_v0(experiment) or "coordinator" not in pods or SERVER in pods:
         return False

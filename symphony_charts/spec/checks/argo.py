@@ -29,7 +29,7 @@ SHORT_FORMS: Mapping[str, Sequence[dict[str, Any]]] = {
 
 
 class ArgoSettings(Record, frozen=True, kw_only=True):
-    """What a Workflow of Argo says that no other kind of workload does.
+    """Settings of an Argo Workflow.
 
     Without a schedule the experiment runs at once, or where `submit` is off only when it is submitted or needed.
 

@@ -52,7 +52,7 @@ _LABEL_LENGTH = 63
 
 
 class DijobSettings(Record, frozen=True, kw_only=True):
-    """What a DIJob says that no other kind of workload does.
+    """Settings of a DIJob.
 
     Attributes:
         operator: The version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
@@ -139,7 +139,7 @@ def container_name(settings: DijobSettings, pod: Pod, process: str) -> str:
 
 
 def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
-    """What a cluster with the operator cannot do of an experiment of kind dijob."""
+    """Yield what a cluster with the operator cannot do of an experiment of kind dijob."""
     yield from _job_faults(experiment)
     settings, tasks = settings_of(experiment.workload), tasks_of(experiment)
     if not tasks:
