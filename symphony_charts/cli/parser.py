@@ -301,5 +301,5 @@ def _configured() -> Mapping[str, defaults.Default]:
 
 
 def _new_cluster(backend: str) -> Backend:
-    cluster: Backend = import_module("symphony_charts.engine").Cluster.new(backend)
+    cluster: Backend = import_module("symphony_charts.clusters.base").Cluster.new(backend)
     return cluster

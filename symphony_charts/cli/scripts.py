@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
+
+from symphony_charts.system.entry_points import entry_points
 
 __all__ = ["symphonys_names"]
 
@@ -28,11 +30,12 @@ class _AtFirstImport:
         path: Sequence[str] | None,  # noqa: ARG002 - part of the interface
         target: ModuleType | None = None,  # noqa: ARG002 - part of the interface
     ) -> ModuleSpec | None:
-        """The module's spec out of `symphony_charts.compat`."""
+        """Return the spec of the module in the integration of that name."""
         if fullname.partition(".")[0] != "symphony":
             return None
         sys.meta_path.remove(self)
-        self._stack.enter_context(import_module("symphony_charts.compat").names())
+        names: Any = entry_points("symph.names")["symphony"].load()
+        self._stack.enter_context(names())
         return find_spec(fullname)
 
 

@@ -141,7 +141,7 @@ class LocalFileManager:
         return Path(folder).expanduser() if folder else None
 
     def has_experiment_folder(self) -> bool:
-        """Whether one is configured."""
+        """Return True if one is configured."""
         return self.data_root is not None
 
     def experiment_path(self, experiment_name: str) -> Path:
@@ -158,7 +158,7 @@ class LocalFileManager:
         return str(self.experiment_path(experiment_name) / "experiment.yaml")
 
     def experiment_exists(self, experiment_name: str) -> bool:
-        """Whether it was saved."""
+        """Return True if it was saved."""
         return Path(self.experiment_file(experiment_name)).exists()
 
     def load_experiment(self, experiment_name: str) -> ExperimentSpec:

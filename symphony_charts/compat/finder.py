@@ -21,18 +21,16 @@ __all__ = ["MODULES", "DockerCluster", "names"]
 _TOP = "symphony"
 # Symphony's modules, and where this package has the same names.
 MODULES = {
-    "": "compat.exports",
-    "addons": "compat.addons",
-    "commandline": "commandline",
-    "engine": "engine",
-    "errors": "compat.errors",
-    "kube": "compat.kube",
-    "spec": "compat.spec",
-    "subproc": "compat.subproc",
-    "tmux": "compat.tmux",
+    "": "symphony_charts.compat.exports",
+    "addons": "symphony_charts.compat.addons",
+    "commandline": "symphony_charts.commandline",
+    "engine": "symphony_charts.engine",
+    "errors": "symphony_charts.compat.errors",
+    "kube": "symphony_charts.compat.kube",
+    "spec": "symphony_charts.compat.spec",
+    "subproc": "symphony_charts.compat.subproc",
+    "tmux": "symphony_charts.compat.tmux",
 }
-
-
 _NO_DOCKER = "Symphony's docker backend does not exist here"
 _INSTEAD_OF_DOCKER = "use Cluster.new('tmux') or Cluster.new('kube')"
 
@@ -56,7 +54,7 @@ class _Loader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Put the names of our module into Symphony's."""
-        home = import_module(f"symphony_charts.{self._home}")
+        home = import_module(self._home)
         module.__doc__ = home.__doc__
         module.__dict__.update({name: getattr(home, name) for name in home.__all__}, __all__=list(home.__all__))
 

@@ -127,7 +127,7 @@ class KubeBackend(OurCluster):
         return _addresses(launched.experiment, launched.pins)
 
     def describe_headers(self) -> list[str]:
-        """What `describe_experiment` says of a process."""
+        """Return the columns of `describe_experiment` for a process."""
         return ["Ready", "Restarts", "State"]
 
     def get_log_when_alive(
@@ -141,7 +141,7 @@ class KubeBackend(OurCluster):
         print_logs: bool = False,
         sleep_interval: float = 10,
     ) -> str:
-        """What a process has printed, once it runs or has ended; it is asked every `sleep_interval` seconds."""
+        """Return what a process has printed, once it runs or has ended; it is asked every `sleep_interval` seconds."""
         while self.describe_process(experiment_name, process_name, process_group)["State"].startswith(_NOT_YET):
             time.sleep(sleep_interval)
         return self.get_log(experiment_name, process_name, process_group, follow, since, tail, print_logs)

@@ -62,7 +62,7 @@ class LocalExperimentSpec(ExperimentSpec):
 
 
 def _of_run(held: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """What is `held` under a launcher's names, under those of a run; raises SpecError where two are one there."""
+    """Return `held` under the names of the run; raises SpecError if two of them become one there."""
     names: dict[str, str] = {}
     for written in held:
         if names.setdefault(sanitize(written), written) != written:
@@ -72,7 +72,7 @@ def _of_run(held: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def _dumped(di: Mapping[str, Any], key: str) -> list[Any]:
-    """What a dump of Symphony's holds under a key; of this package's own form, nothing."""
+    """Return what a dump of Symphony's holds under a key; nothing for this package's own form."""
     held = di.get(key)
     return held if isinstance(held, list) else []
 

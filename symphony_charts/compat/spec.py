@@ -34,7 +34,7 @@ _WRITERS = {".json": "dump_json_str", ".yml": "dump_yaml_str", ".yaml": "dump_ya
 
 
 class Dumped:
-    """What can be written as Symphony wrote it, and read again; the writers' keywords are those of JSON."""
+    """Specs that are written as Symphony wrote them, and read again; the writers' keywords are those of JSON."""
 
     def dump_dict(self) -> dict[str, Any]:
         """The data that is written."""
@@ -42,7 +42,7 @@ class Dumped:
 
     @classmethod
     def load_dict(cls, di: Mapping[str, object]) -> Any:
-        """What was dumped as `di`."""
+        """Return the spec that was dumped as `di`."""
         raise NotImplementedError
 
     def dump_yaml_str(self, **_: object) -> str:
@@ -64,7 +64,7 @@ class Dumped:
 
     @classmethod
     def load_yaml_str(cls, string: str, **_: object) -> Any:
-        """What YAML or JSON says; raises SpecError where the text holds anything but a map."""
+        """Read YAML or JSON; raises SpecError if the text holds anything but a map."""
         data = load(string)
         if not isinstance(data, dict):
             raise SpecError.one("a dump of Symphony is a map")
@@ -74,7 +74,7 @@ class Dumped:
 
     @classmethod
     def load_file(cls, file_path: str | Path, **_: object) -> Any:
-        """What a YAML or JSON file says."""
+        """Read a YAML or JSON file."""
         return cls.load_yaml_str(Path(file_path).expanduser().read_text(encoding="utf-8"))
 
     load_yaml_file = load_json_file = load_file
@@ -234,6 +234,5 @@ def _as_text(value: object) -> object:
 
 
 def _services(fields: Mapping[str, Any], kind: str) -> Mapping[str, int | None]:
-    """The services of one kind that a process holds, with their fixed ports."""
     services: Mapping[str, int | None] = fields.get(kind, {})
     return services

@@ -180,7 +180,7 @@ def _deaf() -> Iterator[None]:
 
 
 class _Stream:
-    """What one process writes, on its way to the terminal and a file."""
+    """The output of one process, on its way to the terminal and a file."""
 
     def __init__(self, run: Run, item: Mapping[str, Any], log_dir: Path | None, *, prints: bool) -> None:
         self._log = run.process_dir(int(item["slot"])) / "log"

@@ -133,7 +133,7 @@ class TmuxBackend(OurCluster):
 
     @property
     def watcher(self) -> WrittenWatcher:
-        """What runs on this machine, under the names that launchers wrote."""
+        """Return the runs of this machine under the names that launchers wrote."""
         return WrittenWatcher(is_kept=self.is_kept)
 
     def new_experiment(self, name: str, **fields: Any) -> ExperimentSpec:

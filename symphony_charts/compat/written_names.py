@@ -26,7 +26,7 @@ _FILE = "written.json"
 
 @dataclass(frozen=True, slots=True)
 class WrittenNames:
-    """What a launcher called the experiment of a run, its groups by their names in the run, and processes by paths.
+    """The names that a launcher gave the experiment of a run, its groups (by name in the run) and processes (by path).
 
     What it wrote as the run has it need not stand here. With `is_kept` the experiment is there until it is deleted.
     """
@@ -70,11 +70,11 @@ class WrittenNames:
                 yield title, run.process_dir(planned.slot) / "log"
 
     def group(self, group: str) -> str:
-        """What the group is called that the run calls so."""
+        """Return the launcher's name of a group of the run."""
         return self.groups.get(group, group)
 
     def process(self, group: str, process: str) -> str:
-        """What a process of a group of the run (empty: a lone one) is called."""
+        """Return the launcher's name of a process of a group of the run; the group of a lone one is empty."""
         return self.processes.get(f"{group}/{process}" if group else process, process)
 
     def instance(self, one: InstanceStatus) -> InstanceStatus:
@@ -98,7 +98,7 @@ class WrittenNames:
 
 
 def is_there(run: Run) -> bool:
-    """Whether Symphony would have a session of it: it runs, or was left for whoever deletes it."""
+    """Return True if Symphony would have a session of it: it runs, or was not deleted yet."""
     return run.is_live or WrittenNames.of(run).is_kept
 
 
@@ -126,12 +126,12 @@ class WrittenWatcher(LocalWatcher):
         return [run for run in newest_runs() if is_there(run)] if self._is_kept else live_runs()
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """How the newest run of an experiment is, also after its end."""
+        """Return the status of the newest run of an experiment, also after its end."""
         run = find_run(sanitize(name))
         return WrittenNames.of(run).status(run_status(run, events=events))
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """How it is at once and whenever that changes."""
+        """Yield its status at once and after each change."""
         for status in super().changes(sanitize(name), timeout_s):
             yield WrittenNames.of(find_run(sanitize(name))).status(status) if status else None
 
@@ -187,5 +187,4 @@ class WrittenWatcher(LocalWatcher):
 
 
 def _in_run(one: InstanceStatus) -> InstanceStatus:
-    """The instance under the names of its run."""
     return replace(one, name=sanitize(one.name), process=sanitize(one.process), group=sanitize(one.group))

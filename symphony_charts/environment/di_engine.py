@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symphony_charts.environment.variables import Fact
-from symphony_charts.spec.checks.dijob import ROLES, pods_in_order, task_type
+from symphony_charts.spec import variable_names as names
+from symphony_charts.spec.checks.dijob import ROLES, pods_in_order, settings_of, task_type
 from symphony_charts.spec.model import Experiment
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "SERVER_URL",
     "has_di_engine",
     "is_of_v0",
-    "node_facts",
+    "node_variables",
     "nodes_of",
     "older_variables",
 ]
@@ -38,14 +38,15 @@ _ROLE_PORTS = {"collector": 22270, "learner": 22271, "aggregator": 22272, "coord
 
 
 def has_di_engine(experiment: Experiment) -> bool:
-    """Whether processes find the DI_* variables: `compat` says so, or the kind's own operator sets them."""
+    """Return True if processes find the DI_* variables: by `compat`, or from the operator."""
     workload = experiment.workload
-    return experiment.compat == "di-engine" or (workload.kind == "dijob" and workload.dijob.operator.startswith("v1.1"))
+    is_told = workload.kind == "dijob" and settings_of(workload).operator.startswith("v1.1")
+    return experiment.compat == "di-engine" or is_told
 
 
 def is_of_v0(experiment: Experiment) -> bool:
-    """Whether operator v0 runs it, whose server starts the roles that the coordinator asks for."""
-    return experiment.workload.kind == "dijob" and experiment.workload.dijob.operator == "v0"
+    """Return True if operator v0 runs it, whose server starts the roles that the coordinator asks for."""
+    return experiment.workload.kind == "dijob" and settings_of(experiment.workload).operator == "v0"
 
 
 def nodes_of(experiment: Experiment) -> list[str]:
@@ -53,21 +54,23 @@ def nodes_of(experiment: Experiment) -> list[str]:
     return [pod.name for pod in pods_in_order(experiment) if pod.is_finite]
 
 
-def node_facts(
+def node_variables(
     job: str, pod: str, index: int, hosts: Mapping[str, Sequence[str]], types: Mapping[str, str]
-) -> dict[Fact, str]:
-    """What replica `index` of the node `pod` is told; `hosts` are those of every node's replicas, in order of rank.
+) -> dict[str, str]:
+    """Return the variables of replica `index` of a node. `hosts` are those of all replicas of nodes, in order of rank.
 
-    `job` is ``namespace/name``, `types` those that are said of tasks (`task_type`). A task of type ``none`` is told the
-    hosts of all tasks of that type.
+    `job` is ``namespace/name``, `types` those that the spec sets for tasks (`task_type`). A task of type ``none``
+    has the hosts of all tasks of that type.
     """
     pods = list(hosts)
+    if pod not in pods:
+        return {}
     kin = [name for name in pods if task_type(types, name) == "none"]
     return {
-        Fact.DI_JOB: job,
-        Fact.DI_NODES: ",".join(host for replicas in hosts.values() for host in replicas),
-        Fact.DI_GROUP_NODES: ",".join(host for name in (kin if pod in kin else [pod]) for host in hosts[name]),
-        Fact.DI_RANK: str(sum(len(hosts[name]) for name in pods[: pods.index(pod)]) + index),
+        names.DI_JOB_ID: job,
+        names.DI_NODES: ",".join(host for replicas in hosts.values() for host in replicas),
+        names.di_group_nodes(pod): ",".join(host for name in (kin if pod in kin else [pod]) for host in hosts[name]),
+        names.DI_RANK: str(sum(len(hosts[name]) for name in pods[: pods.index(pod)]) + index),
     }
 
 
@@ -79,13 +82,13 @@ def older_variables(
     ports: Mapping[str, int],
     name: str,
 ) -> dict[str, str]:
-    """What operators before v1.1 tell replica `index` of `pod`, whose own name is `name`.
+    """Return the variables that operators before v1.1 set for replica `index` of `pod`, whose own name is `name`.
 
     `hosts` are those of every pod's replicas, `ports` those of services by name. The operator's server is among both
     where there is one.
     Source: opendilab/DI-orchestrator v1.0.0, pkg/context/job.go; v0.2.2, utils/replicas_util.go.
     """
-    settings = experiment.workload.dijob
+    settings = settings_of(experiment.workload)
     job = f"{experiment.namespace or 'default'}/{experiment.name}"
     if experiment.workload.kind != "dijob":
         return {}

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Fact(Enum):
-    """What a backend knows of one process; DI_* are what DI-engine is told of the job and of its peers."""
+    """The facts that a backend knows of one process."""
 
     ADDRESS = "an address of the own pod that it can listen on"
     INDEX = "the number of the replica, from 0"
@@ -45,10 +45,6 @@ class Fact(Enum):
     ATTEMPT = "the number of earlier tries, in a pod that ends"
     CONFIG_DIR = "the folder of the configuration files"
     SECRETS_DIR = "the folder of the secret files"
-    DI_JOB = "namespace/name of the job"
-    DI_NODES = "the hosts of all nodes, by rank"
-    DI_GROUP_NODES = "the hosts of the own pod's replicas, or of all those of type none"
-    DI_RANK = "the number of the node, over all pods that end"
 
 
 class ServiceFact(NamedTuple):
@@ -108,18 +104,16 @@ def variables_of(
     services: Sequence[Service],
     *,
     connects: Iterable[str] = (),
-    is_node: bool = False,
 ) -> list[Variable]:
     """Return all variables of `process`, later ones before earlier ones of the same name.
 
-    `connects` are the services that it dials; `is_node`: whether its replicas are told their ranks, as DI-engine
-    expects it.
+    `connects` are the services that it dials.
     """
     listens = [service.name for service in services if service.listener == process]
     known = {service.name for service in services}
     dials = [name for name in connects if name in known]
     shared = shared_variables(service.name for service in services)
-    return [*shared, *own_variables(experiment, process, listens, dials, is_node=is_node)]
+    return [*shared, *own_variables(experiment, process, listens, dials)]
 
 
 def shared_variables(services: Iterable[str]) -> list[Variable]:
@@ -159,7 +153,6 @@ def own_variables(
     connects: Iterable[str] = (),
     *,
     beside: Sequence[str] = (),
-    is_node: bool = False,
 ) -> list[Variable]:
     """Return the variables of one process, and the replicas of the services that it listens on or dials.
 
@@ -177,7 +170,8 @@ def own_variables(
     ]
     variables += [Variable(names.service_variable(service, "BIND_HOST"), Fact.ADDRESS) for service in listens]
     variables += hosts_variables(listens, connects)
-    variables += [
+    return [
+        *variables,
         Variable(names.ROLE, process.process),
         Variable(names.EXPERIMENT, experiment),
         Variable(names.GROUP, process.pod),
@@ -188,14 +182,6 @@ def own_variables(
         Variable(names.CONFIG_FOLDER, Fact.CONFIG_DIR),
         Variable(names.SECRETS_FOLDER, Fact.SECRETS_DIR),
     ]
-    if is_node:
-        variables += [
-            Variable(names.DI_JOB_ID, Fact.DI_JOB),
-            Variable(names.DI_NODES, Fact.DI_NODES),
-            Variable(names.di_group_nodes(process.pod), Fact.DI_GROUP_NODES),
-            Variable(names.DI_RANK, Fact.DI_RANK),
-        ]
-    return variables
 
 
 def interpret(

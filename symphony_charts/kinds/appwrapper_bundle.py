@@ -52,7 +52,6 @@ def absorb(objects: Iterable[Mapping[str, object]], *, everything: bool = False)
 
 
 def _with(spec: Object, inside: list[dict[str, object]]) -> dict[str, object]:
-    """Return the spec of the AppWrapper with `inside` before its Jobs."""
     if "components" in spec:
         return {**spec, "components": [*map(_component, inside), *maps(spec, "components")]}
     items = [*map(_generic_item, inside), *maps(sub(spec, "resources"), "GenericItems")]

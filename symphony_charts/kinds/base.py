@@ -8,12 +8,17 @@ Sources: kubernetes-sigs/kueue, pkg/controller/jobframework/interface.go.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
+from symphony_charts.errors import Problem
+from symphony_charts.formats.data import maps
 from symphony_charts.formats.field_reader import Faults, Fields
+from symphony_charts.spec import variable_names
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.record import Record
+from symphony_charts.spec.services import Service
 from symphony_charts.spec.workload import Workload
 
 __all__ = [
@@ -23,12 +28,15 @@ __all__ = [
     "Object",
     "PodSet",
     "Restartable",
+    "TrialObjects",
     "at_a_time",
     "conditions_of",
     "count_of",
     "described_job",
     "is_pod_ready",
+    "process_of",
     "run_of",
+    "variable_in",
 ]
 
 Object: TypeAlias = Mapping[str, Any]
@@ -57,6 +65,14 @@ class PodSet:
     count: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialObjects:
+    """A trial of a sweep by the name of its release, and its objects."""
+
+    name: str
+    objects: Sequence[Mapping[str, object]]
+
+
 class Kind(Protocol):
     """A kind of workload. The defaults hold for most kinds.
 
@@ -69,8 +85,14 @@ class Kind(Protocol):
     `argo_conditions`: by which an Argo Workflow sees success and failure. `mutable`: the paths in the spec of a live
     object that may change; None if all may. `on_change`: the effect of such a change on its pods. `kueue_paths`: paths
     in an object that Kueue writes beside ``spec.suspend``; None if Kueue does not start and stop it. `runs_as`: the
-    name of a group's part of it. `controller`: what the cluster needs for it. `builder`: the class that writes its
-    charts, a subclass of `Kind` of ``chart.build.draft``; only kinds of other packages set it.
+    name of a group's part of it. `controller`: what the cluster needs for it. `pod_selector`: the label of all pods
+    that its controller labels itself; empty if they have the labels of our charts.
+
+    A kind that a package adds also sets these. `settings`: the record of ``workload.<name>`` in a spec.
+    `short_forms`: JSON Schemas of short forms of settings, which `expanded` expands. `builder`: the class that writes
+    its charts, a subclass of `Kind` of ``chart.build.draft``, or its ``module:name``. `compat`: the word of ``compat``
+    in a spec by which processes under any kind find what its controller would tell them. `peers`: the class that puts
+    this into charts, a subclass of `Peers` of ``chart.build.draft``, or its ``module:name``.
     """
 
     name: str = ""
@@ -89,7 +111,68 @@ class Kind(Protocol):
     mutable: tuple[str, ...] | None = None
     on_change: str = ""
     kueue_paths: tuple[str, ...] | None = None
-    builder: type[Any] | None = None
+    pod_selector: str = ""
+    settings: type[Record] = Record
+    short_forms: ClassVar[Mapping[str, Sequence[dict[str, Any]]]] = {}
+    compat: str = ""
+    builder: type[Any] | str = ""
+    peers: type[Any] | str = ""
+
+    # --- from a spec to an experiment ---
+
+    def expanded(self, settings: dict[str, object]) -> dict[str, object]:
+        """Return the settings as they are written, with short forms expanded."""
+        return settings
+
+    def with_clean_names(self, settings: Any) -> Record:
+        """Return the settings with sanitised names of groups and processes."""
+        record: Record = settings
+        return record
+
+    def faults(self, experiment: Experiment) -> Iterable[Problem]:
+        """Return the faults of its settings, whatever kind the experiment has."""
+        return ()
+
+    def cluster_faults(self, experiment: Experiment) -> Iterable[Problem]:
+        """Return what it cannot run of an experiment of this kind."""
+        return ()
+
+    # --- from an experiment to a run on this machine ---
+
+    def with_helpers_here(
+        self, experiment: Experiment, services: Sequence[Service], run_dir: str
+    ) -> tuple[Experiment, Sequence[Service]]:
+        """Return the experiment and its services with the processes that replace a controller on this machine."""
+        return experiment, services
+
+    def planned_here(self, plan: Any, run_dir: str) -> Any:
+        """Return the plan of a run with what those processes need."""
+        return plan
+
+    def hidden_here(self, experiment: Experiment) -> Collection[str]:
+        """Return the services of those processes, whose addresses other processes do not get."""
+        return ()
+
+    def variables_here(
+        self, experiment: Experiment, pod: str, index: int, hosts: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, str]:
+        """Return variables of a replica below those that it declares. `hosts` are those of all replicas, by pod."""
+        return {}
+
+    def overrides_here(
+        self,
+        experiment: Experiment,
+        pod: str,
+        index: int,
+        hosts: Mapping[str, Sequence[str]],
+        ports: Mapping[str, int],
+        name: str,
+    ) -> Mapping[str, str]:
+        """Return variables of a replica above those that it declares.
+
+        `ports` are those of services by name, and `name` is the replica's own.
+        """
+        return {}
 
     # --- what it does with an experiment ---
 
@@ -123,6 +206,42 @@ class Kind(Protocol):
     def parts(self, item: Fields) -> Iterator[Fields]:
         """Yield the objects inside an object, whose pods are its own."""
         yield from ()
+
+    # --- from the trials of a sweep to one workflow, for a kind that is one ---
+
+    def sweep_objects(
+        self,
+        experiment: Experiment,
+        trials: Sequence[TrialObjects],
+        *,
+        parallel: int | None = None,
+    ) -> list[dict[str, object]]:
+        """Return a workflow that creates the objects of `trials`, `parallel` trials at a time, and its rights.
+
+        `experiment` is that of which the trials vary settings.
+
+        Raises:
+            SpecError: The workflow is too large.
+        """
+        return []
+
+    def lost_in_task(self, workload: Workload) -> Iterable[str]:
+        """Return the paths of settings that a trial loses as a task of such a workflow."""
+        return ()
+
+    # --- from live objects to their pods ---
+
+    def selectors(self, items: Sequence[Object]) -> list[str]:
+        """Return the selectors of the pods of live objects, for a kind with a `pod_selector`."""
+        return []
+
+    def labelled_pods(self, items: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
+        """Return the pods of live objects with the labels of our charts. `listed` returns those of a selector."""
+        return []
+
+    def adopted(self, item: Object) -> dict[str, Any] | None:
+        """Return a live object that no chart made with the labels of an experiment of its name; None if not known."""
+        return None
 
     # --- from live objects to a status ---
 
@@ -168,6 +287,17 @@ def run_of(item: Object) -> str:
     template = (item.get("spec") or {}).get("template") or {}
     labels = (one.get("metadata", {}).get("labels") or {} for one in (item, template))
     return next((str(each["symph.dev/run"]) for each in labels if "symph.dev/run" in each), "")
+
+
+def process_of(container: Mapping[str, object]) -> str:
+    """Return the process that a container runs. The container may have the name that an operator looks for."""
+    return variable_in(container, variable_names.ROLE) or str(container["name"])
+
+
+def variable_in(container: Mapping[str, object], name: str) -> str:
+    """Return the value of a variable of a container; empty if it has none."""
+    values = (entry.get("value") for entry in maps(container, "env") if entry.get("name") == name)
+    return str(next(values, None) or "")
 
 
 def is_pod_ready(pod: Object) -> bool:

@@ -6,14 +6,26 @@ itself, and a Job that exists counts first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from symphony_charts.formats.data import sub
 from symphony_charts.kinds.base import STOPPED, End, Object, Restartable, conditions_of
 from symphony_charts.kinds.job import Jobs
 from symphony_charts.kinds.registry import kind_for
 
-__all__ = ["STOPPED", "end_of", "is_whole", "may_start_again", "parts_of", "verdict_of", "word_of"]
+__all__ = [
+    "STOPPED",
+    "deciding_objects",
+    "end_conditions",
+    "end_of",
+    "is_whole",
+    "may_start_again",
+    "parts_of",
+    "verdict_of",
+    "word_of",
+]
 
+_DONE = "symph.dev/done-when"
 # The reader of an object of an unknown kind.
 _UNKNOWN = Jobs()
 
@@ -36,7 +48,7 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
         return "failed"
     if sets:
         return next((end for item in sets if (end := end_of(item))), None)
-    deciding = [item for item in alive if (item["metadata"].get("annotations") or {}).get("symph.dev/done-when")]
+    deciding = [item for item in alive if (item["metadata"].get("annotations") or {}).get(_DONE)]
     is_done = deciding and not is_failed and all("Complete" in conditions_of(item) for item in deciding)
     return "succeeded" if is_done else None
 
@@ -69,3 +81,15 @@ def _newest(sets: list[Object]) -> list[Object]:
     repeated = [item for item in sets if (kind := kind_for(item)) and kind.is_repeated]
     last = max(repeated, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
     return [item for item in sets if item not in repeated or item is last]
+
+
+def deciding_objects(objects: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return the workloads of a release that decide when it is done: those of `done_when`, or all that end."""
+    workloads = [item for item in objects if end_conditions(item) is not None]
+    return [item for item in workloads if _DONE in sub(item, "metadata", "annotations")] or workloads
+
+
+def end_conditions(item: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return the conditions of success and failure of an object for an Argo Workflow; None if it has none."""
+    kind = kind_for(item)
+    return kind.argo_conditions if kind else None

@@ -7,30 +7,27 @@ from typing import cast
 
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.appwrapper import AppWrapper
-from symphony_charts.kinds.argo.kind import ArgoWorkflow
 from symphony_charts.kinds.base import Kind
-from symphony_charts.kinds.dijob.kind import DIJob
 from symphony_charts.kinds.job import Jobs
 from symphony_charts.kinds.jobset import JobSet
 from symphony_charts.kinds.service import Deployments, StatefulSets
 from symphony_charts.kinds.volcano import VolcanoJob
 from symphony_charts.system.entry_points import entry_points
 
-__all__ = ["ADDED", "ALL", "KINDS", "RENDERED", "kind_called", "kind_for", "kind_of", "workload_kind"]
+__all__ = ["ADDED", "ALL", "KINDS", "RENDERED", "compat_kind", "kind_called", "kind_for", "kind_of", "workload_kind"]
 
-_NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob(), ArgoWorkflow(), DIJob())
-_OURS: tuple[Kind, ...] = (*_NAMED, StatefulSets())
+_NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob())
 
 ADDED: Mapping[str, Kind] = {name: cast("Kind", entry.load()) for name, entry in entry_points("symph.kinds").items()}
-"""The kinds of other packages, by the names of their entry points."""
+"""The kinds of integrations and other packages, by the names of their entry points."""
 
 KINDS: Mapping[str, Kind] = {**{kind.name: kind for kind in _NAMED}, **ADDED}
 """The kinds by their words in a spec."""
 
-RENDERED: tuple[Kind, ...] = (*_OURS, *(kind for kind in ADDED.values() if kind.builder))
+RENDERED: tuple[Kind, ...] = (*_NAMED, StatefulSets(), *(kind for kind in ADDED.values() if kind.builder))
 """The kinds whose objects our charts have."""
 
-ALL = (*_OURS, Deployments(), *ADDED.values())
+ALL = (*_NAMED, StatefulSets(), Deployments(), *ADDED.values())
 
 
 def kind_of(item: Mapping[str, object]) -> str:
@@ -50,6 +47,11 @@ def kind_for(item: Mapping[str, object]) -> Kind | None:
     if word == "Job" and not item.get("apiVersion") and "tasks" in sub(item, "spec"):
         return KINDS["volcano"]
     return _BY_API.get((str(item.get("apiVersion")).partition("/")[0], word)) or _BY_WORD.get(word)
+
+
+def compat_kind(word: str | None) -> Kind | None:
+    """Return the kind with the word of `compat` in a spec; None without one."""
+    return next((kind for kind in KINDS.values() if word and kind.compat == word), None)
 
 
 def kind_called(word: str) -> Kind | None:

@@ -48,7 +48,6 @@ class StatefulSets(Kind):
 
 
 def _is_seen(item: Object) -> bool:
-    """Return True if the status of a live object is that of its newest generation."""
     seen = (item.get("status") or {}).get("observedGeneration", 0)
     return int(seen) >= int(item["metadata"].get("generation", 0))
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from symphony_charts.backend.status import Event, ExperimentStatus
 from symphony_charts.errors import NotFound, ToolFailed, UsageError
-from symphony_charts.kinds.dijob import pods as kube_dijob
-from symphony_charts.kinds.registry import RENDERED
+from symphony_charts.kinds.registry import KINDS, RENDERED
 from symphony_charts.kubernetes import kueue
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.connection import ForbiddenError
@@ -28,6 +27,8 @@ _SEALED: Kind = ("bitnami.com/v1alpha1", "SealedSecret")
 _ALL = [gvk for kind in RENDERED for gvk in kind.gvks]
 PLAIN = tuple(gvk for gvk in _ALL if "." not in gvk[0])
 _FURTHER = tuple(gvk for gvk in _ALL if gvk not in PLAIN)
+# The objects whose pods have the labels of their controller only.
+_LABELLING = {gvk: kind for kind in RENDERED if kind.pod_selector for gvk in kind.gvks}
 _LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
@@ -139,7 +140,7 @@ class KubeExperiments:
         return self._pods(selector_of(name))
 
     def adopted(self, name: str) -> list[Object]:
-        """Return the DIJobs of this name that no chart of ours made, with the labels that ours would have."""
+        """Return the objects of this name that no chart of ours made, with the labels that ours would have."""
         return [item for item in self._adopted() if name_of(item) == name]
 
     def services(self, name: str) -> list[Object]:
@@ -185,7 +186,8 @@ class KubeExperiments:
 
         selector, served = selector_of(name), list(self._kinds() if kinds is None else kinds)
         watched = [(kind, selector) for kind in (POD, *served)]
-        watched += [(POD, kube_dijob.OPERATOR)] if set(kube_dijob.KINDS) & set(served) else []
+        selectors = dict.fromkeys(_LABELLING[gvk].pod_selector for gvk in served if gvk in _LABELLING)
+        watched += [(POD, labels) for labels in selectors]
         watched += [(_EVENT, "")] if events_in else []
         return changes(self.api, path_of, watched, timeout_s)
 
@@ -243,16 +245,23 @@ class KubeExperiments:
                 yield version, kind
 
     def _pods(self, selector: str) -> list[Object]:
-        jobs = [item for kind in self._kinds() if kind in kube_dijob.KINDS for item in self.listed(*kind, selector)]
+        jobs = [item for kind in self._kinds() if kind in _LABELLING for item in self.listed(*kind, selector)]
         pods = self.listed(*POD, f"{selector},app.kubernetes.io/component=experiment")
         return [*pods, *self._pods_of_jobs(jobs)]
 
     def _pods_of_jobs(self, jobs: Sequence[Object]) -> list[Object]:
-        return list(kube_dijob.pods_of_jobs(jobs, lambda labels: self.listed(*POD, labels)))
+        by_kind: dict[str, list[Object]] = {}
+        for job in jobs:
+            by_kind.setdefault(_LABELLING[job["apiVersion"], job["kind"]].name, []).append(job)
+        return [
+            pod
+            for name, items in by_kind.items()
+            for pod in KINDS[name].labelled_pods(items, lambda labels: self.listed(*POD, labels))
+        ]
 
     def _adopted(self) -> list[Object]:
-        kinds = [kind for kind in self._kinds() if kind in kube_dijob.KINDS]
-        jobs = (kube_dijob.adopted(item) for kind in kinds for item in self.listed(*kind, f"!{EXPERIMENT}"))
+        kinds = [kind for kind in self._kinds() if kind in _LABELLING]
+        jobs = (_LABELLING[kind].adopted(item) for kind in kinds for item in self.listed(*kind, f"!{EXPERIMENT}"))
         # Where both versions of the API are served, each of them has all jobs.
         return list({job["metadata"]["uid"]: job for job in jobs if job is not None}.values())
 

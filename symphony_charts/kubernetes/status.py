@@ -13,8 +13,7 @@ from symphony_charts.backend.status import (
     ServiceStatus,
     overall,
 )
-from symphony_charts.kinds.base import Object
-from symphony_charts.kinds.dijob.children import process_of
+from symphony_charts.kinds.base import Object, process_of
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.kubernetes.container_phase import (

@@ -7,6 +7,7 @@ import msgspec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump
+from symphony_charts.spec.added_kinds import decoded
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.shorthand import expand
@@ -50,7 +51,7 @@ def _in_order(written: dict[object, object], expanded: dict[str, object]) -> dic
 
 def _convert(expanded: dict[str, object]) -> Experiment | None:
     try:
-        return msgspec.convert(expanded, Experiment)
+        return decoded(msgspec.convert(expanded, Experiment))
     except msgspec.ValidationError as error:
         if next(experiment_faults(expanded), None) is None:
             raise SpecError([Problem(what=str(error))]) from error

@@ -15,7 +15,9 @@ import msgspec
 
 from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.spec import model, sources, workload
+from symphony_charts.spec.added_kinds import added_kind
 from symphony_charts.spec.model import Experiment, ExposeSettings
+from symphony_charts.spec.workload import ADDED_KINDS
 
 __all__ = ["described_schema", "field_texts", "json_schema"]
 
@@ -50,13 +52,14 @@ _WORD_FIELDS = (
     "groups",
     "pass_env",
 )
-_ARGO_WORDS = ("schedules", "parameters")
 _TEXT_FIELDS = ("requests", "limits", "labels", "annotations", "node_selector", "capabilities")
 
 
 def json_schema() -> Schema:
     """JSON Schema (draft 2020-12) of what `symphony_charts.spec.data.from_data` reads."""
     root, components = described_schema(Experiment, _records(), _shorten)
+    for name in ADDED_KINDS:
+        components |= _added(name, components["Workload"]["properties"])
     components["Inline"] = _inline_mount(components)
     components["AnyVolume"] = _any_volume(components["Experiment"])
     return {
@@ -66,6 +69,18 @@ def json_schema() -> Schema:
         **root,
         "$defs": dict(sorted(components.items())),
     }
+
+
+def _added(name: str, workload: Schema) -> dict[str, Schema]:
+    """Put the settings of an added kind into the properties of `workload`, and return the schemas that they need."""
+    kind = added_kind(name)
+    record, forms = kind.settings, kind.short_forms
+    root, components = described_schema(record, {record.__name__: record}, _shorten)
+    properties: dict[str, Schema] = components[record.__name__]["properties"]
+    for field, further in forms.items():
+        properties[field] = _also(properties[field], *further)
+    workload[name] = {"description": workload[name]["description"], **root}
+    return components
 
 
 def described_schema(
@@ -136,7 +151,7 @@ def _shorten(name: str, schema: Schema) -> None:
     properties: dict[str, Schema] = schema["properties"]
     for field in properties:
         change = _FORMS.get(field)
-        if field in (*_WORD_FIELDS, *_ARGO_WORDS) and _is_list(properties[field]):
+        if field in _WORD_FIELDS and _is_list(properties[field]):
             properties[field] = _also(properties[field], _WORDS)
         elif _is_map_of_texts(properties[field]) and field in (*_TEXT_FIELDS, "env"):
             properties[field] = _TEXTS
@@ -260,9 +275,6 @@ _FORMS: dict[str, Callable[[Schema], Schema]] = {
     "expose": _only({"type": "object", "additionalProperties": _EXPOSED}),
     "image_pull_secrets": _only(_WORDS),
     "networks": _only(_WORDS),
-    "needs": lambda field: _also(
-        field, _WORDS, {"type": "object", "additionalProperties": {"anyOf": [*_WORDS["anyOf"], {"type": "null"}]}}
-    ),
 }
 # The command's own field of an assignment, and of a probe, has no short form.
 _EXCEPT = frozenset((("Assignment", "assign_to"),))

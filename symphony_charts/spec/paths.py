@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
+from symphony_charts.spec.added_kinds import settings_record
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.record import Record
@@ -75,7 +76,9 @@ def is_spec_path(path: str) -> bool:
 
 def _inside(type_: Any, step: str) -> Iterator[Any]:
     """Yield the types that a value of `type_` may have under the key `step`."""
-    if isinstance(type_, type) and issubclass(type_, Record):
+    if isinstance(type_, type) and (settings := settings_record(type_, step)):
+        yield settings
+    elif isinstance(type_, type) and issubclass(type_, Record):
         yield from (field.type for field in msgspec.structs.fields(type_) if field.encode_name == step)
     elif get_origin(type_) is dict:
         yield get_args(type_)[1]

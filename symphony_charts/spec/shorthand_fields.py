@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from symphony_charts.formats.scalars import plain, scalar_text
+from symphony_charts.spec.added_kinds import added_kind
+from symphony_charts.spec.workload import ADDED_KINDS
 
 __all__ = [
     "assignment",
@@ -119,19 +121,10 @@ def _seconds(value: object) -> object:
 
 
 def workload(value: object) -> object:
-    """`workload`, where a lone cron line, parameter or need is a list of one, and a list of needs are those of each."""
+    """`workload` with the short forms of kinds expanded."""
     if not isinstance(value, dict):
         return value
     if "appwrapper" in value:
         value = {**value, "appwrapper": _annotated(value["appwrapper"])}
-    argo = value.get("argo")
-    if not isinstance(argo, dict):
-        return value
-    settings = {key: words(item) if key in ("schedules", "parameters") else item for key, item in argo.items()}
-    needs = argo.get("needs")
-    listed = words(needs)
-    if isinstance(listed, list):
-        settings["needs"] = {str(need): [] for need in listed}
-    elif isinstance(needs, dict):
-        settings["needs"] = {need: [] if after is None else words(after) for need, after in needs.items()}
-    return {**value, "argo": settings}
+    written = {name: value[name] for name in ADDED_KINDS if isinstance(value.get(name), dict)}
+    return {**value, **{name: added_kind(name).expanded(settings) for name, settings in written.items()}}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.field_reader import field_names, record_faults
+from symphony_charts.spec.added_kinds import settings_record
 from symphony_charts.spec.model import Experiment, Process
 
 __all__ = ["experiment_faults"]
@@ -35,7 +36,7 @@ _HABITS = {
 
 def experiment_faults(data: object) -> Iterator[Problem]:
     """Yield all faults of `data` (shorthand already expanded) as the fields of an Experiment."""
-    return record_faults(data, Experiment, _advice)
+    return record_faults(data, Experiment, _advice, settings_record)
 
 
 def _advice(key: str, path: str, keys: list[str]) -> str:

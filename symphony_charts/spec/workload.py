@@ -1,17 +1,18 @@
-"""The workload says which Kubernetes kind runs an experiment, and holds what each kind alone can be told."""
+"""The workload: the Kubernetes kind that runs an experiment, and the settings of each kind."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+import msgspec
 
 from symphony_charts.spec.record import Record
 from symphony_charts.system.entry_points import entry_points
 
 __all__ = [
+    "ADDED_KINDS",
     "GANGS_OF_PODS",
     "AppwrapperSettings",
-    "ArgoSettings",
-    "DijobSettings",
     "JobsetSettings",
     "VolcanoSettings",
     "Workload",
@@ -20,13 +21,18 @@ __all__ = [
 GANGS_OF_PODS = ("native", "coscheduling", "volcano")
 """The gangs that need a PodGroup. Kueue reads labels of a workload instead."""
 
-# Other packages add kinds by the entry points `symph.kinds`.
-_KINDS = ("jobs", "jobset", "appwrapper", "volcano", "dijob", "argo", *entry_points("symph.kinds"))
+# Integrations and other packages add kinds by the entry points `symph.kinds`.
+_CORE = ("jobs", "jobset", "appwrapper", "volcano")
+ADDED_KINDS = tuple(name for name in entry_points("symph.kinds") if name not in _CORE)
+"""The names of the kinds that integrations and other packages add. `spec.added_kinds` finds the kinds themselves."""
+
+_KINDS = (*_CORE, *ADDED_KINDS)
 _KindName: Any = Literal[_KINDS]
+_Settings = TypeVar("_Settings", bound=Record)
 
 
 class AppwrapperSettings(Record, frozen=True, kw_only=True):
-    """What an AppWrapper says that no other kind of workload does.
+    """Settings of an AppWrapper.
 
     Attributes:
         version: That of workload.codeflare.dev, of which a cluster serves one: `v1beta2` (AppWrapper controller) or
@@ -38,65 +44,8 @@ class AppwrapperSettings(Record, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
 
 
-class ArgoSettings(Record, frozen=True, kw_only=True):
-    """What a Workflow of Argo says that no other kind of workload does.
-
-    Without a schedule the experiment runs at once, or where `submit` is off only when it is submitted or needed.
-
-    Attributes:
-        schedules: Cron lines at which it runs.
-        timezone: The time zone of `schedules`.
-        concurrency: While one run goes on the next is left out (`Forbid`) or takes its place (`Replace`).
-        submit: Whether it runs at once.
-        needs: Releases of other experiments of this kind, which run first, and those that they wait for.
-        retries: How often the whole is tried again.
-        parameters: Variables that processes declare and that a submission may set.
-        service_account: What creates the Jobs; one with just these rights is made without it.
-    """
-
-    schedules: list[str] = []
-    timezone: str | None = None
-    concurrency: Literal["Forbid", "Replace"] = "Forbid"
-    submit: bool = True
-    needs: dict[str, list[str]] = {}
-    retries: int = 0
-    parameters: list[str] = []
-    service_account: str | None = None
-
-
-class DijobSettings(Record, frozen=True, kw_only=True):
-    """What a DIJob says that no other kind of workload does.
-
-    Attributes:
-        operator: The version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
-            `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1`
-            (v1.1.1 and later: tasks and volumes).
-        clean_pod_policy: Which pods are removed when it has ended.
-        tasks: The type of groups where their name does not say it.
-        containers: What the container of a process is called: `di-container` where it is alone in its pod, whose
-            resources and ports operator v0 reads, else as the process.
-        group: The group of jobs; all operators but v1.1.
-        priority: Its priority; no released operator acts on it.
-        preemptible: Whether others may take its place; no released operator runs such a job.
-        topology: How its workers know each other; v1.0.
-        parallel_workers: Workers in one pod; v1.0.
-        max_replicas: How many workers it may grow to; v1.0.
-    """
-
-    operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"
-    clean_pod_policy: Literal["Running", "All", "None"] = "Running"
-    tasks: dict[str, Literal["learner", "collector", "evaluator", "none"]] = {}
-    containers: dict[str, str] = {}
-    group: str | None = None
-    priority: Literal["normal", "high"] = "normal"
-    preemptible: bool = False
-    topology: Literal["star", "alone", "mesh"] = "star"
-    parallel_workers: int = 1
-    max_replicas: int | None = None
-
-
 class JobsetSettings(Record, frozen=True, kw_only=True):
-    """What a JobSet says that no other kind of workload does.
+    """Settings of a JobSet.
 
     Attributes:
         max_restarts: How often all of it starts again when a part failed.
@@ -106,7 +55,7 @@ class JobsetSettings(Record, frozen=True, kw_only=True):
 
 
 class VolcanoSettings(Record, frozen=True, kw_only=True):
-    """What a Volcano Job says that no other kind of workload does.
+    """Settings of a Volcano Job.
 
     Attributes:
         plugins: Plugins by name with their arguments, beside and over `env` and `svc`, which every Job has.
@@ -118,7 +67,7 @@ class VolcanoSettings(Record, frozen=True, kw_only=True):
 class Workload(Record, frozen=True, kw_only=True):
     """Which Kubernetes kind runs the processes, and how the job as a whole is queued.
 
-    `jobset`, `appwrapper`, `volcano`, `dijob` and `argo` count on the kind of that name alone.
+    `jobset`, `appwrapper`, `volcano` and those of added kinds count on the kind of that name alone.
 
     Attributes:
         kind: The kind of object that runs the pods.
@@ -135,8 +84,6 @@ class Workload(Record, frozen=True, kw_only=True):
         jobset: What JobSet alone is told.
         appwrapper: What an AppWrapper alone is told.
         volcano: What Volcano alone is told.
-        dijob: What a DIJob alone is told.
-        argo: What Argo Workflows alone is told.
     """
 
     kind: _KindName = "jobs"
@@ -153,5 +100,40 @@ class Workload(Record, frozen=True, kw_only=True):
     jobset: JobsetSettings = JobsetSettings()
     appwrapper: AppwrapperSettings = AppwrapperSettings()
     volcano: VolcanoSettings = VolcanoSettings()
-    dijob: DijobSettings = DijobSettings()
-    argo: ArgoSettings = ArgoSettings()
+
+    def written(self, kind: str) -> dict[str, object]:
+        """Return the settings of an added kind as data."""
+        settings: dict[str, object] = getattr(self, _attribute(kind))
+        return settings
+
+    def settings(self, kind: str, record: type[_Settings]) -> _Settings:
+        """Return the settings of an added kind as its own record, which has checked them already."""
+        return msgspec.convert(self.written(kind), record)
+
+    def with_settings(self, kind: str, settings: Record) -> Workload:
+        """Return the workload with the settings of an added kind."""
+        return msgspec.structs.replace(self, **{_attribute(kind): msgspec.to_builtins(settings)})
+
+
+def _attribute(kind: str) -> str:
+    return kind.replace("-", "_")
+
+
+def _text_of(kind: str) -> str:
+    return f"{kind}: The settings of kind {kind} alone."
+
+
+def _field_of(kind: str) -> tuple[str, Any, Any]:
+    return _attribute(kind), dict[str, Any], msgspec.field(default_factory=dict, name=kind)
+
+
+# `workload.<kind>` is data here, since the core does not know the records of added kinds.
+Workload = msgspec.defstruct(  # type: ignore[misc, assignment]
+    "Workload",
+    [_field_of(kind) for kind in ADDED_KINDS],
+    bases=(Workload,),
+    module=__name__,
+    namespace={"__doc__": "\n        ".join([f"{Workload.__doc__}".rstrip(), *map(_text_of, ADDED_KINDS)])},
+    frozen=True,
+    kw_only=True,
+)

@@ -11,33 +11,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.argo.manifest import as_json, manifest, parameter
+from symphony_charts.kinds.base import TrialObjects
+from symphony_charts.kinds.outcome import deciding_objects, end_conditions
 from symphony_charts.kinds.registry import kind_for
 
-__all__ = ["TrialObjects", "deciding_objects", "sweep_objects"]
+__all__ = ["sweep_objects"]
 
 _MAX_BYTES = 1_000_000
 """What fits into an object of Kubernetes, with what Argo adds to it as it goes: etcd takes 1.5 MiB."""
 
 _API = "argoproj.io/v1alpha1"
 _GROUP = "symph.dev/group"
-_DONE = "symph.dev/done-when"
 _INSTANCE = "app.kubernetes.io/instance"
 _LONGEST = 48
 
 Object: TypeAlias = Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialObjects:
-    """A trial by the name of its release, and its objects."""
-
-    name: str
-    objects: Sequence[Object]
 
 
 def sweep_objects(
@@ -116,7 +108,7 @@ def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str
 
 
 def _common(values: Sequence[object], holes: dict[tuple[str, ...], str], salt: str) -> object:
-    """What `values` have in common, with stand-ins where they differ; `holes` maps what differs to its input."""
+    """Return the common part of `values` with stand-ins where they differ; `holes` maps differing values to inputs."""
     first, texts = values[0], tuple(map(_json, values))
     if len(set(texts)) == 1:
         return first
@@ -136,12 +128,12 @@ def _json(value: object) -> str:
 def _trial(title: str, objects: Sequence[Object], names: Sequence[str]) -> dict[str, object]:
     """The template of a trial: what its workloads need comes before them."""
     passed = _given({name: as_json(name) for name in names})
-    first = [_part(title, index, item) for index, item in enumerate(objects) if _end_of(item) is None]
+    first = [_part(title, index, item) for index, item in enumerate(objects) if end_conditions(item) is None]
     tasks = []
     for index, item in enumerate(objects):
         name = _part(title, index, item)
         task: dict[str, object] = {"name": name, "template": name, "arguments": passed}
-        if _end_of(item) is not None and first:
+        if end_conditions(item) is not None and first:
             task["dependencies"] = first
         tasks.append(task)
     return {"name": title, "inputs": _declared(names), "dag": {"tasks": tasks}}
@@ -149,45 +141,26 @@ def _trial(title: str, objects: Sequence[Object], names: Sequence[str]) -> dict[
 
 def _waiting(item: Object, trial: TrialObjects) -> dict[str, object]:
     """When a workload has ended; nothing for what is not waited for."""
-    end = _end_of(item)
-    if end is None or (_decides(trial.objects) and not _is_deciding(item)):
+    end = end_conditions(item)
+    if end is None or item not in deciding_objects(trial.objects):
         return {}
     return {"successCondition": end[0], "failureCondition": end[1]}
 
 
 def _left(trial: TrialObjects) -> dict[str, object]:
-    """How what still runs after a trial is ended: services, and groups that do not decide when it is done."""
-    decides = _decides(trial.objects)
+    """Return the deletion of what still runs after a trial: services, and groups that do not decide when it is done."""
+    deciding = deciding_objects(trial.objects)
     kinds: dict[str, None] = {}
     groups: list[str] = []
     for item in trial.objects:
         kind = kind_for(item)
-        if kind and not kind.holds_groups and (not kind.is_finite or (decides and not _is_deciding(item))):
+        if kind and not kind.holds_groups and (not kind.is_finite or item not in deciding):
             kinds[str(item["kind"]).lower()] = None
             groups.append(str(_labels(item).get(_GROUP)))
     if not kinds:
         return {}
     selector = f"--selector={_INSTANCE}={as_json('trial')},{_GROUP} in ({','.join(groups)})"
     return {"action": "delete", "flags": [",".join(kinds), selector]}
-
-
-def _decides(objects: Sequence[Object]) -> bool:
-    return any(map(_is_deciding, objects))
-
-
-def deciding_objects(trial: TrialObjects) -> list[Object]:
-    """The workloads of a trial that say whether it is done."""
-    decides = _decides(trial.objects)
-    return [item for item in trial.objects if _end_of(item) is not None and (_is_deciding(item) or not decides)]
-
-
-def _is_deciding(item: Object) -> bool:
-    return _end_of(item) is not None and _DONE in _object(_object(item["metadata"]).get("annotations") or {})
-
-
-def _end_of(item: Object) -> tuple[str, str] | None:
-    kind = kind_for(item)
-    return kind.argo_conditions if kind else None
 
 
 def _group_of(item: Object) -> str:

@@ -18,6 +18,8 @@ import msgspec
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import LogQuery, Phase
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed
+from symphony_charts.kinds.base import Kind, TrialObjects
+from symphony_charts.kinds.outcome import deciding_objects
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.releases.releases import Releases, Revision
@@ -25,7 +27,6 @@ from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_c
 from symphony_charts.kubernetes.releases.wait import Progress, look, run_in
 from symphony_charts.prepare import Prepared, Rendering
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.sweep.argo import TrialObjects, deciding_objects, sweep_objects
 from symphony_charts.sweep.early_stop import Stopper
 from symphony_charts.sweep.local import in_parallel
 from symphony_charts.sweep.metrics import Series, series_of
@@ -103,8 +104,7 @@ def argo_objects(
 
     Raises SpecError for a sweep that is too large.
     """
-    account = base.experiment.workload.argo.service_account
-    objects = sweep_objects(f"{base.experiment.name}-sweep", trials, parallel=parallel, service_account=account)
+    objects = _workflow_kind().sweep_objects(base.experiment, trials, parallel=parallel)
     copies: list[dict[str, Any]] = json.loads(json.dumps(objects))
     return copies
 
@@ -118,7 +118,7 @@ def kept_there(
     """
     kept, there = set(), []
     for trial in trials:
-        workloads = look(experiments, [dict(item) for item in deciding_objects(trial)], trial.name)
+        workloads = look(experiments, [dict(item) for item in deciding_objects(trial.objects)], trial.name)
         if all(each.is_absent for each in workloads):
             continue
         if not again and all(each.state == "finished" for each in workloads):
@@ -133,17 +133,17 @@ def kept_there(
     return kept
 
 
-# Settings of `workload.argo` that a task of the sweep's Workflow has no place for.
-_OF_A_WORKFLOW = ("schedules", "needs", "retries", "parameters")
+def _workflow_kind() -> Kind:
+    return next(kind for kind in KINDS.values() if kind.is_workflow)
 
 
 def _lost(runs: Sequence[TrialRun]) -> Iterator[Problem]:
     what = "a trial is a task in the sweep's Workflow, which would run without this"
     step = "leave it out, or use --on kube --up: there each trial is a Workflow of its own"
     workloads = [run.experiment.workload for run in runs]
-    for key in _OF_A_WORKFLOW:
-        if any(getattr(workload.argo, key) for workload in workloads):
-            yield Problem(what=what, path=f"workload.argo.{key}", next=step)
+    lost = (_workflow_kind().lost_in_task(workload) for workload in workloads)
+    for path in dict.fromkeys(path for paths in lost for path in paths):
+        yield Problem(what=what, path=path, next=step)
     if any(KINDS[workload.kind].is_workflow for workload in workloads):
         yield Problem(what="a trial of kind argo is no task of a Workflow", path="workload.kind", next=step)
 

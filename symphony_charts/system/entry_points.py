@@ -18,6 +18,23 @@ __all__ = ["EntryPoint", "entry_points"]
 _FILE = "entry_points.txt"
 _OURS = "symph."
 
+# The integrations of this package, under the groups that other packages use. Nothing else in the core names them.
+_BUILT_IN = {
+    "symph.kinds": {
+        "dijob": "symphony_charts.kinds.dijob.kind:DIJOB",
+        "argo": "symphony_charts.kinds.argo.kind:ARGO",
+    },
+    "symph.importers": {
+        "torchx": "symphony_charts.importers.torchx.verb",
+        "dijob": "symphony_charts.importers.dijob.verb",
+        "compose": "symphony_charts.importers.compose.verb",
+        "symphony": "symphony_charts.importers.symphony.verb",
+        "runopts": "symphony_charts.importers.torchx.runopts_verb",
+    },
+    "symph.names": {"symphony": "symphony_charts.compat:names"},
+    "symph.exporters": {"dijob": "symphony_charts.importers.dijob.export_verb"},
+}
+
 
 class EntryPoint:
     """One thing that a package adds: its `name`, its `value` (``module`` or ``module:object``), the `package`."""
@@ -43,8 +60,12 @@ class EntryPoint:
 
 
 def entry_points(group: str) -> dict[str, EntryPoint]:
-    """Return those of a group, such as ``symph.verbs``, by name; of two with one name the first on the path counts."""
-    return {entry.name: entry for kind, entry in reversed(_every(tuple(sys.path))) if kind == group}
+    """Return those of a group, such as ``symph.verbs``, by name, ours first.
+
+    Of two with one name the first on the path counts, and ours last.
+    """
+    ours = {name: EntryPoint(name, value, "symphony-charts") for name, value in _BUILT_IN.get(group, {}).items()}
+    return ours | {entry.name: entry for kind, entry in reversed(_every(tuple(sys.path))) if kind == group}
 
 
 @cache

@@ -23,7 +23,7 @@ _APP_ID_HINT = "add app_id=ID"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Where an application goes and as what; `run` are the options that describe it.
+    """The target and form of a submission; `run` are the options that describe the application.
 
     `app_id` is the name that it must get; `is_compat` asks for TorchX's own objects instead of ours; `registry` is how
     that of `image_repo` is reached.
@@ -66,7 +66,7 @@ def read(cfg: Mapping[str, object], log: Log) -> Options:
 
 
 def _access(fields: Fields) -> Access:
-    """How the registry is reached, by options that are called as helm's flags."""
+    """Return the access to the registry, from options that are called as helm's flags."""
     access = Access(
         plain_http=bool(fields.flag("plain_http")),
         ca_file=fields.text("ca_file") or "",

@@ -95,7 +95,6 @@ def request_of(data: object, cfg: Mapping[str, object], workspaces: Mapping[str,
 
 
 def _torchx_object(app: AppDef, options: Options) -> dict[str, object]:
-    """Return the AppWrapper that TorchX's MCAD scheduler makes."""
     if options.run.kind not in (None, "appwrapper"):
         what = f'compat=torchx makes AppWrappers, not objects of kind "{options.run.kind}"'
         raise SpecError.one(what, "cfg.kind", NO_VOLCANO)
@@ -103,7 +102,6 @@ def _torchx_object(app: AppDef, options: Options) -> dict[str, object]:
 
 
 def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:
-    """The object with the namespace it will be in, where that was said."""
     metadata = item.get("metadata")
     if namespace is None or not isinstance(metadata, dict):
         return item

@@ -171,7 +171,7 @@ def _without_preamble(argv: list[str]) -> list[str]:
 
 
 def _resource(asked: Mapping[str, object]) -> Resource:
-    """What was asked for, in TorchX's units; -1 is what nobody said."""
+    """Return the requests in TorchX's units; -1 is what is not set."""
     amounts = {}
     for key, amount in asked.items():
         with contextlib.suppress(ValueError):

@@ -93,7 +93,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
             return str(submit(request))
 
     def describe(self, app_id: str) -> DescribeAppResponse | None:
-        """How the application is, also after its end; None if there is none."""
+        """Return the status of the application, also after its end; None if there is none."""
         meant = parse(app_id)
         if meant.is_chart:
             return None
@@ -186,7 +186,7 @@ def _known(declared: runopts, cfg: Mapping[str, object]) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _refusing() -> Iterator[None]:
-    """What we refuse, as an exception that TorchX shows to its users as text."""
+    """Turn our errors into an exception that TorchX shows to its users as text."""
     try:
         yield
     except SymphError as error:
@@ -260,7 +260,7 @@ def _error(instance: InstanceStatus) -> str:
 
 
 def _message(instances: Iterable[InstanceStatus]) -> str:
-    """Why it is not well, a line per instance that says so."""
+    """Return why it is not well, a line per instance with a reason."""
     return "\n".join(
         f"{instance.path}: {instance.state}" for instance in instances if instance.reason or instance.phase == "failed"
     )

@@ -121,7 +121,6 @@ def _as_new_run(experiment: dict[str, object]) -> dict[str, object]:
 
 
 def _start(cluster: Cluster, request: SymphRequest, wanted: str) -> tuple[Experiment, object]:
-    """The experiment as it was started, and what its cluster answered."""
     for _ in range(_TRIES - 1):
         experiment = request.named(_free(wanted, _names(cluster)) if request.app_id is None else wanted)
         try:

@@ -141,6 +141,27 @@ def test_a_package_adds_a_kind_that_writes_charts(installed: Path) -> None:
         assert printed.count('schedule: "@daily"') == 2
 
 
+def test_a_kind_of_a_package_has_settings_of_its_own(installed: Path) -> None:
+    folder = installed.parent
+    text = f"{SPEC}image: busybox:1.37.0\nworkload: {{kind: cronjob, cronjob: {{%s}}}}\n"
+    (folder / "rl.yaml").write_text(text % 'schedule: "0 3 * * *"')
+    rendered = symph(folder, "render", "rl.yaml", "-o", "json")
+    schedules = {item["spec"].get("schedule") for item in json.loads(rendered.stdout)["items"] if "spec" in item}
+    assert "0 3 * * *" in schedules
+    (folder / "rl.yaml").write_text(text % "schedule: often, pause: 1")
+    refused = symph(folder, "render", "rl.yaml")
+    assert refused.returncode == 3
+    assert 'unknown key "pause"\n  at:   rl.yaml:4, workload.cronjob.pause\n' in refused.stderr
+    (folder / "rl.yaml").write_text(text % "schedule: often")
+    assert (
+        '"often" is no schedule\n  at:   rl.yaml:4, workload.cronjob.schedule\n'
+        in symph(folder, "render", "rl.yaml").stderr
+    )
+    schema = json.loads(symph(folder, "schema").stdout)["$defs"]
+    assert schema["Workload"]["properties"]["cronjob"]["$ref"] == "#/$defs/CronJobSettings"
+    assert schema["CronJobSettings"]["properties"]["schedule"]["description"] == "When a run starts, as a line of cron"
+
+
 def test_a_kind_of_a_package_that_is_not_installed_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "rl.yaml").write_text(f"{SPEC}image: busybox:1.37.0\nworkload: {{kind: cronjob}}\n")
     refused = symph(tmp_path, "render", "rl.yaml")

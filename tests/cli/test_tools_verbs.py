@@ -67,8 +67,14 @@ def test_light_commands_import_nothing_heavy(words: list[str]) -> None:
 
 @pytest.mark.parametrize("verb", [verb.name for verb in VERBS])
 def test_the_help_of_a_verb_imports_only_its_options(verb: str) -> None:
-    ours = {name for name in loaded_by(verb, "--help") if name.startswith("symphony_charts.")}
-    assert not {name for name in ours - LIGHT if not name.startswith("symphony_charts.cli.options.")}
+    ours = {name for name in loaded_by(verb, "--help") if name.startswith("symphony_charts.")} - LIGHT
+    # The options of a format are in the integration, in modules called so, below packages without code.
+    options = {name for name in ours if name.startswith("symphony_charts.cli.options.") or name.endswith("verb")}
+    packages = {name.rpartition(".")[0] for name in options} | {
+        "symphony_charts.importers",
+        "symphony_charts.integrations",
+    }
+    assert not ours - options - packages
 
 
 @pytest.mark.parametrize("verb", [verb.name for verb in VERBS])

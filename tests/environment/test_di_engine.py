@@ -8,27 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of, older_variables
-from symphony_charts.environment.variables import Fact, interpret, own_variables
+from symphony_charts.environment.di_engine import has_di_engine, node_variables, nodes_of, older_variables
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.pods import ProcessRef
 from tests.importers.dijob_operators import MAKERS
 
 HOSTS = {"learner": ["l-0"], "data-collector": ["c-0", "c-1"]}
 
 
-def di_environment(
-    job: str, pod: str, index: int, hosts: dict[str, list[str]], types: dict[str, str] | None = None
-) -> dict[str, str]:
-    """The DI_* variables of a replica, from the list of what a process is told."""
-    is_node = pod in hosts
-    facts = {**dict.fromkeys(Fact, ""), **(node_facts(job, pod, index, hosts, types or {}) if is_node else {})}
-    told = interpret(own_variables("x", ProcessRef(pod, "p"), [], is_node=is_node), facts, {})
-    return {name: str(value) for name, value in told.items() if name.startswith("DI_")}
-
-
 def test_ranks_go_on_from_pod_to_pod() -> None:
-    assert di_environment("ns/x", "data-collector", 1, HOSTS) == {
+    assert node_variables("ns/x", "data-collector", 1, HOSTS, {}) == {
         "DI_JOB_ID": "ns/x",
         "DI_NODES": "l-0,c-0,c-1",
         "DI_DATA_COLLECTOR_NODES": "c-0,c-1",
@@ -38,13 +26,13 @@ def test_ranks_go_on_from_pod_to_pod() -> None:
 
 def test_a_task_of_type_none_finds_all_tasks_of_that_type() -> None:
     hosts = {"a": ["a-0"], "learner": ["l-0"], "boss": ["b-0", "b-1"], "c": ["c-0"]}
-    told = {pod: di_environment("x", pod, 0, hosts, {"boss": "collector"}) for pod in hosts}
+    told = {pod: node_variables("x", pod, 0, hosts, {"boss": "collector"}) for pod in hosts}
     assert told["a"]["DI_A_NODES"] == told["c"]["DI_C_NODES"] == "a-0,c-0"
     assert (told["learner"]["DI_LEARNER_NODES"], told["boss"]["DI_BOSS_NODES"]) == ("l-0", "b-0,b-1")
 
 
 def test_what_is_no_node_gets_nothing() -> None:
-    assert di_environment("ns/x", "board", 0, HOSTS) == {}
+    assert node_variables("ns/x", "board", 0, HOSTS, {}) == {}
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 5), min_size=1))
@@ -53,7 +41,7 @@ def test_every_replica_finds_itself_at_its_rank(counts: dict[str, int]) -> None:
     seen = []
     for pod, count in counts.items():
         for index in range(count):
-            env = di_environment("x", pod, index, hosts)
+            env = node_variables("x", pod, index, hosts, {})
             assert env["DI_NODES"].split(",")[int(env["DI_RANK"])] == f"{pod}-{index}"
             seen.append(int(env["DI_RANK"]))
     assert seen == list(range(sum(counts.values())))

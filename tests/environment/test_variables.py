@@ -8,7 +8,6 @@ from symphony_charts.environment.variables import (
     Fact,
     Variable,
     interpret,
-    own_variables,
     shared_environment,
     shared_variables,
     variables_of,
@@ -73,14 +72,6 @@ def test_every_name_of_the_list_is_known_as_ours() -> None:
     assert all(map(is_ours, names))
     assert names > RESERVED
     assert not is_ours("LR")
-
-
-def test_a_node_of_di_engine_is_told_its_rank_and_no_other_process_is() -> None:
-    def di_names(*, is_node: bool) -> list[str]:
-        return [name for name, _ in own_variables("x", BINDER, [], is_node=is_node) if name.startswith("DI_")]
-
-    assert di_names(is_node=True) == ["DI_JOB_ID", "DI_NODES", "DI_REPLAY_NODES", "DI_RANK"]
-    assert di_names(is_node=False) == []
 
 
 def test_references_come_behind_what_they_refer_to() -> None:

@@ -8,6 +8,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.importers.common.input_file import read
 from symphony_charts.importers.common.report import Imported
 from symphony_charts.importers.dijob.importer import import_dijob
+from symphony_charts.spec.checks.dijob import settings_of
 from symphony_charts.spec.model import Experiment, Probe
 from symphony_charts.spec.sources import ConfigFile, Mount
 from tests.importers.samples import EXAMPLES, import_yaml, notes_of
@@ -49,7 +50,7 @@ spec:
 )
 def test_each_operator_version_is_recognised(name: str, dialect: str, processes: list[str]) -> None:
     experiment = example(name)
-    assert experiment.workload.dijob.operator == dialect
+    assert settings_of(experiment.workload).operator == dialect
     assert list(experiment.processes) == processes
     assert experiment.workload.kind == "dijob"
 
@@ -218,7 +219,7 @@ def test_of_several_containers_the_one_that_operator_v0_looks_at_has_the_port() 
 
 
 def test_a_container_called_after_its_role_stays_so_called() -> None:
-    assert import_yaml(ROLES).experiment.workload.dijob.containers == {"coordinator": "coordinator"}
+    assert settings_of(import_yaml(ROLES).experiment.workload).containers == {"coordinator": "coordinator"}
 
 
 def test_no_replicas_are_refused_as_the_definition_does() -> None:

@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from symphony_charts.cli.verbs import VERBS
+from symphony_charts.spec.checks.dijob import DijobSettings
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.workload import DijobSettings, Workload
+from symphony_charts.spec.workload import Workload
 from tests.chart.harness import chart_of
 from tests.linting import lint
 

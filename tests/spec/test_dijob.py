@@ -95,6 +95,6 @@ def test_a_task_is_of_the_type_that_is_said_or_that_its_name_is(pod: str, kind: 
 
 
 def test_names_in_the_types_are_sanitised_like_the_groups() -> None:
-    assert made({"My_Learner": RUN}, dijob={"tasks": {"My_Learner": "learner"}}).workload.dijob.tasks == {
+    assert made({"My_Learner": RUN}, dijob={"tasks": {"My_Learner": "learner"}}).workload.written("dijob")["tasks"] == {
         "my-learner": "learner"
     }

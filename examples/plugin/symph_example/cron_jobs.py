@@ -1,5 +1,7 @@
 """Kind `cronjob`: a CronJob for each group that ends, in charts of specs with `workload: {kind: cronjob}`.
 
+Its settings are those of `CronJobSettings`: `workload: {kind: cronjob, cronjob: {schedule: "0 3 * * *"}}`.
+
 The fit also counts the pods of CronJobs in manifests that symph did not write.
 """
 
@@ -14,12 +16,25 @@ from symphony_charts.chart.build.draft import Kind as Builder
 from symphony_charts.chart.build.workloads import job_spec
 from symphony_charts.chart.fields import FIELDS, Field
 from symphony_charts.chart.tree import Text, Tree, Value
+from symphony_charts.errors import Problem
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.base import Kind, Object, PodSet, at_a_time
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.record import Record
 
 # A value of the charts: `helm install --set workload.schedule='0 3 * * *'`.
 FIELDS["workload.schedule"] = Field("When a run starts, as a line of cron.", "text")
+
+
+class CronJobSettings(Record, frozen=True, kw_only=True):
+    """Settings of a CronJob.
+
+    Attributes:
+        schedule: When a run starts, as a line of cron.
+    """
+
+    schedule: str = "@daily"
 
 
 class CronJobCharts(Builder):
@@ -51,7 +66,7 @@ class CronJobCharts(Builder):
 
     def values(self, draft: Draft) -> dict[str, Any]:
         """Return the schedule."""
-        return {"schedule": "@daily"}
+        return {"schedule": self.workload.settings("cronjob", CronJobSettings).schedule}
 
 
 class CronJobs(Kind):
@@ -61,7 +76,15 @@ class CronJobs(Kind):
     gvks = (("batch/v1", "CronJob"),)
     runs_as = "CronJob"
     holds_groups = False
+    settings = CronJobSettings
     builder = CronJobCharts
+
+    def faults(self, experiment: Experiment) -> Iterator[Problem]:
+        """Yield a schedule that is none."""
+        schedule = experiment.workload.settings("cronjob", CronJobSettings).schedule
+        if len(schedule.split()) != 5 and not schedule.startswith("@"):
+            hint = 'a line of cron has five fields, such as "0 3 * * *"'
+            yield Problem(what=f'"{schedule}" is no schedule', path="workload.cronjob.schedule", next=hint)
 
     def children(
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symphony_charts.chart.build import data, di_engine, environment, notes, pods, services, workloads
+from symphony_charts.chart.build import data, environment, notes, pods, services, workloads
 from symphony_charts.chart.build.checks import check_helper
 from symphony_charts.chart.build.containers import container_helper
 from symphony_charts.chart.build.draft import Draft, draft, with_names
 from symphony_charts.chart.build.faults import container_faults, experiment_faults
-from symphony_charts.chart.build.kinds.registry import KINDS
+from symphony_charts.chart.build.kinds.registry import KINDS, peers_of
 from symphony_charts.chart.build.values import chart_values
 from symphony_charts.chart.digest import digest_helper
 from symphony_charts.chart.emit import Emitter
@@ -137,8 +137,10 @@ def build(experiment: Experiment, allocated: Iterable[Service]) -> BuiltChart:
     problems = list(experiment_faults(experiment))
     if problems:
         raise SpecError(problems)
-    plan = draft(experiment, allocated, KINDS[experiment.workload.kind](experiment.workload))
-    faults = [*container_faults(plan), *plan.kind.faults(plan), *di_engine.faults(plan)]
+    plan = draft(
+        experiment, allocated, KINDS[experiment.workload.kind](experiment.workload), peers_of(experiment.compat)
+    )
+    faults = [*container_faults(plan), *plan.kind.faults(plan), *plan.peers.faults(plan)]
     if faults:
         raise SpecError(faults)
     values = chart_values(plan)
@@ -169,7 +171,7 @@ def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame
     comment = "Changes with everything that Kubernetes does not let change in a Job."
     live = [f"{group.path}.replicas" for group in plan.groups.values() if plan.is_scaled_live(group)]
     run = digest_helper("run", with_names(workloads.immutable_trees(plan)), frame, values, comment, live)
-    nodes = {helper.name: helper for helper in di_engine.helpers(plan, frame.helpers["fullname"], run)}
+    nodes = {helper.name: helper for helper in plan.peers.helpers(plan, frame.helpers["fullname"], run)}
     return replace(frame, helpers={**frame.helpers, "run": run, **nodes})
 
 
@@ -205,7 +207,7 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
     yield Helper(name="environment", py=str, go="-")
     run = Helper(name="run", py=lambda _: "", go="-")
     yield run
-    yield from di_engine.helpers(plan, fullname, run)
+    yield from plan.peers.helpers(plan, fullname, run)
     yield pods.selector_helper()
     yield from plan.kind.helpers(plan)
     yield from pods.pod_helpers(plan)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from symphony_charts.chart.build import di_engine
 from symphony_charts.chart.build.draft import Draft, Group, listens_on
 from symphony_charts.chart.build.environment import variables_name
 from symphony_charts.chart.build.overlays import for_container, laid_on, rest_of_container
@@ -102,11 +101,9 @@ def _container(draft: Draft, group: Group, name: str, program: Process | Step, p
         over = {**over, "securityContext": sub(over, "securityContext")}
     is_privileged = sub(over, "securityContext").get("privileged", has_device) is True
     security = container_security(draft.experiment.security, device=is_privileged)
-    is_ranked = is_process and di_engine.needs_rank(draft, group)
-    shared = _shared(
-        draft, ".", path, ".Values.tests.hold" if is_held else "", di_engine.ranked(program) if is_ranked else []
-    )
-    if not is_ranked and not over.keys() & shared.keys():
+    rank = draft.peers.rank_words(draft, group, program)
+    shared = _shared(draft, ".", path, ".Values.tests.hold" if is_held else "", rank)
+    if not rank and not over.keys() & shared.keys():
         arguments: dict[str, str | Entries] = {"root": ".", "container": path}
         if is_held:
             arguments["hold"] = ".Values.tests.hold"

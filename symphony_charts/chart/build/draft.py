@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -71,7 +71,7 @@ class Kind:
     index; empty if none tells it. `has_pod_groups`: the chart makes the PodGroups of a gang, not a controller of the
     kind. `is_scaled_live`: another number of replicas is no new run. `has_ranks`: its controller tells DI-engine's
     processes their ranks. `reads_queue`: its objects name a queue. `has_group_retries`: each group has its own number
-    of retries.
+    of retries. `fails_when_evicted`: a pod that its node or the scheduler evicts has failed.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Kind:
     has_ranks: bool = False
     reads_queue: bool = False
     has_group_retries: bool = True
+    fails_when_evicted: bool = False
     workload: Workload
 
     def __init__(self, workload: Workload) -> None:
@@ -177,6 +178,43 @@ class Kind:
     def faults(self, draft: Draft) -> Iterable[Problem]:
         return ()
 
+    def findings(
+        self, draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]
+    ) -> Iterable[tuple[Literal["warning", "info"], str, Problem]]:
+        """Return what its controller ignores or does differently: severity, rule, and the finding.
+
+        `groups` are those that have replicas under the complete `values` of a release.
+        """
+        return ()
+
+    def unread(self) -> Iterable[Problem]:
+        """Return the settings of the kind that have no effect together with the others."""
+        return ()
+
+
+class Peers:
+    """The interface of `compat`, by which replicas of several groups find each other. The default has no nodes."""
+
+    def nodes_of(self, draft: Draft) -> list[Group]:
+        """Return the groups that are nodes, by rank."""
+        return []
+
+    def rank_words(self, draft: Draft, group: Group, program: Process | Step) -> list[str]:
+        """Return the words in front of a command that compute the rank of a replica, if it is not its index."""
+        return []
+
+    def variables(self, draft: Draft, group: Group, index: Tree) -> dict[str, Tree]:
+        """Return the variables of a process of `group`, whose replica has the number `index`."""
+        return {}
+
+    def helpers(self, draft: Draft, fullname: Helper, run: Helper) -> list[Helper]:
+        """Return the helpers that the variables need."""
+        return []
+
+    def faults(self, draft: Draft) -> Iterable[Problem]:
+        """Return the processes that cannot learn their rank."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
@@ -184,6 +222,7 @@ class Draft:
 
     experiment: Experiment
     kind: Kind
+    peers: Peers
     groups: Mapping[str, Group]
     services: Mapping[str, Service]
     fullname_limit: int
@@ -248,7 +287,7 @@ class Draft:
         return not group.is_finite or self.experiment.compat is not None or bool(self.services_of(group))
 
 
-def draft(experiment: Experiment, services: Iterable[Service], kind: Kind) -> Draft:
+def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers: Peers) -> Draft:
     """Return the draft of the chart of a finished experiment whose services have their ports, run by `kind`."""
     pods = pods_of(experiment)
     parts = {name: cut(name, kind.max_part) for name in pods}
@@ -272,6 +311,7 @@ def draft(experiment: Experiment, services: Iterable[Service], kind: Kind) -> Dr
     return Draft(
         experiment=experiment,
         kind=kind,
+        peers=peers,
         groups={name: replace(group, is_kept=name not in restarted) for name, group in groups.items()},
         services={name: by_name[name] for name in sorted(by_name)},
         fullname_limit=MAX_WORKLOAD - _RUN - 2 - longest - kind.more_letters,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from symphony_charts.chart.build import di_engine
 from symphony_charts.chart.build.draft import Draft, Group, with_names
 from symphony_charts.chart.tree import Helper, Include, Merged, NonZero, Text, Tree, Value, When
 from symphony_charts.environment.variables import ServiceFact, hosts_variables, shared_variables
@@ -54,7 +53,7 @@ def own_variables(draft: Draft, group: Group) -> list[Helper]:
         if process is not None:
             own |= {} if shared else pod
             own |= _process_variables(draft, group, name, process.connects)
-            own |= di_engine.variables(draft, group, _field(draft.kind.index))
+            own |= draft.peers.variables(draft, group, _field(draft.kind.index))
         inside: list[Tree] = [Include(shared[0].name)] if shared and process is not None else []
         tree = Merged(_items(common), *inside, _items(own)) if inside else _items(common | own)
         helpers.append(Helper(name=variables_name(group, name), tree=with_names(tree)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from symphony_charts.chart.build import di_engine
 from symphony_charts.chart.build.data import annotated, metadata
 from symphony_charts.chart.build.draft import Draft, Group, dials_of
 from symphony_charts.chart.build.pods import runs, selector
@@ -195,7 +194,7 @@ def network_policies(draft: Draft) -> Tree:
     groups: list[Tree] = [
         When(runs(group), _group_policy(draft, group))
         for group in draft.groups.values()
-        if draft.services_of(group) or group in di_engine.nodes_of(draft) or draft.is_foreign(group)
+        if draft.services_of(group) or group in draft.peers.nodes_of(draft) or draft.is_foreign(group)
     ]
     return When(".Values.networkPolicy.enabled", [base, *groups])
 
@@ -222,7 +221,7 @@ def _group_policy(draft: Draft, group: Group) -> Tree:
         for callers, ports in by_callers.items()
     ]
     # DI-engine listens on ports that no spec declares.
-    peers = [*di_engine.nodes_of(draft), *filter(draft.is_foreign, draft.groups.values())]
+    peers = [*draft.peers.nodes_of(draft), *filter(draft.is_foreign, draft.groups.values())]
     if group in peers:
         rules.append({"from": _callers(draft, [peer.name for peer in peers])})
     spec: dict[str, Tree] = {

@@ -13,9 +13,8 @@ from symphony_charts.chart.lint.finding import Finding, info, running, warning
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.leftovers import runs_on
 from symphony_charts.kinds.registry import KINDS
-from symphony_charts.spec import variable_names
 from symphony_charts.spec.model import Process
-from symphony_charts.spec.pods import ProcessRef, retries_of
+from symphony_charts.spec.pods import ProcessRef
 from symphony_charts.spec.shells import not_handed_on, shell_script
 from symphony_charts.spec.workload import GANGS_OF_PODS
 
@@ -23,8 +22,6 @@ _SECRET_NAME = re.compile(
     r"(?:^|_)(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIALS)(?:_|$)", re.IGNORECASE
 )
 _SHELL_WORDS = ("cd ", "export ", "set ", "exec ", "#", "exit", "wait")
-# DI-orchestrator adds these to every container since v1.0.
-_OWNED = {variable_names.DI_JOB_ID, variable_names.DI_NODES, variable_names.DI_RANK, "DI_SERVER_URL"}
 
 
 def check_release(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Finding]:
@@ -43,8 +40,12 @@ def check_release(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Find
             yield from _container(values["groups"][group.name]["containers"][name], path)
             yield from _process(draft, group, name, process, path)
         yield from _group(draft, group, groups, values)
+    if draft.kind.fails_when_evicted:
+        yield _evictions(draft)
     if draft.kind.name in _OF_KIND:
         yield from _OF_KIND[draft.kind.name](draft, groups, values)
+    for severity, rule, problem in draft.kind.findings(draft, groups, values):
+        yield Finding(rule=rule, severity=severity, path=problem.path, what=problem.what, next=problem.next)
 
 
 def _queue(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
@@ -131,9 +132,8 @@ def _evictions(draft: Draft) -> Finding:
     return info("evictions", "workload.kind", what, step)
 
 
-def _volcano(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
+def _volcano(_: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
     """Volcano counts all failures together. Source: volcano-sh/volcano v1.15.1, pkg/controllers/job."""
-    yield _evictions(draft)
     most = max((_replacements(group, values) for group in groups), default=0)
     what = f"Volcano counts the failures of all pods together: the job has {most} retries"
     yield from _together(groups, values, what)
@@ -156,58 +156,4 @@ def _together(groups: Sequence[Group], values: Mapping[str, Any], what: str) -> 
                 yield warning("retries-together", f"groups.{group.name}.retries", what, step)
 
 
-def _argo(draft: Draft, groups: Sequence[Group], _: Mapping[str, Any]) -> Iterator[Finding]:
-    if groups and not draft.experiment.workload.argo.service_account:
-        what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
-        step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
-        yield info("argo-rights", "workload.argo.service_account", what, step)
-
-
-def _dijob(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what DI-orchestrator ignores, or does differently.
-
-    Source: opendilab/DI-orchestrator v1.1.3, pkg/controllers/dijob.go and pkg/context/pod.go; v1.0.0; v0.2.2.
-    """
-    yield _evictions(draft)
-    members = [group for group in groups if draft.kind.runs(group)]
-    yield from _dijob_retries(draft, members, values)
-    dropped = [(f"groups.{group.name}.labels", group.pod.settings.labels) for group in members]
-    dropped += [(f"groups.{group.name}.annotations", group.pod.settings.annotations) for group in members]
-    dropped += [(path, values[path]) for path in ("podLabels", "podAnnotations")]
-    dropped.append(("annotations", draft.experiment.annotations))
-    for path, content in dropped:
-        if content:
-            what = f"DI-orchestrator drops {'labels' if path.lower().endswith('labels') else 'annotations'} of pods"
-            yield warning("dijob-labels", path, what, "use another workload.kind if something reads them")
-    for group in members:
-        path = f"groups.{group.name}"
-        for name in group.pod.processes:
-            for variable in sorted(_OWNED & values["groups"][group.name]["containers"][name]["env"].keys()):
-                what = f"DI-orchestrator overwrites {variable}"
-                yield warning("dijob-env", f"{path}.containers.{name}.env.{variable}", what, "leave it out")
-        if len(group.pod.processes) > 1:
-            what = "the operator counts containers as pods: a job with several in a pod never leaves Starting"
-            yield warning("dijob-containers", path, what, "give each process a pod of its own")
-
-
-def _dijob_retries(draft: Draft, members: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
-    operator = draft.experiment.workload.dijob.operator
-    # Operator v0 leaves restarts to the kubelet.
-    in_place = [group for group in members if operator == "v0" and group.is_restarted_in_place]
-    for group in members:
-        path, step = f"groups.{group.name}.restart", "use retries, or another workload.kind"
-        if group in in_place:
-            yield warning("dijob-restart", path, "operator v0 restarts a container in place without an end", step)
-        elif operator != "v0" and group.pod.settings.restart == "on-failure":
-            yield warning("dijob-restart", path, "DI-orchestrator never restarts a container in place", step)
-    retried = [group for group in members if group not in in_place and retries_of(draft.experiment, group.pod)]
-    paths = [f"groups.{group.name}.retries" for group in retried]
-    what, step = f"operator {operator} does not start a failed pod again", "use a newer operator, or another kind"
-    if operator.startswith("v1.1"):
-        paths = (paths or ["workload.retries"]) if int(values.get("workload", {}).get("retries", 0)) else []
-        what = "a pod that comes back has the rank after the last, which is not in the DI_NODES of the others"
-        step = "use jobset with compat: di-engine"
-    yield from (warning("dijob-retries", path, what, step) for path in paths)
-
-
-_OF_KIND = {"appwrapper": _appwrapper, "argo": _argo, "dijob": _dijob, "volcano": _volcano}
+_OF_KIND = {"appwrapper": _appwrapper, "volcano": _volcano}

@@ -22,13 +22,6 @@ _EXPOSED: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("", "nodePort", ("NodePort", "LoadBalancer")),
     ("", "externalTrafficPolicy", ("NodePort", "LoadBalancer")),
 )
-# The operators that read a setting of a DIJob.
-_OPERATORS: Mapping[str, tuple[str, ...]] = {
-    "group": ("v0", "v1.0", "v1.1.0"),
-    "topology": ("v1.0",),
-    "parallel_workers": ("v1.0",),
-    "max_replicas": ("v1.0",),
-}
 
 
 def check_unread(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Finding]:
@@ -47,7 +40,9 @@ def _workload(draft: Draft, *, has_pod_groups: bool) -> Iterator[Finding]:
     usual, workload = Workload(), draft.experiment.workload
     kind, gang = workload.kind, workload.gang
     for name in KINDS:
-        if name != kind and getattr(workload, name, None) != getattr(usual, name, None):
+        if name != kind and getattr(workload, name.replace("-", "_"), None) != getattr(
+            usual, name.replace("-", "_"), None
+        ):
             step = f"set `kind: {name}`, or leave it out"
             yield _unread(f"workload.{name}", f"kind {kind} reads none of it", step)
     if workload.gang_scope and not has_pod_groups:
@@ -56,17 +51,8 @@ def _workload(draft: Draft, *, has_pod_groups: bool) -> Iterator[Finding]:
     if workload.gang_version and gang != "native":
         what = f"only gang native has a version, and the gang is {gang}"
         yield _unread("workload.gang_version", what, "set `gang: native`, or leave it out")
-    if KINDS[kind].is_workflow and not workload.argo.schedules:
-        for field in ("timezone", "concurrency"):
-            if getattr(workload.argo, field) != getattr(usual.argo, field):
-                step = "add `schedules`, or leave it out"
-                yield _unread(f"workload.argo.{field}", "there are no schedules", step)
-    if draft.kind.has_ranks:
-        operator = workload.dijob.operator
-        for field, operators in _OPERATORS.items():
-            if getattr(workload.dijob, field) != getattr(usual.dijob, field) and operator not in operators:
-                step = f"leave it out, or use {' or '.join(operators)}"
-                yield _unread(f"workload.dijob.{field}", f"operator {operator} does not know it", step)
+    for problem in draft.kind.unread():
+        yield _unread(problem.path, problem.what, problem.next)
 
 
 def _unread_of_group(draft: Draft, group: Group, *, has_pod_groups: bool) -> Iterator[Finding]:

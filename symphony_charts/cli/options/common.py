@@ -36,6 +36,7 @@ __all__ = [
     "add_spec_changes",
     "add_specs",
     "add_volumes",
+    "add_workload_kind",
     "add_yes",
     "backend_of",
     "cluster_flags",
@@ -279,3 +280,8 @@ def add_system(parser: argparse.ArgumentParser) -> None:
 def add_examples(parser: argparse.ArgumentParser, *lines: str) -> None:
     """Show these command lines under the verb's help."""
     parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def add_workload_kind(parser: argparse.ArgumentParser) -> None:
+    """Add the kind of workload of what is imported."""
+    parser.add_argument("--kind", default="", metavar="KIND", help="workload kind of the result")

@@ -21,7 +21,7 @@ _NAMED = 3
 
 
 def of_our_defaults(experiment: Experiment) -> tuple[Note, ...]:
-    """How pods of `experiment` differ by our defaults from plain pods, as other tools make them."""
+    """Return notes on how our defaults make pods of `experiment` differ from plain pods."""
     return (*_taken_away(experiment), *_given(experiment))
 
 

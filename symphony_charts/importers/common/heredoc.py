@@ -58,7 +58,7 @@ def lift(script: str, taken: dict[str, str]) -> Lifted:
 
 
 def literal_body(body: str, *, is_quoted: bool) -> str | None:
-    """What the shell writes for `body`; None if that depends on variables or commands.
+    """Return the text that the shell writes for `body`; None if that depends on variables or commands.
 
     Under an unquoted delimiter a backslash protects ``$``, a backtick, itself and a line's end, and nothing else.
     """
@@ -105,7 +105,6 @@ def _body(lines: list[str], operator: re.Match[str]) -> str:
 
 
 def _file_name(line: str) -> str | None:
-    """The base name of the file that the line writes to."""
     target = _TARGET.search(line)
     if target is None:
         return None

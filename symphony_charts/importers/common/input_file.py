@@ -203,7 +203,7 @@ class _Scan:
 
 
 def _scan(text: str) -> _Scan:
-    """Where the documents of `text` begin, and the text with quotes round what YAML readers differ on."""
+    """Return where documents begin, and the text with quotes around values that YAML readers read differently."""
     parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     starts: list[int] = []
     spans: list[tuple[int, int]] = []
@@ -238,7 +238,7 @@ def _follow(event: yaml.Event, stack: list[int]) -> None:
 
 
 class _Place(Protocol):
-    """Where the parser stood; libyaml's and the pure Python parser's marks are different classes."""
+    """A place in a YAML file; libyaml's and the pure Python parser's marks are different classes."""
 
     @property
     def line(self) -> int: ...

@@ -20,7 +20,7 @@ _POLICIES = {"Always": "always", "OnFailure": "on-failure", "Never": "never"}
 
 @dataclass(slots=True, kw_only=True)
 class PodParts:
-    """What a pod template holds, as data of an experiment.
+    """The content of a pod template as data of an experiment.
 
     `settings` are the fields of PodSettings, `processes` and `steps` go by container name, `ports` holds each
     container's named ports, `port_objects` those as they were written, `restart` is Kubernetes' restart policy as an
@@ -130,7 +130,7 @@ def read_settings(spec: Fields, settings: dict[str, object], volumes: PodVolumes
 
 
 def _read_rest(spec: Fields, settings: dict[str, object], volumes: PodVolumes) -> None:
-    """What no field of an experiment says stays as an overlay of the pod."""
+    """Keep fields that an experiment does not have as an overlay of the pod."""
     overlay = spec.rest()
     for key in overlay:
         spec.log.changed(spec.at(key), f"`{key}` is kept as an overlay of the pod (`pod_overlay`)")

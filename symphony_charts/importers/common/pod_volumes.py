@@ -95,7 +95,6 @@ def _path(source: Fields) -> str:
 
 
 def _files(source: Fields) -> dict[str, object]:
-    """Mode and items of a Secret or ConfigMap volume."""
     items = {}
     for item in source.maps("items"):
         items[item.required_text("key", "key")] = item.required_text("path", "path")

@@ -35,19 +35,19 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What became of an input: the paths that were `carried` as they are, and `notes` on all others."""
+    """The report of an import: the paths that were `carried` as they are, and `notes` on all others."""
 
     carried: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @property
     def changed(self) -> tuple[Note, ...]:
-        """What the result says in another way."""
+        """The notes on what the result has in another form."""
         return tuple(note for note in self.notes if note.verdict == "changed")
 
     @property
     def lost(self) -> tuple[Note, ...]:
-        """What the result does not say."""
+        """The notes on what the result does not have."""
         return tuple(note for note in self.notes if note.verdict == "lost")
 
     def data(self) -> dict[str, object]:
@@ -113,7 +113,7 @@ class Log:
             raise SpecError(self.problems)
 
     def report(self) -> Report:
-        """What became of the input; what no reader took is lost."""
+        """The report; paths that no reader took are lost."""
         left_out = {note.path for note in self.notes if note.verdict == "lost"}
         for path, readings in self.readings.items():
             read = set().union(*(reading.read for reading in readings))
@@ -159,7 +159,7 @@ class Imported:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was changed or lost, in input order."""
+        """The notes on changes and losses, in input order."""
         return self.report.notes
 
     def with_report(self, report: Report) -> Imported:

@@ -61,5 +61,4 @@ def _logical_lines(text: str, *, keep_all: bool) -> list[str]:
 
 
 def _has_open_quotes(text: str) -> bool:
-    """Whether a quoted text may reach over the end of a line."""
     return any(line.count("'") % 2 or line.replace('\\"', "").count('"') % 2 for line in text.split("\n"))

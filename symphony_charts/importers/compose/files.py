@@ -127,7 +127,6 @@ class ComposeFiles:
         return mount
 
     def _volume(self, source: str, target: str, path: str, log: Log) -> str:
-        """The volume that stands for the source of a mount."""
         if not source:
             return self.volumes.declare(f"scratch-{target}", {"type": "empty_dir"})
         if source.startswith(("/", ".", "~")):

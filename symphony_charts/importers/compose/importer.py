@@ -1,7 +1,7 @@
 """A compose file becomes an experiment: a process per service.
 
-Compose services find each other by name; processes do so by environment variables. Where a service's name stands as
-an address in an environment value or an argument, the variable takes its place. Names that only programs or files dial
+Compose services find each other by name; processes do so by environment variables. A service's name that is an
+address in an environment value or an argument is replaced by the variable. Names that only programs or files dial
 stay names of the process.
 Source: compose-spec/compose-spec.
 """
@@ -32,7 +32,7 @@ def _read_nothing(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposeContext:
-    """What surrounds a compose file: the name to use where it has none, its folder, variables, active profiles.
+    """The surroundings of a compose file: the name to use if it has none, its folder, variables, active profiles.
 
     `images` name the images of services, as of those that are built. `read_text` gives the text of a file that the
     compose file names (path as it stands there), or None; `texts_below` those of a file or folder that it mounts,
@@ -93,7 +93,6 @@ def import_compose(source: Source, context: ComposeContext) -> Imported:
 
 
 def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dict[str, Service]:
-    """The services of the active profiles, by compose name."""
     inner = root.map("services")
     if not inner:
         root.log.fault(root.at("services"), "the file has no services", "give a compose file with `services:`")

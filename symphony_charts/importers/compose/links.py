@@ -76,7 +76,7 @@ def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener
 
 
 def _is_dialled(key: str, listeners: Mapping[str, _Listener]) -> bool:
-    """Whether another service speaks of `key` or waits for it."""
+    """Return True if another service names `key` or waits for it."""
     pattern = re.compile(rf"(?<![\w.-]){re.escape(key)}(?![\w.-])")
     others = (listener.service for other, listener in listeners.items() if other != key)
     return any(key in other.depends or any(pattern.search(text) for text in other.texts()) for other in others)
@@ -177,7 +177,6 @@ def _depend(key: str, service: Service, services: Mapping[str, Service], serving
 
 
 def _finish(key: str, service: Service, serving: Collection[str], log: Log) -> dict[str, object]:
-    """Return the data of the process, with its lifecycle."""
     if key in serving:
         service.process["lifecycle"] = "service"
         counted = [service.process.pop(part, None) for part in ("restart", "retries")]

@@ -58,7 +58,7 @@ def _keep(name: str, key: str, service: Service, alias: Alias, owner: str, log: 
 
 
 def _is_dialled(name: str, texts: Iterable[str]) -> bool:
-    """Whether a text names a host: in an address, as a setting says it, alone, or in a list of words."""
+    """Return True if a text names a host: in an address, alone, or in a list of words."""
     word = re.escape(name)
     end = r"(?![\w.-])"
     places = (
@@ -72,7 +72,7 @@ def _is_dialled(name: str, texts: Iterable[str]) -> bool:
 
 
 def _addresses(name: str) -> re.Pattern[str]:
-    """Where a host stands before a port, or where a URL has it."""
+    """Return a pattern that finds a host before a port or in a URL."""
     word, end = re.escape(name), r"(?![\w.-])"
     return re.compile(rf"(?<![\w./-]){word}:[0-9]|(?<=//){word}{end}|(?<=@){word}{end}")
 

@@ -73,7 +73,7 @@ class Service:
     kept: list[str] = field(default_factory=list)
 
     def texts(self) -> list[str]:
-        """What may hold addresses of others: its command, arguments and variables."""
+        """Texts that may hold addresses of other services: command, arguments and variables."""
         texts: list[str] = []
         for part in ("command", "args"):
             held = self.process.get(part)
@@ -351,7 +351,7 @@ def _ready(check: Fields) -> dict[str, object] | None:
 
 
 def _pod(fields: Fields) -> dict[str, object]:
-    """What Kubernetes says of the container's security and of the pod, as overlays."""
+    """Return the security of the container and of its pod as overlays."""
     security: dict[str, object] = {}
     if fields.flag("privileged"):
         security["privileged"] = True

@@ -85,7 +85,7 @@ class Draft:
         self.origins[f"prepare.{free}"] = path
 
     def without_command(self) -> list[str]:
-        """Where in the input processes of several replicas stand that start what their image says."""
+        """The places in the input of processes of several replicas that start the command of their image."""
         members = [
             (f"processes.{name}", sub(self.processes, name), sub(self.processes, name)) for name in self.processes
         ]
@@ -126,7 +126,6 @@ class Draft:
         return {key: value for key, value in data.items() if value not in (None, {}, [])}
 
     def _usual_order(self) -> list[str]:
-        """The order that the experiment has when none is said."""
         grouped = [f"{name}/{process}" for name, group in self.groups.items() for process in sub(group, "processes")]
         return [*grouped, *self.processes]
 

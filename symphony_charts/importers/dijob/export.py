@@ -15,7 +15,7 @@ import msgspec
 from symphony_charts.errors import Problem
 from symphony_charts.importers.common.report import Log, Note
 from symphony_charts.importers.dijob.template import PodWriter, TaskAddresses
-from symphony_charts.spec.checks.dijob import ROLES, Operator, dijob_faults, pods_in_order, task_type
+from symphony_charts.spec.checks.dijob import ROLES, Operator, dijob_faults, pods_in_order, settings_of, task_type
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Pod
 from symphony_charts.spec.services import allocate
@@ -41,7 +41,7 @@ def dijob_objects(experiment: Experiment, operator: Operator | None = None) -> E
     """
     log = Log()
     experiment = _for_operator(experiment, operator)
-    chosen = experiment.workload.dijob.operator
+    chosen = settings_of(experiment.workload).operator
     # What no replica runs of is no part of the job, as in the chart.
     pods = [pod for pod in pods_in_order(experiment) if pod.settings.replicas > 0]
     for problem in (*dijob_faults(experiment), *_shape_faults(chosen, pods), *_name_faults(experiment, pods)):
@@ -64,12 +64,13 @@ def dijob_objects(experiment: Experiment, operator: Operator | None = None) -> E
 
 def _for_operator(experiment: Experiment, operator: Operator | None) -> Experiment:
     workload = experiment.workload
-    dijob = msgspec.structs.replace(workload.dijob, operator=operator or workload.dijob.operator)
-    return msgspec.structs.replace(experiment, workload=msgspec.structs.replace(workload, kind="dijob", dijob=dijob))
+    settings = settings_of(workload)
+    settings = msgspec.structs.replace(settings, operator=operator or settings.operator)
+    workload = msgspec.structs.replace(workload.with_settings("dijob", settings), kind="dijob")
+    return msgspec.structs.replace(experiment, workload=workload)
 
 
 def _shape_faults(operator: Operator, pods: list[Pod]) -> Iterator[Problem]:
-    """What the one object has no place for; a chart has other objects beside it."""
     if not any(pod.is_finite for pod in pods) and operator != "v0":
         yield Problem(what="no replica of what ends would run", path="processes", next="give one of them replicas")
     for pod in pods:
@@ -100,7 +101,7 @@ def _metadata(experiment: Experiment) -> dict[str, object]:
 
 
 def _common(experiment: Experiment) -> dict[str, object]:
-    dijob = experiment.workload.dijob
+    dijob = settings_of(experiment.workload)
     # Operators from v1.1.1 on have no such field.
     group: dict[str, object] = {} if dijob.group is None or dijob.operator == "v1.1" else {"group": dijob.group}
     return {**group, "cleanPodPolicy": dijob.clean_pod_policy}
@@ -144,7 +145,7 @@ def _restart_policy(pod: Pod) -> str:
 
 def _template_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _Spec:
     pod = pods[0]
-    dijob = experiment.workload.dijob
+    dijob = settings_of(experiment.workload)
     engine: dict[str, object] = {"topology": dijob.topology, "parallelWorkers": dijob.parallel_workers}
     replicas = pod.settings.replicas
     spec = _common(experiment) | {
@@ -159,9 +160,10 @@ def _template_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -
 
 
 def _tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter, *, job_volumes: bool = True) -> _Spec:
+    settings = settings_of(experiment.workload)
     tasks: list[object] = []
     for pod in pods:
-        kind = task_type(experiment.workload.dijob.tasks, pod.name)
+        kind = task_type(settings.tasks, pod.name)
         template = writer.template(pod)
         body = writer.with_own_volumes(template, pod) if job_volumes else writer.with_volumes(template, pod)
         tasks.append({"name": pod.name, "type": kind, "replicas": pod.settings.replicas, "template": {"spec": body}})
@@ -169,7 +171,7 @@ def _tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter, *, j
             what = f'"{pod.name}" serves until the experiment ends, but a DIJob ends when all its pods have'
             writer.log.note(pod.path, what, "let it end by itself")
     spec = _common(experiment) | {
-        "priority": experiment.workload.dijob.priority,
+        "priority": settings.priority,
         "preemptible": False,
         "backoffLimit": experiment.workload.retries,
         "tasks": tasks,

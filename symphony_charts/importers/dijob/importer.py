@@ -77,7 +77,7 @@ def _sort(source: Source, log: Log) -> _Objects:
 
 
 def _is_tool(key: str) -> bool:
-    """Whether helm or Argo CD keeps its own account in a label or annotation of this key."""
+    """Return True if helm or Argo CD keeps its own records in a label or annotation of this key."""
     return key.startswith(("meta.helm.sh/", "argocd.argoproj.io/"))
 
 

@@ -120,7 +120,7 @@ def _lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
 
 
 def _stands_in_file(mount: dict[str, object], draft: Draft) -> bool:
-    """Whether what is mounted is a ConfigMap of the file."""
+    """Return True if what is mounted is a ConfigMap of the file."""
     volume = draft.volumes.declared.get(str(mount["volume"]))
     return isinstance(volume, dict) and volume.get("type") == "config" and volume.get("config") in draft.config_maps
 
@@ -214,7 +214,7 @@ def _compile_lines(lines: list[str], process: dict[str, object]) -> list[str]:
 
 
 def _is_setting(line: str) -> bool:
-    """Whether `line` says how the shell works, which holds for both halves of a script."""
+    """Return True if `line` sets how the shell works, which holds for both halves of a script."""
     return line.startswith("set ")
 
 

@@ -64,7 +64,6 @@ def _main_container(pod: AddedPod, role: str) -> str:
 
 
 def _complete(pod: AddedPod, role: str, draft: Draft) -> str:
-    """Ports, addresses and life of a role; gives its main process."""
     main = _main_container(pod, role)
     named = dict(pod.parts.ports.get(main, {}))
     # The operator looks for this port in this container alone, and else takes the usual number.
@@ -93,7 +92,7 @@ def _complete(pod: AddedPod, role: str, draft: Draft) -> str:
 
 
 def _live(pod: AddedPod, role: str, draft: Draft) -> None:
-    """How long a role lives, and who starts it again."""
+    """Set how long a role runs, and whether it is restarted."""
     restart = pod.parts.restart or ("never" if role == "coordinator" else "always")
     if restart == "on-failure":
         pod.settings["restart"] = "on-failure"

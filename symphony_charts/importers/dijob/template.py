@@ -18,7 +18,7 @@ from symphony_charts.importers.common.pod_objects import (
     volume_object,
 )
 from symphony_charts.importers.common.report import Log
-from symphony_charts.spec.checks.dijob import Operator, container_name
+from symphony_charts.spec.checks.dijob import Operator, container_name, settings_of
 from symphony_charts.spec.model import Experiment, Probe, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef, pods_of
 from symphony_charts.spec.services import Service
@@ -108,7 +108,6 @@ class PodWriter:
         return own & set(self._experiment.volumes)
 
     def _mounted(self, pod: Pod) -> set[str]:
-        """The volumes that a pod's processes and steps mount."""
         mounts = [mount for process in pod.processes.values() for mount in process.mounts]
         for step in self._experiment.prepare.values():
             mounts += step.mounts if not step.groups or pod.name in step.groups else []
@@ -159,7 +158,7 @@ class PodWriter:
     def _container(self, name: str, process: Process, pod: Pod) -> dict[str, object]:
         ref = ProcessRef(pod.name, name)
         container = self._common(process, self._environment(process.env, ref, pod))
-        container["name"] = container_name(self._experiment.workload.dijob, pod, name)
+        container["name"] = container_name(settings_of(self._experiment.workload), pod, name)
         container["image"] = process.image or self._experiment.image
         ports = [
             {

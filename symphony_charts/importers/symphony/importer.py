@@ -208,7 +208,7 @@ def _ports(process: Fields, key: str) -> dict[str, int | None]:
 
 
 def _compose_service(service: Fields) -> dict[str, object]:
-    """What the docker backend kept of a compose service: image, environment, host name."""
+    """Read what the docker backend kept of a compose service: image, environment, host name."""
     data = service.map("data") if "data" in service else service
     fields: dict[str, object] = {}
     if (image := data.text("image")) is not None:
@@ -277,7 +277,6 @@ def _read_container(container_yml: Fields, volumes: Volumes) -> dict[str, object
 
 
 def _read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
-    """The pod-level settings that a `pod_yml` holds."""
     data = pod_yml.map("data") if "data" in pod_yml else pod_yml
     data.skip("apiVersion", "kind", "status")
     metadata, spec = data.map("metadata"), data.map("spec")
@@ -309,7 +308,6 @@ def _is_own(label: str) -> bool:
 
 
 def _declare(record: Fields, available: PodVolumes) -> None:
-    """One volume of Symphony's own kinds."""
     kind = record.text("type") or ""
     name = record.required_text("name", "volume")
     content: dict[str, object] | None = None

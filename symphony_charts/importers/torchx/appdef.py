@@ -22,7 +22,7 @@ _UNSET = ("<MISSING>", "<NONE>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What one replica needs; zero or less means not said. `memory_mb` counts 10^6 bytes, as TorchX emits it."""
+    """The resources of one replica; zero or less means not set. `memory_mb` counts 10^6 bytes, as TorchX emits it."""
 
     cpu: float = -1
     gpu: int = -1

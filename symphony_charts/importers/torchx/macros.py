@@ -61,5 +61,5 @@ def as_references(text: str) -> str:
 
 
 def uses(text: str, macro: str) -> bool:
-    """Whether `text` holds the macro, not escaped."""
+    """Return True if `text` holds the macro, not escaped."""
     return any(macro in (match[2], match[3]) for match in _REFERENCE.finditer(text))

@@ -53,7 +53,7 @@ class DeviceMount:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether neither writing nor mknod is permitted."""
+        """Return True if neither writing nor mknod is permitted."""
         return not {"w", "m"} & set(self.permissions)
 
 

@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from symphony_charts.importers.common.input_file import Source
+from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.appdef import AppDef, Role
+from symphony_charts.importers.torchx.importer import appdef_of
 from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, substitute
-from symphony_charts.importers.torchx.options import RunOptions, pushed_image
+from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, pushed_image
 from symphony_charts.importers.torchx.pod import pod_spec
 
 __all__ = [
@@ -25,6 +28,7 @@ __all__ = [
     "mcad_pod_labels",
     "mcad_service",
     "mcad_service_port",
+    "submitted_objects",
 ]
 
 VERSION = "0.7.0"
@@ -33,6 +37,19 @@ POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
 _LABELS = "torchx.pytorch.org/"
 _DEFAULT_PORT = 29500
 _EMBEDDED_ISTIO = {"sidecar.istio.io/inject": "false"}
+
+
+def submitted_objects(source: Source, cfg: str, app_id: str) -> dict[str, object]:
+    """Return the AppWrapper of the AppDef in a file, with the run options `cfg` if it is not empty.
+
+    Raises:
+        SpecError: The AppDef or its options have faults.
+    """
+    log = Log()
+    app, options = appdef_of(source, log)
+    options = parse_cfg(cfg, log) if cfg else options
+    log.raise_faults()
+    return app_wrapper(app, options, app_id)
 
 
 def mcad_name(text: str) -> str:

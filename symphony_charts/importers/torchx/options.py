@@ -36,12 +36,12 @@ class RunOptions:
 
     @property
     def is_for_mcad(self) -> bool:
-        """Whether MCAD queues it, which reads AppWrappers of its own version."""
+        """True if MCAD queues it, which reads AppWrappers of its own version."""
         return self.kind == "appwrapper" and self.appwrapper_version == "v1beta1"
 
     @property
     def starts_as_gang(self) -> bool:
-        """Whether pods wait for one another before they start."""
+        """True if pods wait for one another before they start."""
         has_gang = self.gang not in (None, "none") or self.coscheduler_name is not None
         return has_gang or self.kind == "volcano" or self.is_for_mcad
 
@@ -52,7 +52,7 @@ _ONLY_TORCHX = ("quiet", "validate_spec", "priority_boost")
 
 
 def pushed_image(image: str, options: RunOptions) -> str | None:
-    """Where an image stands once it is pushed: a patched one (``sha256:...``) under its hash in the image repository.
+    """Return the name of a pushed image: a patched one (``sha256:...``) is under its hash in the image repository.
 
     None for a patched image when no repository is given.
     """

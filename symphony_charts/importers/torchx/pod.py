@@ -69,7 +69,6 @@ def _resources(resource: Resource) -> dict[str, object]:
 
 
 def _mount(name: str, mount: AnyMount) -> tuple[dict[str, object], dict[str, object]]:
-    """A volume and its mount in the container."""
     if isinstance(mount, VolumeMount):
         volume: dict[str, object] = {"name": name, "persistentVolumeClaim": {"claimName": mount.src}}
         is_read_only = mount.read_only

@@ -26,7 +26,7 @@ _RANK0_ITSELF = "localhost"
 
 @dataclass(slots=True, kw_only=True)
 class RoleContext:
-    """What the roles of one application share while they are turned into processes."""
+    """Facts that the roles of one application share while they are turned into processes."""
 
     app: AppDef
     options: RunOptions
@@ -34,14 +34,14 @@ class RoleContext:
     volumes: Volumes = field(default_factory=Volumes)
 
     def needs_host(self, role: Role, index: int) -> bool:
-        """Whether a replica of the role at `index` asks for the host of rank 0, and is not rank 0 itself."""
+        """Return True if a replica of the role at `index` asks for the host of rank 0, and is not rank 0 itself."""
         if index == 0 and role.num_replicas == 1:
             return False
         return _asks(role, "rank0_env")
 
 
 def restarts_whole_set(app: AppDef, options: RunOptions) -> bool:
-    """Whether a JobSet starts the whole application again: where no role wants just its own replicas retried."""
+    """Return True if a JobSet starts the whole application again: no role has retries of its replicas alone."""
     policies = {role.retry_policy for role in app.roles if role.max_retries}
     return options.kind == "jobset" and policies == {"APPLICATION"}
 
@@ -105,12 +105,11 @@ def _rank0_lines(service: str | None, *, has_rank0: bool) -> list[str]:
 
 
 def _asks(role: Role, macro: str) -> bool:
-    """Whether the program's arguments or environment hold a macro."""
     return any(uses(text, macro) for text in (role.entrypoint, *role.args, *role.env.values()) if "$" in text)
 
 
 def _app_id_env(context: RoleContext) -> dict[str, object]:
-    """What ``${app_id}`` is made of in a pod."""
+    """Return the variables of which a pod makes ``${app_id}``."""
     release, run = APP_ID_VARIABLES
     if context.options.kind == "dijob":
         what = "`${app_id}` is the application's name here: pods of a DIJob are not told which run they belong to"
@@ -156,7 +155,7 @@ def _resources(role: Role, options: RunOptions) -> tuple[dict[str, str], dict[st
 
 
 def _reserved(asked: int, kept: int | None) -> int:
-    """What is left to request when the node keeps `kept`, and at least half of it."""
+    """Return the rest of a request of which the node keeps `kept`, and at least half of it."""
     return max(asked - (kept or 0), (asked + 1) // 2)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from symphony_charts.errors import Problem
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.argo.manifest import manifests_of
-from symphony_charts.kinds.base import Kind, Object, described_job
+from symphony_charts.kinds.base import Kind, Object, TrialObjects, described_job
+from symphony_charts.spec.checks.argo import SHORT_FORMS, ArgoSettings, argo_faults, expanded, settings_of
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.workload import Workload
 
-__all__ = ["ArgoWorkflow"]
+__all__ = ["ARGO", "ArgoWorkflow"]
 
 _API = "argoproj.io/v1alpha1"
 
@@ -24,6 +27,38 @@ class ArgoWorkflow(Kind):
     further = ((_API, "CronWorkflow"), (_API, "WorkflowTemplate"))
     is_repeated = True
     is_workflow = True
+    settings = ArgoSettings
+    short_forms = SHORT_FORMS
+    builder = "symphony_charts.chart.build.kinds.argo:Argo"
+
+    def expanded(self, settings: dict[str, object]) -> dict[str, object]:
+        """Return the settings with short forms expanded."""
+        return expanded(settings)
+
+    def cluster_faults(self, experiment: Experiment) -> Iterator[Problem]:
+        """Return the faults of its settings."""
+        return argo_faults(experiment)
+
+    def sweep_objects(
+        self,
+        experiment: Experiment,
+        trials: Sequence[TrialObjects],
+        *,
+        parallel: int | None = None,
+    ) -> list[dict[str, object]]:
+        """Return a Workflow with a task for each trial, after the rights that it needs unless an account is named."""
+        # The registry of kinds, which that module needs, loads this one.
+        from symphony_charts.sweep.argo import sweep_objects
+
+        account = settings_of(experiment.workload).service_account
+        return sweep_objects(f"{experiment.name}-sweep", trials, parallel=parallel, service_account=account)
+
+    def lost_in_task(self, workload: Workload) -> Iterator[str]:
+        """Yield the settings of a whole Workflow."""
+        settings = settings_of(workload)
+        for field in ("schedules", "needs", "retries", "parameters"):
+            if getattr(settings, field):
+                yield f"workload.argo.{field}"
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
         """Return True: its last task does."""
@@ -47,3 +82,6 @@ class ArgoWorkflow(Kind):
         created: Iterator[Object] = manifests_of({**item, "spec": {**taken, **item["spec"]}})
         jobs = [made for made in created if made.get("kind") == "Job"]
         return [described_job(item, self.outcome(item), str(job["metadata"]["name"]), job) for job in jobs]
+
+
+ARGO = ArgoWorkflow()

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from symphony_charts.environment.di_engine import node_facts
-from symphony_charts.environment.variables import Fact
+from symphony_charts.environment.di_engine import node_variables
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.kinds.base import variable_in
 from symphony_charts.spec import variable_names
 
-__all__ = ["RANK", "group_of", "process_of", "tasks_of"]
+__all__ = ["RANK", "group_of", "tasks_of"]
 
 # The annotation with the number of a pod among all; that of a template is the number of the first.
 RANK = "diengine/rank"
@@ -53,17 +53,7 @@ def _role(job: str, role: str, said: Mapping[str, object]) -> dict[str, object]:
 
 def group_of(pod: Mapping[str, object], task: str) -> str:
     """Return the group whose pod has this spec: that in a variable of its processes, else the name of its task."""
-    return next((group for one in maps(pod, "containers") if (group := _told(one, variable_names.GROUP))), task)
-
-
-def process_of(container: Mapping[str, object]) -> str:
-    """Return the process that a container runs. The container may have the name that an operator looks for."""
-    return _told(container, variable_names.ROLE) or str(container["name"])
-
-
-def _told(container: Mapping[str, object], variable: str) -> str:
-    values = (entry.get("value") for entry in maps(container, "env") if entry.get("name") == variable)
-    return str(next(values, None) or "")
+    return next((group for one in maps(pod, "containers") if (group := variable_in(one, variable_names.GROUP))), task)
 
 
 def _job(name: str, replicas: int, template: dict[str, object], found_by: Mapping[str, str]) -> dict[str, object]:
@@ -96,12 +86,13 @@ def _with_ranks(
         for one in tasks
     }
     name = str(task.get("name"))
-    facts = node_facts(job, name, 0, hosts, {str(one.get("name")): str(one.get("type") or "") for one in tasks})
+    types = {str(one.get("name")): str(one.get("type") or "") for one in tasks}
+    variables = node_variables(job, name, 0, hosts, types)
+    variables.pop(variable_names.DI_RANK)
+    field = {"fieldRef": {"fieldPath": f"metadata.annotations['{RANK}']"}}
     added = [
-        {"name": "DI_JOB_ID", "value": job},
-        {"name": variable_names.DI_NODES, "value": facts[Fact.DI_NODES]},
-        {"name": f"DI_{name.upper().replace('-', '_')}_NODES", "value": facts[Fact.DI_GROUP_NODES]},
-        {"name": variable_names.DI_RANK, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{RANK}']"}}},
+        *({"name": variable, "value": value} for variable, value in variables.items()),
+        {"name": variable_names.DI_RANK, "valueFrom": field},
     ]
     spec = sub(template, "spec")
     containers = [{**one, "env": [*maps(one, "env"), *added]} for one in maps(spec, "containers")]

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from symphony_charts.environment.di_engine import (
+    SERVER,
+    has_di_engine,
+    is_of_v0,
+    node_variables,
+    nodes_of,
+    older_variables,
+)
+from symphony_charts.errors import Problem
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.base import Kind, Object, described_job
 from symphony_charts.kinds.dijob import children, pods
-from symphony_charts.spec.checks.dijob import tasks_of
+from symphony_charts.spec.checks.dijob import (
+    DijobSettings,
+    dijob_faults,
+    reference_faults,
+    settings_of,
+    tasks_of,
+    with_clean_names,
+)
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import Service
 from symphony_charts.spec.workload import Workload
 
-__all__ = ["DIJob"]
+__all__ = ["DIJOB", "DIJob"]
 
 
 class DIJob(Kind):
@@ -24,14 +42,75 @@ class DIJob(Kind):
     restarts_in_place = False
     on_change = "pods come or go, and those that run keep the addresses that they were told"
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
+    pod_selector = pods.OPERATOR
+    settings = DijobSettings
+    compat = "di-engine"
+    builder = "symphony_charts.chart.build.kinds.dijob:DIJob"
+    peers = "symphony_charts.chart.build.di_engine:DIEngine"
+
+    def with_clean_names(self, settings: DijobSettings) -> DijobSettings:
+        """Return the settings with sanitised names of groups and processes."""
+        return with_clean_names(settings)
+
+    def faults(self, experiment: Experiment) -> Iterator[Problem]:
+        """Return the names in its settings that no group or process has."""
+        return reference_faults(experiment)
+
+    def cluster_faults(self, experiment: Experiment) -> Iterator[Problem]:
+        """Return what a cluster with the operator cannot do."""
+        return dijob_faults(experiment)
+
+    def with_helpers_here(
+        self, experiment: Experiment, services: Sequence[Service], run_dir: str
+    ) -> tuple[Experiment, Sequence[Service]]:
+        """Return the experiment with the server of operator v0 as one more process."""
+        if not is_of_v0(experiment):
+            return experiment, services
+        # 60 ms, which only operator v0 needs.
+        from symphony_charts.local.di_server.plan import with_server
+
+        return with_server(experiment, services, run_dir)
+
+    def planned_here(self, plan: Any, run_dir: str) -> Any:
+        """Return the plan with the table of that server, and with replicas that wait while they are deleted."""
+        # 60 ms, which only kind dijob needs.
+        from symphony_charts.local.di_server.plan import with_replicas
+
+        return with_replicas(plan, run_dir)
+
+    def hidden_here(self, experiment: Experiment) -> Collection[str]:
+        """Return that server: the operator's own variable names it."""
+        return (SERVER,) if is_of_v0(experiment) else ()
+
+    def variables_here(
+        self, experiment: Experiment, pod: str, index: int, hosts: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, str]:
+        """Return the variables that operator v1.1 sets, and others with `compat`."""
+        nodes = nodes_of(experiment) if has_di_engine(experiment) else []
+        job = f"{experiment.namespace or 'default'}/{experiment.name}"
+        placed = {name: hosts[name] for name in nodes if name in hosts}
+        return node_variables(job, pod, index, placed, settings_of(experiment.workload).tasks)
+
+    def overrides_here(
+        self,
+        experiment: Experiment,
+        pod: str,
+        index: int,
+        hosts: Mapping[str, Sequence[str]],
+        ports: Mapping[str, int],
+        name: str,
+    ) -> Mapping[str, str]:
+        """Return the variables that operators before v1.1 set."""
+        return older_variables(experiment, pod, index, hosts, ports, name)
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
         """Return True for operator v0, where the end of a coordinator ends the job, unless it cleans nothing."""
-        return workload.dijob.operator == "v0" and workload.dijob.clean_pod_policy != "None"
+        settings = settings_of(workload)
+        return settings.operator == "v0" and settings.clean_pod_policy != "None"
 
     def fails_together(self, workload: Workload) -> bool:
         """The operator then takes away what runs, unless it is told to clean nothing."""
-        return workload.dijob.clean_pod_policy != "None"
+        return settings_of(workload).clean_pod_policy != "None"
 
     def removed_pods(self, experiment: Experiment) -> list[str]:
         """Return all its pods for operator v0, unless it cleans nothing."""
@@ -47,6 +126,18 @@ class DIJob(Kind):
     def parts(self, item: Fields) -> Iterator[Fields]:
         """Yield the same."""
         return (Fields.of(created, item.path, item.faults) for created in children.tasks_of(item.data))
+
+    def selectors(self, items: Sequence[Object]) -> list[str]:
+        """Return the selectors of the pods of live DIJobs."""
+        return pods.selectors_of(items)
+
+    def labelled_pods(self, items: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
+        """Return the pods of live DIJobs with the labels of our charts."""
+        return pods.pods_of_jobs(items, listed)
+
+    def adopted(self, item: Object) -> dict[str, Any] | None:
+        """Return a DIJob of others with the labels of an experiment of its name; None for one of our charts."""
+        return pods.adopted(item)
 
     def replicas(self, item: Object) -> int:
         """Return 0: each of its tasks has a template, also the only one of operator v1.0."""
@@ -86,3 +177,6 @@ class DIJob(Kind):
 
 def _range(first: int, count: int) -> str:
     return f"{first}-{first + count - 1}" if count else ""
+
+
+DIJOB = DIJob()

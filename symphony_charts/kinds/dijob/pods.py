@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from symphony_charts.kinds.dijob.children import group_of, process_of
+from symphony_charts.kinds.base import process_of
+from symphony_charts.kinds.dijob.children import group_of
 from symphony_charts.spec.variable_names import ROLE
 
 __all__ = [

@@ -9,10 +9,8 @@ from typing import Any, Literal
 
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 from symphony_charts.kinds.base import Restartable, is_pod_ready, run_of
-from symphony_charts.kinds.dijob.pods import KINDS as DIJOBS
-from symphony_charts.kinds.dijob.pods import selectors_of
 from symphony_charts.kinds.outcome import is_whole, word_of
-from symphony_charts.kinds.registry import KINDS, kind_for, workload_kind
+from symphony_charts.kinds.registry import KINDS, RENDERED, kind_for, workload_kind
 from symphony_charts.kubernetes import kueue, watches
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.container_phase import end_of_job, reason_unscheduled, reason_waiting
@@ -100,11 +98,11 @@ def _is_done(workload: Progress, *, finished: bool) -> bool:
 def wait_gone(
     experiments: KubeExperiments, manifest: Sequence[Object], name: str, namespace: str, timeout_s: float
 ) -> None:
-    """Return when the release `name` has no pod any more, nor a DIJob of `manifest`; Conflict after `timeout_s`."""
-    selectors = (
-        selector_of(name),
-        *selectors_of([item for item in manifest if (item["apiVersion"], item["kind"]) in DIJOBS]),
-    )
+    """Return when the release `name` has no pod any more, nor an object of `manifest`; Conflict after `timeout_s`."""
+    selectors = [selector_of(name)]
+    for kind in RENDERED:
+        if kind.pod_selector:
+            selectors += kind.selectors([item for item in manifest if workload_kind(item) is kind])
 
     def pods() -> list[Object]:
         return [pod for labels in selectors for pod in experiments.listed(*POD, labels)]

@@ -31,6 +31,6 @@ def main() -> None:
 
 
 def _environment() -> dict[bytes, bytes]:
-    """What this program was started with: in the locale C Python adds LC_CTYPE to its own."""
+    """Return the environment of this program at its start: in the locale C, Python adds LC_CTYPE to its own."""
     entries = Path("/proc/self/environ").read_bytes().split(b"\0")
     return {name: value for name, equals, value in (entry.partition(b"=") for entry in entries) if equals}

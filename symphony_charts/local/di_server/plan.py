@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 import msgspec
 from msgspec.structs import replace
 
+import symphony_charts
 from symphony_charts.environment.di_engine import ASKED_FOR, SERVER, SERVER_URL, is_of_v0
 from symphony_charts.local.di_server.files import DELETED, TABLE
 from symphony_charts.local.plan.records import File, LocalPlan, PlannedProcess
@@ -26,7 +27,7 @@ __all__ = ["with_replicas", "with_server"]
 
 _PORT = 8080
 # Where programs of ours find this package and msgspec, without `site`.
-_ROOTS = [str(PurePosixPath(__file__).parents[3]), str(PurePosixPath(msgspec.__file__).parents[1])]
+_ROOTS = [str(PurePosixPath(symphony_charts.__path__[0]).parent), str(PurePosixPath(msgspec.__file__).parents[1])]
 
 
 def with_server(
@@ -73,7 +74,6 @@ def with_replicas(plan: LocalPlan, run_dir: str) -> LocalPlan:
 
 
 def _needs_server(experiment: Experiment) -> bool:
-    """Whether a coordinator of operator v0 has no server of its own."""
     pods = pods_of(experiment)
     if not is_of_v0(experiment) or "coordinator" not in pods or SERVER in pods:
         return False

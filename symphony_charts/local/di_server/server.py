@@ -1,8 +1,8 @@
-"""`main` answers a coordinator of operator v0 as that operator's server does: it lists, adds, deletes, replaces.
+"""Answer a coordinator of operator v0 as that operator's server does: list, add, delete, replace.
 
-Paths, fields, messages and statuses are those of opendilab/DI-orchestrator v0.2.2, server/http. Differences follow from
-one machine: replicas are those of the run, the resources that a request names are what the experiment says of them, and
-a learner has no more than one GPU. What is given away stands in a file, so that a server that starts again knows it.
+Paths, fields, messages and statuses are those of opendilab/DI-orchestrator v0.2.2, server/http. One machine differs:
+replicas are those of the run with the resources of the experiment, and a learner has at most one GPU. The replicas
+that a coordinator has been given are kept in a file, so that a restarted server knows them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Replicas:
         self._lock = threading.Lock()
 
     def listed(self, query: dict[str, list[str]]) -> object:
-        """What the coordinator, or everybody, has been given."""
+        """Return the replicas that the coordinator, or every coordinator, has been given."""
         wanted: dict[str, str] = {}
         for name, values in query.items():
             if name.lower() not in _PARAMETERS:
@@ -247,7 +247,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """What it has answered is said by `_serve`."""
+        """Print nothing: `_serve` does."""
 
 
 class _Server(ThreadingHTTPServer):

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.local.di_server.plan import with_replicas, with_server
+from symphony_charts.kinds.registry import KINDS
 from symphony_charts.local.machine.addresses import addresses_of_run, choose_addresses
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
 from symphony_charts.local.machine.limits import find_limiter
@@ -60,9 +60,10 @@ def plan_here(
             problems.append(Problem(what=f"secret file {path}: {error.strerror}", path=f"secrets[{number}]", next=step))
     if problems:
         raise SpecError(problems)
+    kind = KINDS[experiment.workload.kind]
     private = str(run_dir or home() / experiment.name / run_id)
     if run_dir is None:
-        experiment, services = with_server(experiment, services, private)
+        experiment, services = kind.with_helpers_here(experiment, services, private)
     addresses = addresses_of_run(of_run) if of_run else choose_addresses(experiment, services, strict=gpus is not None)
     if gpus is None:
         gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
@@ -85,7 +86,8 @@ def plan_here(
         gpus=gpus,
         limiter=find_limiter() if experiment.local.limits else Limiter(),
     )
-    return with_replicas(make_plan(experiment, services, machine), private)
+    plan: LocalPlan = kind.planned_here(make_plan(experiment, services, machine), private)
+    return plan
 
 
 def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symphony_charts.environment.di_engine import SERVER, has_di_engine, node_facts, nodes_of, older_variables
 from symphony_charts.environment.expansion import expand, pod_order
 from symphony_charts.environment.variables import (
     Address,
@@ -15,6 +14,7 @@ from symphony_charts.environment.variables import (
     shared_environment,
 )
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.kinds.registry import KINDS, compat_kind
 from symphony_charts.local.plan.gpus import CUDA_VISIBLE, gpu_environment
 from symphony_charts.local.plan.mounts import config_dir
 from symphony_charts.local.plan.records import Machine
@@ -47,12 +47,11 @@ class Environments:
             for service in services
             if service.listener.pod in pods
         }
-        # The operator's server is told by the operator's own variable alone.
-        declared = {name: address for name, address in self.addresses.items() if name != SERVER}
-        self._shared = shared_environment(declared)
+        compat = compat_kind(experiment.compat)
+        self._kinds = [KINDS[experiment.workload.kind], *([compat] if compat else [])]
+        hidden = {name for kind in self._kinds for name in kind.hidden_here(experiment)}
+        self._shared = shared_environment({name: one for name, one in self.addresses.items() if name not in hidden})
         self._hosts = hosts
-        nodes = nodes_of(experiment) if has_di_engine(experiment) else []
-        self._nodes = {pod: hosts[pod] for pod in nodes if pod in hosts}
 
     def of(
         self,
@@ -80,15 +79,15 @@ class Environments:
         beside = [service for service in own if service not in listens] if isinstance(process, Process) else []
         dialled = process.connects if isinstance(process, Process) else ()
         connects = [service for service in dialled if service in self.addresses]
-        is_node = isinstance(process, Process) and replica.pod.name in self._nodes
         declared = {**process.env, **self._gpus(process, gpus), **self._experiment.local.env, **local}
         listed = interpret(
             [
-                *own_variables(self._experiment.name, ref, listens, connects, beside=beside, is_node=is_node),
+                *own_variables(self._experiment.name, ref, listens, connects, beside=beside),
+                *(Variable(key, value) for key, value in self._of_kinds(process, replica).items()),
                 *(Variable(key, value) for key, value in declared.items()),
-                *(Variable(key, value) for key, value in self._older(process, replica).items()),
+                *(Variable(key, value) for key, value in self._overrides(process, replica).items()),
             ],
-            {**self._facts(replica, secrets, is_node=is_node), Fact.ATTEMPT: attempt},
+            {**self._facts(replica, secrets), Fact.ATTEMPT: attempt},
             self.addresses,
             replica.index,
         )
@@ -105,7 +104,14 @@ class Environments:
             named[variable] = expand(values[variable], named)
         return {**self._given(replica.name, tty=tty), **named}, named
 
-    def _older(self, process: Process | Step, replica: Replica) -> dict[str, str]:
+    def _of_kinds(self, process: Process | Step, replica: Replica) -> dict[str, str]:
+        if isinstance(process, Step):
+            return {}
+        experiment, pod, index = self._experiment, replica.pod.name, replica.index
+        found = (kind.variables_here(experiment, pod, index, self._hosts) for kind in self._kinds)
+        return {name: value for variables in found for name, value in variables.items()}
+
+    def _overrides(self, process: Process | Step, replica: Replica) -> Mapping[str, str]:
         if isinstance(process, Step):
             return {}
         listeners = {service.name: service.listener.pod for service in self._services}
@@ -113,7 +119,9 @@ class Environments:
             name: address.port_of(replica.index) if listeners[name] == replica.pod.name else address.port
             for name, address in self.addresses.items()
         }
-        return older_variables(self._experiment, replica.pod.name, replica.index, self._hosts, ports, replica.name)
+        return self._kinds[0].overrides_here(
+            self._experiment, replica.pod.name, replica.index, self._hosts, ports, replica.name
+        )
 
     def _given(self, pod: str, *, tty: bool) -> dict[str, str]:
         """Return the variables that a pod would have from its image and its node."""
@@ -125,8 +133,8 @@ class Environments:
         caller = self._machine.caller_env
         return {name: caller[name] for name in self._experiment.local.pass_env if name in caller}
 
-    def _facts(self, replica: Replica, secrets: str, *, is_node: bool) -> dict[Fact, str]:
-        facts = {
+    def _facts(self, replica: Replica, secrets: str) -> dict[Fact, str]:
+        return {
             Fact.ADDRESS: replica.address,
             Fact.INDEX: str(replica.index),
             Fact.REPLICAS: str(replica.count),
@@ -134,12 +142,6 @@ class Environments:
             Fact.CONFIG_DIR: config_dir(self._machine),
             Fact.SECRETS_DIR: secrets,
         }
-        if is_node:
-            job = f"{self._experiment.namespace or 'default'}/{self._experiment.name}"
-            facts |= node_facts(
-                job, replica.pod.name, replica.index, self._nodes, self._experiment.workload.dijob.tasks
-            )
-        return facts
 
     def _gpus(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
         if not ids and CUDA_VISIBLE in self._experiment.local.pass_env:

@@ -1,4 +1,4 @@
-"""Which pods of an experiment a DIJob runs and as what, and what no DIJob can say.
+"""The settings of a DIJob, the pods that it runs, and what it cannot run.
 
 Source: opendilab/DI-orchestrator at v0.2.2, v1.0.0, v1.1.0 and v1.1.3.
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.formats.names import DNS_LABEL
+from symphony_charts.formats.names import DNS_LABEL, sanitize
+from symphony_charts.spec.checks.references import name_hint
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Pod, ProcessRef, pods_of, processes_of
-from symphony_charts.spec.workload import DijobSettings
+from symphony_charts.spec.record import Record
+from symphony_charts.spec.workload import Workload
 
 __all__ = [
     "CONTAINER",
@@ -21,12 +25,16 @@ __all__ = [
     "OPERATORS",
     "ROLES",
     "TASK_TYPES",
+    "DijobSettings",
     "Operator",
     "container_name",
     "dijob_faults",
     "pods_in_order",
+    "reference_faults",
+    "settings_of",
     "task_type",
     "tasks_of",
+    "with_clean_names",
 ]
 
 Operator: TypeAlias = Literal["v0", "v1.0", "v1.1.0", "v1.1"]
@@ -43,6 +51,66 @@ MAX_TASK = 30
 _LABEL_LENGTH = 63
 
 
+class DijobSettings(Record, frozen=True, kw_only=True):
+    """Settings of a DIJob.
+
+    Attributes:
+        operator: The version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
+            `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1`
+            (v1.1.1 and later: tasks and volumes).
+        clean_pod_policy: Which pods are removed when it has ended.
+        tasks: The type of groups where their name does not say it.
+        containers: What the container of a process is called: `di-container` where it is alone in its pod, whose
+            resources and ports operator v0 reads, else as the process.
+        group: The group of jobs; all operators but v1.1.
+        priority: Its priority; no released operator acts on it.
+        preemptible: Whether others may take its place; no released operator runs such a job.
+        topology: How its workers know each other; v1.0.
+        parallel_workers: Workers in one pod; v1.0.
+        max_replicas: How many workers it may grow to; v1.0.
+    """
+
+    operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"
+    clean_pod_policy: Literal["Running", "All", "None"] = "Running"
+    tasks: dict[str, Literal["learner", "collector", "evaluator", "none"]] = {}
+    containers: dict[str, str] = {}
+    group: str | None = None
+    priority: Literal["normal", "high"] = "normal"
+    preemptible: bool = False
+    topology: Literal["star", "alone", "mesh"] = "star"
+    parallel_workers: int = 1
+    max_replicas: int | None = None
+
+
+def settings_of(workload: Workload) -> DijobSettings:
+    """Return the settings of a DIJob."""
+    return workload.settings("dijob", DijobSettings)
+
+
+def with_clean_names(settings: DijobSettings) -> DijobSettings:
+    """Return the settings with sanitised names of groups and processes."""
+    return msgspec.structs.replace(
+        settings,
+        tasks={sanitize(group): kind for group, kind in settings.tasks.items()},
+        containers={sanitize(ref): name for ref, name in settings.containers.items()},
+    )
+
+
+def reference_faults(experiment: Experiment) -> Iterator[Problem]:
+    """Yield a fault for each group and process that the settings name and the experiment does not have."""
+    settings = settings_of(experiment.workload)
+    pods = {*experiment.groups, *experiment.processes}
+    for pod in settings.tasks:
+        if pod not in pods:
+            what = f'no group or lone process is called "{pod}"'
+            yield Problem(what=what, path=f"workload.dijob.tasks.{pod}", next=name_hint(pod, pods))
+    refs = [str(ref) for ref, _ in processes_of(experiment)]
+    for ref in settings.containers:
+        if ref not in refs:
+            what = f'no process is called "{ref}"'
+            yield Problem(what=what, path=f"workload.dijob.containers.{ref}", next=name_hint(ref, refs))
+
+
 def pods_in_order(experiment: Experiment) -> list[Pod]:
     """Pods in order of declaration, which gives tasks their ranks."""
     pods = pods_of(experiment)
@@ -51,7 +119,7 @@ def pods_in_order(experiment: Experiment) -> list[Pod]:
 
 def tasks_of(experiment: Experiment) -> list[Pod]:
     """The pods that a DIJob runs: those that end, and under operator v0 those called after a role."""
-    is_role = experiment.workload.dijob.operator == "v0"
+    is_role = settings_of(experiment.workload).operator == "v0"
     return [pod for pod in pods_in_order(experiment) if (pod.name in ROLES if is_role else pod.is_finite)]
 
 
@@ -71,9 +139,9 @@ def container_name(settings: DijobSettings, pod: Pod, process: str) -> str:
 
 
 def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
-    """What a cluster with the operator cannot do of an experiment of kind dijob."""
+    """Yield what a cluster with the operator cannot do of an experiment of kind dijob."""
     yield from _job_faults(experiment)
-    tasks = tasks_of(experiment)
+    settings, tasks = settings_of(experiment.workload), tasks_of(experiment)
     if not tasks:
         what = "a DIJob runs what ends by itself, and nothing here does"
         yield Problem(what=what, path="processes", next="use another `workload.kind`")
@@ -81,8 +149,8 @@ def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
     types: dict[str, str] = {}
     for pod in tasks:
         yield from _container_faults(experiment, pod)
-        yield from _pod_faults(pod, is_role=experiment.workload.dijob.operator == "v0")
-        kind = task_type(experiment.workload.dijob.tasks, pod.name) if pod.settings.replicas > 0 else "none"
+        yield from _pod_faults(pod, is_role=settings.operator == "v0")
+        kind = task_type(settings.tasks, pod.name) if pod.settings.replicas > 0 else "none"
         if kind != "none" and types.setdefault(kind, pod.name) != pod.name:
             what = f'an operator takes one task of type {kind}; "{types[kind]}" and "{pod.name}" are two'
             next_step = f"say `workload.dijob.tasks: {{{pod.name}: none}}`"
@@ -91,18 +159,19 @@ def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
 
 def _job_faults(experiment: Experiment) -> Iterator[Problem]:
     workload, placement = experiment.workload, experiment.placement
+    settings = settings_of(workload)
     if workload.gang != "none" or workload.queue:
         what = "a DIJob can neither be queued nor be scheduled as a gang: its operator knows no suspension"
         yield Problem(what=what, path="workload.gang", next="use `kind: jobset` with `compat: di-engine`, or drop them")
-    if workload.dijob.preemptible:
+    if settings.preemptible:
         what = "a preemptible DIJob never runs: the operator's allocator is a stub"
         yield Problem(what=what, path="workload.dijob.preemptible", next="drop it")
-    if workload.dijob.parallel_workers < 1:
+    if settings.parallel_workers < 1:
         yield Problem(what="fewer workers than one", path="workload.dijob.parallel_workers", next="at least 1")
-    if experiment.compat and workload.dijob.operator in ("v0", "v1.0"):
-        what = f"operator {workload.dijob.operator} gives pods no DI_RANK, and nothing else can under it"
+    if experiment.compat and settings.operator in ("v0", "v1.0"):
+        what = f"operator {settings.operator} gives pods no DI_RANK, and nothing else can under it"
         yield Problem(what=what, path="compat", next="drop it, or use another operator or `workload.kind`")
-    if experiment.security.network_policy and workload.dijob.operator == "v1.1.0":
+    if experiment.security.network_policy and settings.operator == "v1.1.0":
         what = "operator v1.1.0 labels no pods by task, so no policy can select them"
         yield Problem(what=what, path="security.network_policy", next="drop it, or use a newer operator")
     if experiment.networks:
@@ -116,7 +185,7 @@ def _job_faults(experiment: Experiment) -> Iterator[Problem]:
 
 def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
     """Roles that the operator has not; what no replica runs of is no task, as in the object."""
-    operator = experiment.workload.dijob.operator
+    operator = settings_of(experiment.workload).operator
     if operator == "v1.0" and len(tasks) > 1:
         names = ", ".join(pod.name for pod in tasks)
         what = f"operator v1.0 runs one kind of pod, and these are {len(tasks)}: {names}"
@@ -137,7 +206,7 @@ def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
 
 
 def _container_faults(experiment: Experiment, pod: Pod) -> Iterator[Problem]:
-    settings = experiment.workload.dijob
+    settings = settings_of(experiment.workload)
     names: dict[str, str] = {}
     for process in pod.processes:
         name = container_name(settings, pod, process)

@@ -10,10 +10,9 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.paths import join
+from symphony_charts.spec.added_kinds import added_kind
 from symphony_charts.spec.checks.amounts import resource_faults
-from symphony_charts.spec.checks.argo import argo_faults
 from symphony_charts.spec.checks.chart import chart_faults
-from symphony_charts.spec.checks.dijob import dijob_faults
 from symphony_charts.spec.checks.entries import ProcessEntry, entries_of
 from symphony_charts.spec.checks.env import env_faults
 from symphony_charts.spec.checks.names import name_faults, with_clean_names
@@ -23,11 +22,9 @@ from symphony_charts.spec.checks.services import network_faults
 from symphony_charts.spec.checks.storage import storage_faults
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import with_overlays_as_fields, written_at
+from symphony_charts.spec.workload import ADDED_KINDS
 
 __all__ = ["finish"]
-
-# What one kind of workload alone cannot do.
-_OF_KIND = {"argo": argo_faults, "dijob": dijob_faults}
 
 # Above it a number is no longer exact in JSON as helm and browsers read it.
 _LARGEST_INTEGER = 2**53
@@ -52,8 +49,8 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
         problems += check(experiment, entries)
     if for_cluster:
         problems += image_faults(experiment, entries)
-        of_kind = _OF_KIND.get(experiment.workload.kind)
-        problems += of_kind(experiment) if of_kind else ()
+        if experiment.workload.kind in ADDED_KINDS:
+            problems += added_kind(experiment.workload.kind).cluster_faults(experiment)
     if problems:
         raise SpecError(problem.moved_to(written_at(written, problem.path)) for problem in problems)
     return experiment

@@ -10,6 +10,7 @@ import msgspec
 from symphony_charts.errors import Problem
 from symphony_charts.formats.names import DNS_LABEL, OBJECT_NAME, SERVICE_NAME, prefix_owner, sanitize, shorten
 from symphony_charts.formats.paths import join
+from symphony_charts.spec.added_kinds import used_kinds
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 
@@ -38,13 +39,12 @@ def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]
         )
         for group, value in experiment.groups.items()
     }
-    dijob = experiment.workload.dijob
-    types = {sanitize(group): kind for group, kind in dijob.tasks.items()}
-    containers = {sanitize(ref): name for ref, name in dijob.containers.items()}
-    dijob = msgspec.structs.replace(dijob, tasks=types, containers=containers)
+    workload = experiment.workload
+    for added, kind in used_kinds(workload).items():
+        workload = workload.with_settings(added, kind.with_clean_names(workload.settings(added, kind.settings)))
     cleaned = msgspec.structs.replace(
         experiment,
-        workload=msgspec.structs.replace(experiment.workload, dijob=dijob),
+        workload=workload,
         name=shorten(name, _EXPERIMENT_LENGTH) if len(name) <= _LABEL_LENGTH else name,
         owner=owner,
         team=sanitize(experiment.team) if experiment.team is not None else None,

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.paths import nearest
+from symphony_charts.spec.added_kinds import used_kinds
 from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["reference_faults"]
+__all__ = ["name_hint", "reference_faults"]
 
 
 def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
@@ -33,17 +34,10 @@ def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Ite
     for name, step in experiment.prepare.items():
         for index, pod in enumerate(step.groups):
             if pod not in pods:
-                what, next_step = f'no group or lone process is called "{pod}"', _hint(pod, pods)
+                what, next_step = f'no group or lone process is called "{pod}"', name_hint(pod, pods)
                 yield Problem(what=what, path=f"prepare.{name}.groups[{index}]", next=next_step)
-    for pod in experiment.workload.dijob.tasks:
-        if pod not in pods:
-            what = f'no group or lone process is called "{pod}"'
-            yield Problem(what=what, path=f"workload.dijob.tasks.{pod}", next=_hint(pod, pods))
-    refs = [str(entry.ref) for entry in entries]
-    for ref in experiment.workload.dijob.containers:
-        if ref not in refs:
-            what, next_step = f'no process is called "{ref}"', _hint(ref, refs)
-            yield Problem(what=what, path=f"workload.dijob.containers.{ref}", next=next_step)
+    for kind in used_kinds(experiment.workload).values():
+        yield from kind.faults(experiment)
     yield from table.problems
     yield from _circle_faults(graph, [entry for entry in entries if entry.path in graph])
 
@@ -74,7 +68,7 @@ class _Table:
         else:
             names = [name for name in self._by_name if "/" not in name]
             what = f'no process is called "{ref}"'
-            self.problems.append(Problem(what=what, path=path, next=_hint(ref, names)))
+            self.problems.append(Problem(what=what, path=path, next=name_hint(ref, names)))
         return None
 
 
@@ -121,6 +115,7 @@ def _circle(trail: list[ProcessEntry], again: ProcessEntry) -> Problem:
     return Problem(what=what, path=f"{again.path}.after", next="let one of them start first")
 
 
-def _hint(name: str, choices: Sequence[str] | set[str]) -> str:
+def name_hint(name: str, choices: Sequence[str] | set[str]) -> str:
+    """Return the step after an unknown name: the one that was probably meant, or a list of all."""
     meant = nearest(name, choices)
     return f'did you mean "{meant}"?' if meant else f"there are: {', '.join(sorted(choices)[:12]) or 'none'}"

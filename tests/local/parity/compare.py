@@ -17,7 +17,7 @@ from symphony_charts.local.plan.overrides import local_process, replicas_here
 from symphony_charts.local.plan.replicas import replica_name
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.checks.dijob import ROLES
+from symphony_charts.spec.checks.dijob import ROLES, settings_of
 from symphony_charts.spec.model import Experiment, LocalProcess, PodSettings, Process
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.services import Service, allocate
@@ -165,7 +165,7 @@ def _settled(experiment: Experiment, process: Process) -> Process:
 
 def _older_names(experiment: Experiment) -> frozenset[str]:
     """Return the names of `older_variables`, which an operator adds to the manifests."""
-    if experiment.workload.kind != "dijob" or experiment.workload.dijob.operator not in ("v1.0", "v0"):
+    if experiment.workload.kind != "dijob" or settings_of(experiment.workload).operator not in ("v1.0", "v0"):
         return frozenset()
     arguments = (f"DI_{name}_ARG" for name in ("PARALLEL_WORKERS", "PORTS", "NODE_IDS", "ATTACHED_NODES"))
     ports = (f"{role.upper()}_PORT" for role in ROLES)

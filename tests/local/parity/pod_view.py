@@ -13,8 +13,9 @@ from typing import TypeAlias
 
 from symphony_charts.environment.expansion import expand
 from symphony_charts.formats.data import sub
+from symphony_charts.kinds.base import process_of
 from symphony_charts.kinds.children import opened
-from symphony_charts.kinds.dijob.children import RANK, process_of
+from symphony_charts.kinds.dijob.children import RANK
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.local.plan.replicas import replica_name
 from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK, beside_shells

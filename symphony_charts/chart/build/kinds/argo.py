@@ -15,8 +15,8 @@ workflow/executor/resource.go and workflow/controller/operator.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from symphony_charts.chart.build import gangs
 from symphony_charts.chart.build.data import metadata
@@ -24,10 +24,13 @@ from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
 from symphony_charts.chart.build.pods import runs, selector
 from symphony_charts.chart.build.workloads import done_groups, job_spec
 from symphony_charts.chart.tree import Call, Either, Entries, Helper, Include, Let, Merged, Not, Text, Tree, Value, When
+from symphony_charts.errors import Problem
 from symphony_charts.formats import go_json
 from symphony_charts.kinds.job import FAILED, SUCCEEDED
+from symphony_charts.spec.checks.argo import ArgoSettings, settings_of
 from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.pods import processes_of
+from symphony_charts.spec.workload import Workload
 
 _API = "argoproj.io/v1alpha1"
 _RBAC = "rbac.authorization.k8s.io"
@@ -45,15 +48,19 @@ class Argo(Kind):
     name = "argo"
     file = "argo.yaml"
 
+    def __init__(self, workload: Workload) -> None:
+        super().__init__(workload)
+        self.settings = settings_of(workload)
+
     def variables(self, program: Process | Step) -> Mapping[str, Tree]:
         """Return the parameters that a program declares as variables."""
-        names = self.workload.argo.parameters
+        names = self.settings.parameters
         return {name: _argo_variable(f"inputs.parameters.{name}") for name in sorted({*names} & {*program.env})}
 
     def values(self, draft: Draft) -> dict[str, Any]:
         """Return the parameters with the values that processes declare."""
         declared = {name: text for _, process in processes_of(draft.experiment) for name, text in process.env.items()}
-        parameters = {name: declared[name] for name in sorted(self.workload.argo.parameters) if name in declared}
+        parameters = {name: declared[name] for name in sorted(self.settings.parameters) if name in declared}
         return {"parameters": parameters} if parameters else {}
 
     def helpers(self, draft: Draft) -> Iterable[Helper]:
@@ -69,9 +76,9 @@ class Argo(Kind):
     def objects(self, draft: Draft) -> list[Tree]:
         """Return the WorkflowTemplate, what runs it, and the rights to do so unless a service account is named."""
         spec = Include("workflow") if self._is_submitted else self._spec(draft)
-        made: list[Tree] = [] if self.workload.argo.service_account else _rights()
+        made: list[Tree] = [] if self.settings.service_account else _rights()
         made.append(_object("WorkflowTemplate", Text("{$fullname}"), spec))
-        if self.workload.argo.schedules:
+        if self.settings.schedules:
             made.append(_object("CronWorkflow", Text("{$fullname}"), self._schedule()))
         elif self._is_submitted:
             # Helm would create it before the template, so it cannot refer to it.
@@ -86,12 +93,29 @@ class Argo(Kind):
         """Return the spec of the Workflow but for its Jobs, its schedule, and the labels of Jobs."""
         return [self._spec(draft, with_jobs=False), self._schedule(), gangs.queue_labels(draft)]
 
+    def findings(
+        self, draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]
+    ) -> Iterator[tuple[Literal["warning", "info"], str, Problem]]:
+        """Yield the rights that Argo CD does not take from Git."""
+        if groups and not self.settings.service_account:
+            what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
+            step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
+            yield "info", "argo-rights", Problem(what=what, path="workload.argo.service_account", next=step)
+
+    def unread(self) -> Iterator[Problem]:
+        """Yield the settings of a schedule, if there is none."""
+        usual = ArgoSettings()
+        for field in ("timezone", "concurrency"):
+            if not self.settings.schedules and getattr(self.settings, field) != getattr(usual, field):
+                step = "add `schedules`, or leave it out"
+                yield Problem(what="there are no schedules", path=f"workload.argo.{field}", next=step)
+
     @property
     def _is_submitted(self) -> bool:
-        return self.workload.argo.submit and not self.workload.argo.schedules
+        return self.settings.submit and not self.settings.schedules
 
     def _schedule(self) -> dict[str, Tree]:
-        argo = self.workload.argo
+        argo = self.settings
         return {
             "schedules": list(argo.schedules),
             **({"timezone": argo.timezone} if argo.timezone else {}),
@@ -100,7 +124,7 @@ class Argo(Kind):
         }
 
     def _spec(self, draft: Draft, *, with_jobs: bool = True) -> dict[str, Tree]:
-        account = self.workload.argo.service_account
+        account = self.settings.service_account
         labels = {"symph.dev/experiment": draft.experiment.name, "symph.dev/run": Text("{$run}")}
         templates: list[Tree] = [
             {"name": "main", "dag": {"tasks": self._needed()}},
@@ -122,7 +146,7 @@ class Argo(Kind):
 
     def _parameters(self, key: str) -> dict[str, Tree]:
         """Return the parameters with their defaults, as ``arguments`` of a workflow or ``inputs`` of a template."""
-        names = sorted(self.workload.argo.parameters)
+        names = sorted(self.settings.parameters)
         defaults = [
             {"name": name, "value": Value(f".Values.workload.parameters.{name}", is_text=True)} for name in names
         ]
@@ -135,7 +159,7 @@ class Argo(Kind):
 
     def _needed(self) -> list[Tree]:
         """Return the tasks of the whole: the experiments that this one needs, then itself."""
-        needs = self.workload.argo.needs
+        needs = self.settings.needs
         tasks: list[Tree] = [
             {
                 "name": need,
@@ -146,11 +170,11 @@ class Argo(Kind):
         ]
         own: dict[str, Tree] = {"name": Text("{$fullname}"), "template": "experiment"}
         own |= {"dependencies": sorted(needs)} if needs else {}
-        return [*tasks, {**own, **_passed("workflow", sorted(self.workload.argo.parameters))}]
+        return [*tasks, {**own, **_passed("workflow", sorted(self.settings.parameters))}]
 
     def _experiment(self, draft: Draft) -> dict[str, Tree]:
         """Return the template of the experiment, to which the workflows of others may refer."""
-        retries = self.workload.argo.retries
+        retries = self.settings.retries
         tasks: list[Tree] = [{"name": "clear", "template": "clear"}]
         for group in draft.finite:
             step = f"run-{group.name}"

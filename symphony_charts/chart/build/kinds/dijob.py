@@ -9,8 +9,8 @@ Source: opendilab/DI-orchestrator at v0.2.2 (controllers, utils), v1.0.0, v1.1.0
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -21,7 +21,16 @@ from symphony_charts.chart.build.workloads import with_group
 from symphony_charts.chart.tree import Either, Let, Merged, Text, Tree, Value, When
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import sub
-from symphony_charts.spec.checks.dijob import MAX_TASK, ROLES, container_name, pods_in_order, task_type
+from symphony_charts.spec import variable_names
+from symphony_charts.spec.checks.dijob import (
+    MAX_TASK,
+    ROLES,
+    DijobSettings,
+    container_name,
+    pods_in_order,
+    settings_of,
+    task_type,
+)
 from symphony_charts.spec.pods import retries_of
 from symphony_charts.spec.workload import Workload
 
@@ -29,6 +38,15 @@ _API = "diengine.opendilab.org"
 _JOB = "{$fullname}-{$run}"
 # Every coordinator of the cluster reads it before it starts anything: neither Helm nor Argo CD may delete it.
 _KEPT = {"helm.sh/resource-policy": "keep", "argocd.argoproj.io/sync-options": "Prune=false,Delete=false"}
+# DI-orchestrator adds these to every container since v1.0.
+_OWNED = {variable_names.DI_JOB_ID, variable_names.DI_NODES, variable_names.DI_RANK, "DI_SERVER_URL"}
+# The operators that read a setting.
+_OPERATORS: Mapping[str, tuple[str, ...]] = {
+    "group": ("v0", "v1.0", "v1.1.0"),
+    "topology": ("v1.0",),
+    "parallel_workers": ("v1.0",),
+    "max_replicas": ("v1.0",),
+}
 
 
 class DIJob(Kind):
@@ -40,10 +58,12 @@ class DIJob(Kind):
     has_ranks = True
     # The job counts the failures of all tasks together.
     has_group_retries = False
+    fails_when_evicted = True
 
     def __init__(self, workload: Workload) -> None:
         super().__init__(workload)
-        self.operator = workload.dijob.operator
+        self.settings = settings_of(workload)
+        self.operator = self.settings.operator
         self.has_tasks = self.operator.startswith("v1.1")
         self.is_scaled_live = self.has_tasks
         rank = "rank" if self.operator == "v1.0" else "task-rank"
@@ -96,7 +116,7 @@ class DIJob(Kind):
 
     def container_name(self, group: Group, process: str) -> str:
         """Return the name by which the operator looks for a container."""
-        return container_name(self.workload.dijob, group.pod, process)
+        return container_name(self.settings, group.pod, process)
 
     def port_name(self, group: Group, service: str) -> str:
         """Return the name of the port that operator v0 looks for, which is that of the role's own service."""
@@ -126,7 +146,7 @@ class DIJob(Kind):
         """Return the other fields of the DIJob, and the order of its tasks."""
         order = [pod.name for pod in pods_in_order(draft.experiment)]
         # `to_builtins` writes a default that the spec states, and leaves it out otherwise.
-        settings = {key: item for key, item in msgspec.structs.asdict(self.workload.dijob).items() if item is not None}
+        settings = {key: item for key, item in msgspec.structs.asdict(self.settings).items() if item is not None}
         return [settings, order]
 
     def faults(self, draft: Draft) -> Iterator[Problem]:
@@ -143,12 +163,74 @@ class DIJob(Kind):
                 what = f"names of its pods would have more than 63 characters: a task has at most {self.max_part}"
                 yield Problem(what=what, path=group.pod.path, next="shorten the name")
 
+    def findings(
+        self, draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]
+    ) -> Iterator[tuple[Literal["warning", "info"], str, Problem]]:
+        """Yield what DI-orchestrator ignores, or does differently.
+
+        Source: opendilab/DI-orchestrator v1.1.3, pkg/controllers/dijob.go and pkg/context/pod.go; v1.0.0; v0.2.2.
+        """
+        members = [group for group in groups if self.runs(group)]
+        yield from (("warning", rule, problem) for rule, problem in self._retry_doubts(draft, members, values))
+        dropped = [(f"groups.{group.name}.labels", group.pod.settings.labels) for group in members]
+        dropped += [(f"groups.{group.name}.annotations", group.pod.settings.annotations) for group in members]
+        dropped += [(path, values[path]) for path in ("podLabels", "podAnnotations")]
+        dropped.append(("annotations", draft.experiment.annotations))
+        for path, content in dropped:
+            if content:
+                what = f"DI-orchestrator drops {'labels' if path.lower().endswith('labels') else 'annotations'} of pods"
+                step = "use another workload.kind if something reads them"
+                yield "warning", "dijob-labels", Problem(what=what, path=path, next=step)
+        for group in members:
+            path = f"groups.{group.name}"
+            for name in group.pod.processes:
+                for variable in sorted(_OWNED & values["groups"][group.name]["containers"][name]["env"].keys()):
+                    place = f"{path}.containers.{name}.env.{variable}"
+                    what = f"DI-orchestrator overwrites {variable}"
+                    yield "warning", "dijob-env", Problem(what=what, path=place, next="leave it out")
+            if len(group.pod.processes) > 1:
+                what = "the operator counts containers as pods: a job with several in a pod never leaves Starting"
+                step = "give each process a pod of its own"
+                yield "warning", "dijob-containers", Problem(what=what, path=path, next=step)
+
+    def unread(self) -> Iterator[Problem]:
+        """Yield the settings that the operator does not know."""
+        usual = DijobSettings()
+        for field, operators in _OPERATORS.items():
+            if getattr(self.settings, field) != getattr(usual, field) and self.operator not in operators:
+                what = f"operator {self.operator} does not know it"
+                step = f"leave it out, or use {' or '.join(operators)}"
+                yield Problem(what=what, path=f"workload.dijob.{field}", next=step)
+
+    def _retry_doubts(
+        self, draft: Draft, members: Sequence[Group], values: Mapping[str, Any]
+    ) -> Iterator[tuple[str, Problem]]:
+        # Operator v0 leaves restarts to the kubelet.
+        in_place = [group for group in members if self.operator == "v0" and group.is_restarted_in_place]
+        for group in members:
+            path, step = f"groups.{group.name}.restart", "use retries, or another workload.kind"
+            if group in in_place:
+                what = "operator v0 restarts a container in place without an end"
+                yield "dijob-restart", Problem(what=what, path=path, next=step)
+            elif self.operator != "v0" and group.pod.settings.restart == "on-failure":
+                what = "DI-orchestrator never restarts a container in place"
+                yield "dijob-restart", Problem(what=what, path=path, next=step)
+        retried = [group for group in members if group not in in_place and retries_of(draft.experiment, group.pod)]
+        paths = [f"groups.{group.name}.retries" for group in retried]
+        what = f"operator {self.operator} does not start a failed pod again"
+        step = "use a newer operator, or another kind"
+        if self.has_tasks:
+            paths = (paths or ["workload.retries"]) if int(values.get("workload", {}).get("retries", 0)) else []
+            what = "a pod that comes back has the rank after the last, which is not in the DI_NODES of the others"
+            step = "use jobset with compat: di-engine"
+        yield from (("dijob-retries", Problem(what=what, path=path, next=step)) for path in paths)
+
     def _is_apart(self, group: Group) -> bool:
         """Return True if `group` is the aggregator, which v0 keeps in an object of the whole cluster."""
         return self.operator == "v0" and group.name == "aggregator"
 
     def _job(self, draft: Draft, members: list[Group]) -> Tree:
-        settings = self.workload.dijob
+        settings = self.settings
         spec: dict[str, Tree] = {"cleanPodPolicy": settings.clean_pod_policy}
         if settings.group and self.operator != "v1.1":
             spec["group"] = settings.group
@@ -166,7 +248,7 @@ class DIJob(Kind):
         return {**job, "spec": spec}
 
     def _workers(self, draft: Draft, group: Group) -> dict[str, Tree]:
-        settings, replicas = self.workload.dijob, Value("$group.replicas")
+        settings, replicas = self.settings, Value("$group.replicas")
         return {
             "minReplicas": replicas,
             "maxReplicas": replicas if settings.max_replicas is None else settings.max_replicas,
@@ -177,7 +259,7 @@ class DIJob(Kind):
     def _task(self, draft: Draft, group: Group) -> dict[str, Tree]:
         return {
             "name": group.name,
-            "type": task_type(self.workload.dijob.tasks, group.name),
+            "type": task_type(self.settings.tasks, group.name),
             "replicas": Value("$group.replicas"),
             **self._template(draft, group),
         }

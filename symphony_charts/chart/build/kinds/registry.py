@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from symphony_charts.chart.build.draft import Kind
+from symphony_charts.chart.build.draft import Kind, Peers
 from symphony_charts.chart.build.kinds.appwrapper import AppWrapper
-from symphony_charts.chart.build.kinds.argo import Argo
-from symphony_charts.chart.build.kinds.dijob import DIJob
 from symphony_charts.chart.build.kinds.jobs import Jobs
 from symphony_charts.chart.build.kinds.jobset import JobSet
 from symphony_charts.chart.build.kinds.volcano import Volcano
-from symphony_charts.kinds.registry import ADDED
+from symphony_charts.kinds.registry import ADDED, compat_kind
+from symphony_charts.system.entry_points import EntryPoint
+
+
+def _class_of(value: type[Any] | str) -> Any:
+    return EntryPoint("", value, "the package").load() if isinstance(value, str) else value
+
 
 KINDS: Mapping[str, type[Kind]] = {
-    **{kind.name: kind for kind in (Jobs, JobSet, AppWrapper, Volcano, DIJob, Argo)},
-    **{name: kind.builder for name, kind in ADDED.items() if kind.builder},
+    **{kind.name: kind for kind in (Jobs, JobSet, AppWrapper, Volcano)},
+    **{name: _class_of(kind.builder) for name, kind in ADDED.items() if kind.builder},
 }
+
+
+def peers_of(compat: str | None) -> Peers:
+    """Return what `compat` of a spec puts into charts."""
+    kind = compat_kind(compat)
+    peers: Peers = _class_of(kind.peers)() if kind and kind.peers else Peers()
+    return peers

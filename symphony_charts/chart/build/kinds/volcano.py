@@ -34,6 +34,7 @@ class Volcano(Kind):
     file = "volcano.yaml"
     has_pod_groups = False
     reads_queue = True
+    fails_when_evicted = True
     # Since v1.9.
     index = "metadata.labels['volcano.sh/task-index']"
 

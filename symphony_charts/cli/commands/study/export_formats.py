@@ -10,6 +10,7 @@ import argparse
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,13 +18,13 @@ from symphony_charts.chart.files.kustomize import kustomize_files
 from symphony_charts.cli.commands.chart.render import is_test
 from symphony_charts.cli.values import prepared_of
 from symphony_charts.importers.common.report import Note
-from symphony_charts.importers.dijob.export import dijob_objects
 from symphony_charts.kinds.appwrapper_bundle import Whole, absorb
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import SpecFile
+from symphony_charts.system.entry_points import entry_points
 
-__all__ = ["EXPORTS", "Exported"]
+__all__ = ["Exported", "exported"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +86,6 @@ def _appwrapper_notes(whole: Whole) -> Iterator[Note]:
         yield Note(path=title, what=what, next="delete the AppWrapper when the rest is done")
 
 
-def _dijob(spec: SpecFile, args: argparse.Namespace) -> Exported:
-    """The DIJob with its ConfigMap before it, and what its pods are reached by after it."""
-    exported = dijob_objects(finish(spec.experiment), args.operator)
-    return Exported(objects=exported.objects, notes=exported.notes)
-
-
 def _chart_objects(
     spec: SpecFile, args: argparse.Namespace, *, is_placed: bool = True
 ) -> tuple[list[dict[str, object]], list[Note]]:
@@ -121,7 +116,15 @@ def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]
 
 EXPORTS: dict[str, Callable[[SpecFile, argparse.Namespace], Exported]] = {
     "appwrapper": _appwrapper,
-    "dijob": _dijob,
     "kustomize": _kustomize,
     "manifests": _manifests,
 }
+
+
+def exported(name: str, spec: SpecFile, args: argparse.Namespace) -> Exported:
+    """Return the experiment in the format `name`, which may be that of an integration or another package."""
+    if name in EXPORTS:
+        return EXPORTS[name](spec, args)
+    module: Any = entry_points("symph.exporters")[name].load()
+    made = module.run(finish(spec.experiment), args)
+    return Exported(objects=made.objects, notes=made.notes)

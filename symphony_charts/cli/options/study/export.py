@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 from symphony_charts.cli.options import common
 from symphony_charts.cli.options.values import add_values
+from symphony_charts.system.entry_points import entry_points
 
 __all__ = ["FORMATS", "configure"]
 
@@ -13,7 +16,7 @@ __all__ = ["FORMATS", "configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph export`."""
     formats = parser.add_subparsers(dest="format", metavar="FORMAT", required=True)
-    for name, (add_options, summary) in FORMATS.items():
+    for name, (add_options, summary) in sorted((FORMATS | _added()).items()):
         one = formats.add_parser(name, help=summary, description=f"Export {summary}.")
         common.add_specs(one, many=False)
         one.add_argument(
@@ -38,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _added() -> dict[str, tuple[Callable[[argparse.ArgumentParser], None], str]]:
+    modules: dict[str, Any] = {name: entry.load() for name, entry in entry_points("symph.exporters").items()}
+    return {name: (module.configure, module.SUMMARY) for name, module in modules.items()}
+
+
 def _add_release(parser: argparse.ArgumentParser) -> None:
     """Add what says which release the objects are of, and under which values."""
     parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
@@ -59,20 +67,9 @@ def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
     _add_release(parser)
 
 
-def _add_dijob(parser: argparse.ArgumentParser) -> None:
-    """Add the operator to write for."""
-    parser.add_argument(
-        "--operator",
-        choices=("v0", "v1.0", "v1.1.0", "v1.1"),
-        default=None,
-        help="the version of DI-orchestrator; v1.1 is v1.1.1 and later (default: the spec's workload.dijob.operator)",
-    )
-
-
 # What stands in front of each format: what adds the options that it alone has, and one line of help.
 FORMATS = {
     "appwrapper": (_add_appwrapper, "one AppWrapper with all that runs, for kubectl and CodeFlare"),
-    "dijob": (_add_dijob, "a DIJob with its configuration, for kubectl and DI-orchestrator"),
     "kustomize": (_add_release, "a folder that kubectl kustomize builds to the chart's objects"),
     "manifests": (_add_release, "the chart's objects as one stream, for kubectl apply"),
 }

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli import output
-from symphony_charts.importers.torchx.option_table import OPTIONS, SCHEDULER_OPTIONS
+from symphony_charts.cli.options import common
 
-__all__ = ["run"]
+__all__ = ["SUMMARY", "configure", "main"]
+
+SUMMARY = "list TorchX's run options and what they become; import nothing"
 
 
-def run(args: argparse.Namespace) -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph import runopts`."""
+    parser.add_argument(
+        "scheduler",
+        nargs="?",
+        metavar="SCHEDULER",
+        choices=("kubernetes_mcad", "kubernetes", "symph"),
+        help="only the options of this one (kubernetes_mcad, kubernetes, symph)",
+    )
+    common.add_output(parser)
+    common.add_examples(
+        parser,
+        "symph import runopts",
+        "symph import runopts kubernetes_mcad -o wide",
+        "symph import torchx app.json --cfg namespace=ml,coscheduler_name=gang,priority=5",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
     """Print the options as a table."""
+    # 100 ms, which help has not.
+    from symphony_charts.cli import output
+    from symphony_charts.importers.torchx.option_table import OPTIONS, SCHEDULER_OPTIONS
+
     every = (*SCHEDULER_OPTIONS, *OPTIONS)
     chosen = [option for option in every if args.scheduler in (None, "symph", *option.schedulers)]
     items = [

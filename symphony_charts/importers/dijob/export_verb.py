@@ -1,0 +1,28 @@
+"""`symph export dijob`: its options. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+__all__ = ["SUMMARY", "configure", "run"]
+
+SUMMARY = "a DIJob with its configuration, for kubectl and DI-orchestrator"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the operator to write for."""
+    parser.add_argument(
+        "--operator",
+        choices=("v0", "v1.0", "v1.1.0", "v1.1"),
+        default=None,
+        help="the version of DI-orchestrator; v1.1 is v1.1.1 and later (default: the spec's workload.dijob.operator)",
+    )
+
+
+def run(experiment: Any, args: argparse.Namespace) -> Any:
+    """Return the DIJob with its ConfigMap before it and its Services after it, and notes."""
+    # 100 ms, which help has not.
+    from symphony_charts.importers.dijob.export import dijob_objects
+
+    return dijob_objects(experiment, args.operator)
