@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from symphony_charts.chart.files.chart import Chart, ChartTemplate
-from symphony_charts.chart.lint import Finding
+from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.cli import findings, output
 from symphony_charts.cli.specs import specs_of
 from symphony_charts.cli.values import prepared_of
