@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from symphony_charts.cli.options import common
+from symphony_charts.cli import options as common
 from symphony_charts.cli.verbs import GROUPS, HIDDEN, MEANINGS, Verb
 from symphony_charts.errors import UsageError
 
@@ -105,7 +105,7 @@ class MasterParser(Parser):
         hidden = {verb.name for verb in HIDDEN}
         rows = [verb for verb in self._verbs() if verb.name not in hidden]
         # A project says by its aliases what its users type; ours are there for those who know them already.
-        names = {verb.name: verb.name if verb.module else ", ".join(verb.names) for verb in rows}
+        names = {verb.name: verb.name if verb.group else ", ".join(verb.names) for verb in rows}
         width = max(len(text) for text in (*names.values(), "-v, --verbose"))
         lines = [f"usage: {self.prog} VERB [ARGUMENTS] [-- COMMAND]", "", self.description or ""]
         for group, title in {"": "This project", **GROUPS, "plugins": "Plugins"}.items():

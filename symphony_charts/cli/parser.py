@@ -24,12 +24,11 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from symphony_charts.cli import arguments, output, plugins
+from symphony_charts.cli import arguments, defaults, output, plugins
+from symphony_charts.cli import options as common
 from symphony_charts.cli.failures import status_of
-from symphony_charts.cli.matching import Backend, choose_experiment
-from symphony_charts.cli.options import common, defaults
-from symphony_charts.cli.plugins import Plugin
-from symphony_charts.cli.scripts import symphonys_names
+from symphony_charts.cli.output import Backend, choose_experiment
+from symphony_charts.cli.plugins import Plugin, symphonys_names
 from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
 from symphony_charts.system.launching import Launcher, launching
 from symphony_charts.version import __version__
@@ -43,12 +42,19 @@ def _method_name(verb: str) -> str:
     return "action_" + verb.replace("-", "_")
 
 
+def _function_of(verb: Verb, name: str) -> Any:
+    """Return the function `configure` or `run` of a verb, whose module is imported here."""
+    module = import_module(f"symphony_charts.cli.{verb.module}")
+    suffix = verb.name.strip("_").replace("-", "_")
+    return getattr(module, f"{name}_{suffix}", None) or getattr(module, name)
+
+
 def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int]:
     """The method ``action_<verb>``: scripts call it from their own verbs, with arguments of their own parsers."""
 
     def action(self: SymphonyParser, args: argparse.Namespace) -> int:
         arguments.fill_defaults(self.get_subparser(verb.name), args)
-        status: int = import_module(f"symphony_charts.cli.commands.{verb.module}").run(args)
+        status: int = _function_of(verb, "run")(args)
         if getattr(args, "dry_run", False):
             output.note("nothing was changed (--dry-run)")
         return status
@@ -234,7 +240,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
             return
         options = {"help": verb.summary, "description": f"{verb.summary[:1].upper()}{verb.summary[1:]}."}
         parser = self._add(verb.name, verb.aliases, self._action_for(verb), options)
-        import_module(f"symphony_charts.cli.options.{verb.module}").configure(parser)
+        _function_of(verb, "configure")(parser)
         defaults.name_variables(parser)
         if not self._is_help:
             defaults.fill_in(parser, _configured)

@@ -102,7 +102,7 @@ def extra_steps(user: Journey, extras: frozenset[str]) -> None:
         status=0 if "argo" in has else 1,
         says="WorkflowTemplate" if "argo" in has else "ToolMissing",
     )
-    cockpit = "import symphony_charts.cli.cockpit.app"
+    cockpit = "import symphony_charts.cli.cockpit"
     user.run(
         str(user.programs / "python"),
         "-c",

@@ -1,0 +1,120 @@
+"""`symph logs`: what processes printed, one or many, as a whole or as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from symphony_charts.backend.protocol import Watcher, find_instances
+from symphony_charts.backend.status import ExperimentStatus, LogQuery
+from symphony_charts.cli import experiments, options
+from symphony_charts.cli.following import LinePrinter
+from symphony_charts.errors import NotFound, UsageError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph logs`."""
+    text = "process, process/REPLICA, group/process, or an experiment for all of its"
+    parser.add_argument("component_name", metavar="PROCESS", nargs="?", help=text)
+    options.add_experiment(parser)
+    parser.add_argument(
+        "-p", "--process", metavar="PROCESS", action="append", default=[], help="one more process; may be repeated"
+    )
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the experiment has ended")
+    parser.add_argument(
+        "-s", "--since", metavar="TIME", type=options.moment, help="only from then on: 90 (seconds ago), 5m, or a time"
+    )
+    parser.add_argument("--until", metavar="TIME", type=options.moment, help="only up to then, written like --since")
+    parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only the last so many lines")
+    parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
+    parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
+    parser.add_argument("--stream", default="combined", help="combined: terminals and containers keep but one")
+    parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    options.add_backend(parser)
+    options.add_output(parser, ("table", "json"), headers=False)
+    options.add_examples(
+        parser,
+        "symph logs learner",
+        "symph logs -f ring",
+        "symph logs agent/3 rl --on kube --since 5m --regex reward",
+        "symph logs team-a/worker-0 integrate --tail 20 --timestamps",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the lines of all chosen processes in order of time."""
+    if args.stream != "combined":
+        raise UsageError(
+            f'there is no stream "{args.stream}"', next="only the combined one is kept: leave out --stream"
+        )
+    try:
+        re.compile(args.regex)
+    except re.error as error:
+        step = r"write a character that means itself with a backslash, as in '\['"
+        raise UsageError(f"--regex is no regular expression: {error}", "--regex", step) from error
+    watcher = experiments.watcher_of(args)
+    status, words = _choose(args, watcher)
+    chosen = [instance for word in words for instance in experiments.some_instances(status, word)]
+    paths = tuple(dict.fromkeys(one.path for one in chosen))
+    query = LogQuery(
+        instances=paths,
+        since=args.since,
+        until=args.until,
+        tail=args.tail,
+        regex=args.regex,
+        follow=args.follow,
+        previous=args.previous,
+    )
+    names = paths or tuple(instance.path for instance in status.instances)
+    printer = LinePrinter(
+        names,
+        form=args.output,
+        color=getattr(args, "color", None),
+        has_times=args.timestamps,
+        is_live=args.follow,
+        has_names=len(names) > 1,
+    )
+    for line in watcher.logs(status.name, query):
+        printer.print(line)
+    return 0
+
+
+def _choose(args: argparse.Namespace, watcher: Watcher) -> tuple[ExperimentStatus, list[str]]:
+    """The experiment and processes that the words mean: `PROCESS [EXPERIMENT]`, or an experiment alone."""
+    word = args.component_name
+    words = [*([word] if word else []), *args.process]
+    if word is None or args.experiment_name is not None:
+        return experiments.find_status(args, watcher), words
+    try:
+        status = experiments.find_status(args, watcher)
+        if _knows(status, word):
+            return status, words
+    except NotFound as error:
+        status, unclear = None, error
+    try:
+        return watcher.describe(experiments.name_in_spec(word), events=False), list(args.process)
+    except NotFound:
+        if status is None:
+            raise (unclear if watcher.names() else _of_ended(watcher, word)) from None
+        return status, words
+
+
+def _of_ended(watcher: Watcher, word: str) -> NotFound:
+    """What to say of a word alone when nothing runs: it is mostly a process of what has ended."""
+    ended = watcher.experiments(ended=True)
+    names = [status.name for status in ended if _knows(status, word)]
+    if not names:
+        known = ", ".join(status.name for status in ended)
+        step = f"with logs there are: {known}" if known else "symph up SPEC starts an experiment, which has logs"
+        return NotFound(f'there is no experiment "{word}", and nothing runs', next=step)
+    is_are = f"{names[0]}, which has" if len(names) == 1 else f"{', '.join(names)}, which have"
+    return NotFound(f'"{word}" is a process of {is_are} ended', next=f"symph logs {word} {names[0]}")
+
+
+def _knows(status: ExperimentStatus, word: str) -> bool:
+    """Whether a word names a process of the experiment exactly."""
+    try:
+        return bool(find_instances(status, word))
+    except NotFound:
+        # A process with another number of replicas; the error is raised where it is chosen.
+        return True

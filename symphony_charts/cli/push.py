@@ -1,0 +1,195 @@
+"""`symph push`: put charts and images into registries."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from symphony_charts.chart.files.read import PackedChart, read_chart
+from symphony_charts.cli import options, output
+from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.formats.urls import address_fault
+from symphony_charts.oci.chart_artifact import provenance_text
+from symphony_charts.oci.client import parse_reference
+from symphony_charts.oci.image_layer import Entry
+from symphony_charts.oci.images import Images, images_of
+from symphony_charts.oci.logins import Login
+from symphony_charts.oci.push import Pushed, add_to_folder, push_charts
+from symphony_charts.oci.transport import Access
+from symphony_charts.oci.workspace import patch_image, read_workspace
+from symphony_charts.secrets.files import guard_of
+from symphony_charts.secrets.leaks import Guard
+from symphony_charts.settings.project import find_settings
+from symphony_charts.spec import files as specfile
+from symphony_charts.system.signing import clear_sign
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph push`."""
+    parser.add_argument(
+        "charts", metavar="CHART", nargs="+", help="a chart's archive or folder; `symph package` makes both"
+    )
+    parser.add_argument(
+        "target", metavar="TARGET", help="oci://HOST/PATH, or a folder that holds (or gets) an index.yaml"
+    )
+    parser.add_argument(
+        "--url", default="", help="where the folder is served (default: addresses relative to the index)"
+    )
+    parser.add_argument(
+        "--sign", metavar="KEY", default=None, help="make a .prov with this key of gpg; helm verifies it"
+    )
+    options.add_registry(parser)
+    options.add_output(parser, ("table", "json", "yaml", "name"))
+    options.add_dry_run(parser)
+    options.add_examples(
+        parser,
+        "symph push dist/rl-0.2.0.tgz oci://registry.example.org/charts",
+        "symph push dist/rl-0.2.0.tgz oci://registry.lab:5000/charts --plain-http",
+        "symph push dist/rl-0.2.0.tgz oci://registry.lab/charts --ca-file lab.pem --username ci --password-stdin <key",
+        "symph push dist/*.tgz ./site --url https://charts.example.org",
+        "symph push dist/rl-0.2.0.tgz oci://localhost:5000/charts --sign ann@example.org",
+    )
+
+
+def access_of(args: argparse.Namespace, *, host: str) -> Access:
+    """What the flags say of the registry at `host`. Raises UsageError for flags that contradict each other."""
+    wants_tls = args.ca_file or args.cert_file or args.insecure_skip_tls_verify
+    if args.plain_http and wants_tls:
+        raise UsageError("--plain-http is without TLS, of which other flags speak", next="leave one of them out")
+    if args.key_file and not args.cert_file:
+        raise UsageError("--key-file is the key of --cert-file", next="give both")
+    access = Access(
+        plain_http=args.plain_http,
+        ca_file=args.ca_file,
+        cert_file=args.cert_file,
+        key_file=args.key_file,
+        insecure_skip_tls_verify=args.insecure_skip_tls_verify,
+        login=_login(args, host),
+    )
+    if wants_tls:
+        access.tls()
+    return access
+
+
+def _login(args: argparse.Namespace, host: str) -> Login | None:
+    if not args.username:
+        if args.password_stdin:
+            raise UsageError("whose password is it?", next="--username USER")
+        return None
+    if args.password_stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    elif output.can_ask():
+        password = getpass.getpass(f"password of {args.username} at {host}: ")
+    else:
+        raise UsageError(f"what is the password of {args.username}?", next="--password-stdin")
+    return Login(user=args.username, password=password)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Push every chart, in order; what is there already is left alone."""
+    if fault := address_fault(args.url, "--url"):
+        raise SpecError([fault])
+    charts = [read_chart(Path(path).expanduser()) for path in args.charts]
+    guard = Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
+    for chart in charts:
+        guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
+    charts = [_signed(chart, args.sign) if args.sign and not args.dry_run else chart for chart in charts]
+    items = [_record(args, chart, each) for chart, each in zip(charts, _pushed(args, charts), strict=True)]
+    columns = [
+        output.Column("NAME", "name"),
+        output.Column("VERSION", "version"),
+        output.Column("PLACE", "place"),
+        output.Column("STATE", "state"),
+        output.Column("DIGEST", "digest"),
+    ]
+    output.print_items(args, "Pushed", items, columns, name="place")
+    return 0
+
+
+def _pushed(args: argparse.Namespace, charts: list[PackedChart]) -> list[Pushed]:
+    with output.progress("pushing", len(charts)) as advance:
+        if args.target.startswith("oci://"):
+            target = parse_reference(args.target)
+            access = access_of(args, host=target.host)
+            return push_charts(charts, target, access=access, dry_run=args.dry_run, advance=advance)
+        folder, pushed = Path(args.target).expanduser(), []
+        for chart in charts:
+            pushed.append(add_to_folder(chart, folder, args.url, dry_run=args.dry_run))
+            advance(1)
+        return pushed
+
+
+def _record(args: argparse.Namespace, chart: PackedChart, pushed: Pushed) -> dict[str, object]:
+    state = "would be pushed" if args.dry_run else "pushed" if pushed.is_new else "there already"
+    return {
+        "name": chart.name,
+        "version": chart.version,
+        "place": pushed.place,
+        "digest": pushed.digest,
+        "state": state,
+        "bytes": len(chart.archive),
+    }
+
+
+def _signed(chart: PackedChart, key: str) -> PackedChart:
+    text = provenance_text(chart.metadata, chart.file_name, chart.archive)
+    return replace(chart, provenance=clear_sign(text, key))
+
+
+def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
+    """The images of all `specs` with the workspace in them.
+
+    With `--dry-run` nothing is pushed: what would be is said on stderr. Raises Conflict for a secret in a file.
+    """
+    if args.workspace is None or args.image_repo is None:
+        raise UsageError("--workspace and --image-repo go together", "", "give both: what to add, and where to push it")
+
+    access = access_of(args, host=parse_reference(args.image_repo).host)
+    folder = Path(args.workspace).expanduser()
+    read = [specfile.read(path, args.spec_set) for path in specs]
+    bases = list(dict.fromkeys(image for spec in read for image in images_of(spec.experiment)))
+    entries = read_workspace(folder)
+    guard_of(read, find_settings(folder).allowed_leaks).refuse(
+        {str(folder / entry.path): entry.content for entry in entries}
+    )
+    _list(args, folder, entries)
+    images = Images()
+    files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]
+    with output.progress("images", len(bases)) as advance:
+        for base in bases:
+            patched = patch_image(
+                base, entries, args.image_repo, platforms=args.platform, access=access, dry_run=args.dry_run
+            )
+            state = "there already" if not patched.is_new else "would be pushed" if args.dry_run else "pushed"
+            platforms = ", ".join(patched.platforms)
+            layer = f"layer {patched.layer_digest[:19]}… of {patched.layer_bytes} bytes"
+            output.note(f"image {patched.image}   {state}   tag {patched.tag}   {base} for {platforms}   {layer}")
+            images.by_base[base] = patched.image
+            images.records.append(
+                {
+                    "base": base,
+                    "image": patched.image,
+                    "tag": patched.tag,
+                    "state": state,
+                    "platforms": list(patched.platforms),
+                    "layer": patched.layer_digest,
+                    "bytes": patched.layer_bytes,
+                    "files": files,
+                }
+            )
+            advance(1)
+    return images
+
+
+def _list(args: argparse.Namespace, folder: Path, entries: Sequence[Entry]) -> None:
+    """What goes into the layer: every file in a dry run, else their number."""
+    files = [entry for entry in entries if not entry.is_folder]
+    if args.dry_run:
+        for entry in files:
+            output.note(f"  {len(entry.content):>10}  {entry.path}{f' -> {entry.target}' if entry.target else ''}")
+    total = sum(len(entry.content) for entry in files)
+    output.note(f"workspace {folder}   {len(files)} files, {total} bytes")
