@@ -9,9 +9,8 @@ import sys
 
 from symphony_charts.cli import options, output
 from symphony_charts.errors import UsageError
-from symphony_charts.local import tmux_client
-from symphony_charts.local.runs import Run, find_run, find_slots, live_runs
-from symphony_charts.local.supervisor.ending import check_here
+from symphony_charts.local import runs, tmux_client
+from symphony_charts.local.supervisor import ending
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +60,9 @@ def run(args: argparse.Namespace) -> int:
             "only processes of this machine have a terminal to attach to",
             next="--tile shows lines; or symph ssh PROCESS",
         )
-    live_run = find_run(args.experiment_name, live=True)
-    check_here(live_run)
-    slots = find_slots(live_run, args.process) if args.process else []
+    live_run = runs.find_run(args.experiment_name, live=True)
+    ending.check_here(live_run)
+    slots = runs.find_slots(live_run, args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("attach needs a terminal", next=f"symph logs -f {live_run.experiment}")
     terminal = os.ttyname(sys.stdin.fileno())
@@ -84,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_nesting(live_run: Run, args: argparse.Namespace, terminal: str) -> None:
+def _refuse_nesting(live_run: runs.Run, args: argparse.Namespace, terminal: str) -> None:
     """Raise UsageError within another tmux: one of the user's, or one of another experiment."""
-    others = (other.socket for other in live_runs() if other != live_run)
+    others = (other.socket for other in runs.live_runs() if other != live_run)
     outer = tmux_client.surrounding_server() or next(
         (socket for socket in others if tmux_client.is_terminal_of(socket, terminal)), None
     )

@@ -8,16 +8,10 @@ import msgspec
 
 from symphony_charts.cli import options, output
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.formats.quantity import cores_text, gib_text
-from symphony_charts.placement.machines.catalog import Machine, default_catalog
-from symphony_charts.placement.pools.files import (
-    read_pool_files,
-    read_pools_file,
-    user_catalog,
-    user_catalog_path,
-    with_system,
-)
-from symphony_charts.system.files import write_file
+from symphony_charts.formats import quantity
+from symphony_charts.placement.machines import catalog as machines_catalog
+from symphony_charts.placement.pools import files
+from symphony_charts.system import files as system_files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    read = read_pool_files(args.files, variables=dict(options.parse_assignments(args.var, "--var")))
-    pools = with_system(read, args.system)
+    read = files.read_pool_files(args.files, variables=dict(options.parse_assignments(args.var, "--var")))
+    pools = files.with_system(read, args.system)
     rows = [
         {
             "name": pool.name,
@@ -75,8 +69,8 @@ def _import(args: argparse.Namespace) -> int:
             "zones": list(pool.zones),
             "doubts": [doubt.text for doubt in pool.doubts],
             "source": pool.source,
-            "cpu": cores_text(pool.usable.get("cpu", 0)),
-            "memory": f"{gib_text(pool.usable.get('memory', 0))} GiB",
+            "cpu": quantity.cores_text(pool.usable.get("cpu", 0)),
+            "memory": f"{quantity.gib_text(pool.usable.get('memory', 0))} GiB",
         }
         for pool in pools.pools
     ]
@@ -114,7 +108,7 @@ def _labels(value: object) -> list[str]:
 
 
 def _show(args: argparse.Namespace) -> int:
-    catalog = user_catalog()
+    catalog = files.user_catalog()
     machines = []
     for name in args.names:
         machine = catalog.get(name)
@@ -129,11 +123,11 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _search(args: argparse.Namespace) -> int:
-    _print_machines(args, user_catalog().search(args.text))
+    _print_machines(args, files.user_catalog().search(args.text))
     return 0
 
 
-def _print_machines(args: argparse.Namespace, machines: list[Machine]) -> None:
+def _print_machines(args: argparse.Namespace, machines: list[machines_catalog.Machine]) -> None:
     rows: list[dict[str, object]] = [msgspec.to_builtins(machine) for machine in machines]
     columns = [
         output.Column("MACHINE", "name"),
@@ -152,15 +146,15 @@ def _gib(mib: object) -> str:
 
 
 def _refresh(args: argparse.Namespace) -> int:
-    read = read_pools_file(args.file).catalog
-    shipped = default_catalog().machines
+    read = files.read_pools_file(args.file).catalog
+    shipped = machines_catalog.default_catalog().machines
     fresh = sorted((m for m in read.machines.values() if shipped.get(m.name) != m), key=lambda m: m.name)
     if read.origin != str(args.file):
         hint = "gcloud compute machine-types list --format=json, or kubectl get machineconfigs -o json"
         raise SpecError.one("this file lists no machine types", at=str(args.file), next=hint)
-    path = user_catalog_path()
+    path = files.user_catalog_path()
     if not args.dry_run:
-        write_file(path, msgspec.json.format(msgspec.json.encode(fresh), indent=1) + b"\n")
+        system_files.write_file(path, msgspec.json.format(msgspec.json.encode(fresh), indent=1) + b"\n")
     new = [m.name for m in fresh if m.name not in shipped]
     record = {"file": str(path), "machines": len(fresh), "new": new, "written": not args.dry_run}
     verb = "would keep" if args.dry_run else "kept"

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from symphony_charts.backend.current_experiment import set_current
+from symphony_charts.backend import current_experiment
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.cli.defaults import VARIABLES
 from symphony_charts.errors import NotFound
-from symphony_charts.settings.places import user_file
-from symphony_charts.settings.project import Repository, Settings, find_settings, settings_files
-from symphony_charts.settings.user import SymphonyConfig, find_config_file
-from symphony_charts.system.user_folders import runtime_dir, state_dir
+from symphony_charts.settings import places, project, user
+from symphony_charts.system import user_folders
 
 
 def configure_config(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +42,7 @@ def run_config(args: argparse.Namespace) -> int:
         rows,
         [output.Column("SETTING", "name"), output.Column("VALUE", "value"), output.Column("FROM", _short)],
     )
-    own = user_file()
+    own = places.user_file()
     if not args.key and own is not None and not own.is_file():
         output.note(f"your own settings would stand in {own}")
     return 0
@@ -63,11 +61,11 @@ def _rows(folder: Path) -> Iterator[Row]:
     """A row for each setting that has a value; what comes later takes the place of what came before."""
     yield _row("defaults.on", "tmux", _BUILT_IN)
     yield _row("defaults.output", "table", _BUILT_IN)
-    layers = settings_files(folder)
-    together = find_settings(folder)
-    for key in Settings.__struct_fields__:
+    layers = project.settings_files(folder)
+    together = project.find_settings(folder)
+    for key in project.Settings.__struct_fields__:
         value = msgspec.to_builtins(getattr(together, key)) if key != "path" else None
-        owner = next((layer for layer in layers if getattr(layer, key) != getattr(Settings(), key)), None)
+        owner = next((layer for layer in layers if getattr(layer, key) != getattr(project.Settings(), key)), None)
         if owner is not None and key not in ("path", "defaults"):
             yield from _flat(key, value, str(owner.path))
     for layer in reversed(layers):
@@ -76,7 +74,7 @@ def _rows(folder: Path) -> Iterator[Row]:
         if os.environ.get(variable):
             yield from _of_environment(option, os.environ[variable], variable)
     yield from _of_symphony()
-    for name, path in (("state_dir", state_dir()), ("runtime_dir", runtime_dir())):
+    for name, path in (("state_dir", user_folders.state_dir()), ("runtime_dir", user_folders.runtime_dir())):
         variable = f"SYMPH_{name.upper()}"
         yield _row(name, str(path), f"${variable}" if os.environ.get(variable) else _BUILT_IN)
 
@@ -87,14 +85,14 @@ def _of_environment(option: str, value: str, variable: str) -> Iterator[Row]:
         return
     url, _, branch = value.partition("#")
     # An address with a password in it is refused here as everywhere, and not printed.
-    yield _row("repository.url", Repository(url=url).url, f"${variable}")
+    yield _row("repository.url", project.Repository(url=url).url, f"${variable}")
     yield _row("repository.branch", branch or "main", f"${variable}")
 
 
 def _of_symphony() -> Iterator[Row]:
     """What Symphony's own configuration file says."""
-    file = find_config_file()
-    config = SymphonyConfig()
+    file = user.find_config_file()
+    config = user.SymphonyConfig()
     for name in ("username", "experiment_folder"):
         value = getattr(config, name)
         if value is not None and file is not None:
@@ -129,6 +127,6 @@ def run_use(args: argparse.Namespace) -> int:
         output.line(experiments.find_experiment(args, watcher))
         return 0
     name = args.experiment_name if args.force else experiments.find_experiment(args, watcher)
-    set_current(watcher.place, name)
+    current_experiment.set_current(watcher.place, name)
     output.line(name)
     return 0

@@ -7,13 +7,12 @@ import json
 import sys
 from collections.abc import Sequence
 
-from symphony_charts.backend.status import Event, ExperimentStatus, ProcessStatus, age_since
-from symphony_charts.backend.wait import wait_until
-from symphony_charts.backend.why import Why, to_data
+from symphony_charts.backend import status as backend_status
+from symphony_charts.backend import wait
+from symphony_charts.backend import why as backend_why
 from symphony_charts.cli import experiments, options, output
-from symphony_charts.cli.experiments import diagnose
 from symphony_charts.errors import NotFound
-from symphony_charts.formats.age import age
+from symphony_charts.formats import age
 from symphony_charts.formats.printable import printable_line
 
 
@@ -32,13 +31,13 @@ def run_describe(args: argparse.Namespace) -> int:
     if args.output == "name":
         output.line(status.name)
     else:
-        why = diagnose(watcher, status)
+        why = experiments.diagnose(watcher, status)
         text = _text(args, status, why) if args.output == "table" else ""
-        output.print_record(args, "Experiment", {**record_of(status), "why": to_data(why)}, text)
+        output.print_record(args, "Experiment", {**record_of(status), "why": backend_why.to_data(why)}, text)
     return 0
 
 
-def record_of(status: ExperimentStatus) -> dict[str, object]:
+def record_of(status: backend_status.ExperimentStatus) -> dict[str, object]:
     """Return the status as JSON types."""
     return {
         "name": status.name,
@@ -71,7 +70,7 @@ def record_of(status: ExperimentStatus) -> dict[str, object]:
     }
 
 
-def _process_record(one: ProcessStatus) -> dict[str, object]:
+def _process_record(one: backend_status.ProcessStatus) -> dict[str, object]:
     return {
         "name": one.name,
         "group": one.group,
@@ -87,8 +86,8 @@ def _process_record(one: ProcessStatus) -> dict[str, object]:
     }
 
 
-def _text(args: argparse.Namespace, status: ExperimentStatus, why: Why | None) -> str:
-    phase = status.phase if status.seconds is None else f"{status.phase} {age(status.seconds)}"
+def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: backend_why.Why | None) -> str:
+    phase = status.phase if status.seconds is None else f"{status.phase} {age.age(status.seconds)}"
     where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
     lines = [f"{status.name}{called}   {phase}   on {where}   run {status.run or '-'}"]
@@ -104,7 +103,9 @@ def _text(args: argparse.Namespace, status: ExperimentStatus, why: Why | None) -
     return "\n".join(lines)
 
 
-def _tables(status: ExperimentStatus) -> list[tuple[str, list[dict[str, object]], Sequence[output.Column]]]:
+def _tables(
+    status: backend_status.ExperimentStatus,
+) -> list[tuple[str, list[dict[str, object]], Sequence[output.Column]]]:
     processes = [_process_record(process) for process in status.processes]
     services: list[dict[str, object]] = [
         {"name": service.name, "address": service.address, "outside": service.outside} for service in status.services
@@ -137,7 +138,7 @@ def event_items(events: Sequence[object]) -> list[dict[str, object]]:
     return [
         {
             "time": event.time,
-            "age": age_since(event.time),
+            "age": backend_status.age_since(event.time),
             "kind": event.kind,
             "about": event.about,
             "reason": event.reason,
@@ -145,7 +146,7 @@ def event_items(events: Sequence[object]) -> list[dict[str, object]]:
             "count": event.count,
         }
         for event in events
-        if isinstance(event, Event)
+        if isinstance(event, backend_status.Event)
     ]
 
 
@@ -213,7 +214,7 @@ def run_wait(args: argparse.Namespace) -> int:
         if args.condition not in ("deleted", "delete", "gone") or not args.experiment_name:
             raise
         name = args.experiment_name
-    status = wait_until(watcher, name, args.condition, process=args.process, timeout_s=args.timeout)
+    status = wait.wait_until(watcher, name, args.condition, process=args.process, timeout_s=args.timeout)
     if args.output == "name":
         output.line(name)
         return 0

@@ -8,20 +8,18 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.chart.files.version import FIRST_VERSION
-from symphony_charts.cli import git_repository, options, output
-from symphony_charts.cli.comparison_text import amounts_text, change_text, is_dull, markdown_of, shown_fields
+from symphony_charts import prepare as preparing
+from symphony_charts.chart.files import version as chart_version
+from symphony_charts.cli import git_repository, options, output, reports, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.options import add_values
-from symphony_charts.cli.specs import prepared_of
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.formats.data import Values
-from symphony_charts.gitops.diff.comparison import Comparison, Side, compare_sides
-from symphony_charts.gitops.diff.sides import Published, Read
-from symphony_charts.gitops.operations.environment_values import Given, environment_values
-from symphony_charts.gitops.prepare import team_of
-from symphony_charts.prepare import Prepared
-from symphony_charts.settings.project import Settings
+from symphony_charts.formats import data
+from symphony_charts.gitops import prepare
+from symphony_charts.gitops.diff import comparison as comparing
+from symphony_charts.gitops.diff import sides
+from symphony_charts.gitops.operations import environment_values
+from symphony_charts.settings import project
 from symphony_charts.spec import files
 
 
@@ -79,48 +77,50 @@ def run(args: argparse.Namespace) -> int:
     is_spec = args.what == "-" or Path(args.what).is_file()
     settings = git_repository.settings_of(args, Path(args.what).absolute().parent if is_spec else None)
     before, after = _sides_of_spec(args, settings) if is_spec else _sides_of_name(args, settings)
-    comparison = compare_sides(before, after)
+    comparison = comparing.compare_sides(before, after)
     differs = any(line.effect != "nothing" for line in comparison.lines)
     if args.output in ("json", "yaml"):
         output.print_record(args, "Comparison", _record(comparison))
     elif args.output == "markdown":
-        output.line(markdown_of(comparison, has_all=args.all))
+        output.line(reports.markdown_of(comparison, has_all=args.all))
     else:
         _print_text(args, comparison)
     return int(args.exit_code and differs)
 
 
-def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, Side]:
+def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tuple[comparing.Side, comparing.Side]:
     """What an environment runs, or a version, beside what the spec file would make of it."""
     if len(args.versions) > 1 or args.before or args.after:
         raise UsageError("a spec file is compared with one thing", next="--env NAME, or one VERSION")
     spec = files.read(args.what, args.spec_set)
-    prepared = prepared_of(args, spec, force=True)
-    team = team_of(spec, args.team, settings.team)
-    published = Published(_reader(args, settings), team, prepared.experiment.name)
+    prepared = specs.prepared_of(args, spec, force=True)
+    team = prepare.team_of(spec, args.team, settings.team)
+    published = sides.Published(_reader(args, settings), team, prepared.experiment.name)
     if args.versions and not typed(args, "env"):
         before = published.version(args.versions[0], {}, prepared.own.release.namespace)
-        return before, Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
+        return before, comparing.Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
     env = settings.environment(args.env)
     pointer = published.pointer(env)
     if args.versions:
         namespace = pointer.destination.namespace
-        after = Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
+        after = comparing.Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
         return published.version(args.versions[0], pointer.values, namespace), after
     # As a publish would have it: the settings of today count, and where they say that it runs.
     configured = settings.environments.get(env)
     place = configured.destination if configured else pointer.destination
-    values = environment_values(pointer.values, pointer.settings, configured.values if configured else None, Given())
+    values = environment_values.environment_values(
+        pointer.values, pointer.settings, configured.values if configured else None, environment_values.Given()
+    )
     objects = _objects(prepared, values, place.namespace)
-    return published.in_environment(env), Side(title=str(spec.path), objects=objects, destination=place)
+    return published.in_environment(env), comparing.Side(title=str(spec.path), objects=objects, destination=place)
 
 
-def _objects(prepared: Prepared, values: Values, namespace: str) -> tuple[dict[str, object], ...]:
+def _objects(prepared: preparing.Prepared, values: data.Values, namespace: str) -> tuple[dict[str, object], ...]:
     """The objects of a spec as those of published charts are made: the version in a label is no difference."""
-    return prepared.under(values, namespace=namespace, version=FIRST_VERSION).objects
+    return prepared.under(values, namespace=namespace, version=chart_version.FIRST_VERSION).objects
 
 
-def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, Side]:
+def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tuple[comparing.Side, comparing.Side]:
     """Two environments, or two versions under one environment's values."""
     if args.spec_set:
         raise UsageError("--spec-set changes a spec, and what is compared is published", next="give a spec file")
@@ -130,14 +130,14 @@ def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     args.experiment_name = args.what
     if args.before and args.after and not args.versions:
         envs = [settings.environment(args.before), settings.environment(args.after)]
-        published = Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name)
+        published = sides.Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name)
         # Side by side: between environments nothing moves.
         before, after = (replace(published.in_environment(env), destination=None) for env in envs)
         return before, after
     if len(args.versions) != 2 or args.before or args.after:
         raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
     env = settings.environment(args.env) if args.env else next(iter(settings.environments), "")
-    published = Published(_reader(args, settings), _team(args, settings, env), args.experiment_name)
+    published = sides.Published(_reader(args, settings), _team(args, settings, env), args.experiment_name)
     if not typed(args, "env"):
         return tuple(published.version(version, {}, "default") for version in args.versions)  # type: ignore[return-value]  # two of them, as checked
     pointer = published.pointer(env)
@@ -146,15 +146,15 @@ def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     return published.version(first, pointer.values, namespace), published.version(second, pointer.values, namespace)
 
 
-def _team(args: argparse.Namespace, settings: Settings, env: str) -> str:
+def _team(args: argparse.Namespace, settings: project.Settings, env: str) -> str:
     return git_repository.find_team(args, settings, git_repository.open_store(args, settings, reads_only=True), env)
 
 
-def _reader(args: argparse.Namespace, settings: Settings) -> Read:
+def _reader(args: argparse.Namespace, settings: project.Settings) -> sides.Read:
     return git_repository.open_store(args, settings, reads_only=True).at_tip()
 
 
-def _record(comparison: Comparison) -> dict[str, object]:
+def _record(comparison: comparing.Comparison) -> dict[str, object]:
     return {
         "before": comparison.before,
         "after": comparison.after,
@@ -182,21 +182,21 @@ def _record(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def _move(comparison: Comparison) -> dict[str, object] | None:
+def _move(comparison: comparing.Comparison) -> dict[str, object] | None:
     return dict(zip(("from", "to", "ends"), comparison.move, strict=True)) if comparison.move else None
 
 
-def _print_text(args: argparse.Namespace, comparison: Comparison) -> None:
+def _print_text(args: argparse.Namespace, comparison: comparing.Comparison) -> None:
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     output.line(f"{comparison.before} -> {comparison.after}")
     for line in comparison.lines:
-        if is_dull(line) and not args.all:
+        if reports.is_dull(line) and not args.all:
             continue
         why = f": {line.why}" if line.why else ""
         output.line(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
-        for path, old, new in shown_fields(line):
-            output.line(f"  {path:<16}  {change_text(old, new)}")
+        for path, old, new in reports.shown_fields(line):
+            output.line(f"  {path:<16}  {reports.change_text(old, new)}")
     output.line(f"under Argo CD: {comparison.summary}")
-    output.line(amounts_text(comparison))
+    output.line(reports.amounts_text(comparison))
     for note in comparison.notes:
         output.warn(note)

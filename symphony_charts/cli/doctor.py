@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from symphony_charts.backend.capability import Capability
+from symphony_charts.backend import capability as backend_capability
 from symphony_charts.cli import options, output
 from symphony_charts.errors import UsageError
-from symphony_charts.kubernetes.capabilities import capabilities_of
-from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.local.machine.health import examine
+from symphony_charts.kubernetes import capabilities as kube_capabilities
+from symphony_charts.kubernetes import client
+from symphony_charts.local.machine import health
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,17 +55,17 @@ def run(args: argparse.Namespace) -> int:
     return 1 if lacking else 0
 
 
-def _of_machine(args: argparse.Namespace) -> list[Capability]:
+def _of_machine(args: argparse.Namespace) -> list[backend_capability.Capability]:
     if options.cluster_flags(args):
         raise UsageError("-n, --context and --kubeconfig choose a cluster", next="add --cluster")
-    return examine()
+    return health.examine()
 
 
-def _of_cluster(args: argparse.Namespace) -> list[Capability]:
+def _of_cluster(args: argparse.Namespace) -> list[backend_capability.Capability]:
     if args.needs:
         raise UsageError("--for asks about this machine, --cluster about a cluster", next="choose one")
-    api = KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)
+    api = client.KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)
     try:
-        return capabilities_of(api, args.namespace or api.namespace)
+        return kube_capabilities.capabilities_of(api, args.namespace or api.namespace)
     finally:
         api.close()

@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from symphony_charts.cli import options, output
-from symphony_charts.cli.experiments import meant_here, name_in_spec, run_to_change
-from symphony_charts.cli.rm import say_what_is_kept
+from symphony_charts.cli import experiments, options, output, rm
 from symphony_charts.errors import NotFound
+from symphony_charts.local import runs as local_runs
 from symphony_charts.local import up
-from symphony_charts.local.runs import Run, find_run, find_slots, live_runs
 
 
 def configure_down(parser: argparse.ArgumentParser) -> None:
@@ -28,13 +26,15 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
 
 def run_down(args: argparse.Namespace) -> int:
     """End the runs; a process that survives makes this fail and is named."""
-    runs = live_runs(None if args.all else run_to_change(args, args.experiment_name, "down").experiment)
+    runs = local_runs.live_runs(
+        None if args.all else experiments.run_to_change(args, args.experiment_name, "down").experiment
+    )
     for live_run in [] if args.dry_run else runs:
         if args.lost:
             up.give_up(live_run)
         else:
             up.down(live_run)
-        say_what_is_kept(live_run)
+        rm.say_what_is_kept(live_run)
     items = [{"name": live_run.experiment, "run": live_run.run_id} for live_run in runs]
     columns = [output.Column("WOULD END" if args.dry_run else "ENDED", "name"), output.Column("RUN", "run")]
     output.print_items(args, "Run", items, columns, empty="nothing runs here")
@@ -58,7 +58,7 @@ def run_restart(args: argparse.Namespace) -> int:
     """Stop each as `symph down` would, start it again, and say which."""
     live_run, words = _choose(args)
     processes = live_run.state()["processes"]
-    named = [slot for word in words for slot in find_slots(live_run, word)]
+    named = [slot for word in words for slot in local_runs.find_slots(live_run, word)]
     slots = list(dict.fromkeys(named)) if words else [item["slot"] for item in processes]
     if not args.dry_run:
         up.restart(live_run, slots)
@@ -68,7 +68,7 @@ def run_restart(args: argparse.Namespace) -> int:
     return 0
 
 
-def _choose(args: argparse.Namespace) -> tuple[Run, list[str]]:
+def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:
     """Return the run and the processes that `PROCESS... [EXPERIMENT]` means; `-e` may name the experiment instead.
 
     A last word that is a process of the experiment meant without a name, after others of it, is a process also where an
@@ -77,21 +77,21 @@ def _choose(args: argparse.Namespace) -> tuple[Run, list[str]]:
     words: list[str] = args.process
     command = shlex.join(["restart", *words, "-e"])
     if args.experiment_name is not None or not words:
-        return run_to_change(args, args.experiment_name, command), words
+        return experiments.run_to_change(args, args.experiment_name, command), words
     *others, last = words
     try:
-        only = find_run(meant_here(live=True)[0], live=True)
+        only = local_runs.find_run(experiments.meant_here(live=True)[0], live=True)
     except NotFound:
         only = None
     if only is None or not all(_has(only, word) for word in words):
-        name = name_in_spec(last)
-        if name in [run.experiment for run in live_runs()] or (only is None and others):
-            return find_run(name, live=True), others
-    return run_to_change(args, None, command), words
+        name = experiments.name_in_spec(last)
+        if name in [run.experiment for run in local_runs.live_runs()] or (only is None and others):
+            return local_runs.find_run(name, live=True), others
+    return experiments.run_to_change(args, None, command), words
 
 
-def _has(run: Run, word: str) -> bool:
+def _has(run: local_runs.Run, word: str) -> bool:
     try:
-        return bool(find_slots(run, word))
+        return bool(local_runs.find_slots(run, word))
     except NotFound:
         return False

@@ -10,23 +10,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msgspec.structs import replace
+import msgspec
 
-from symphony_charts.chart.files.kustomize import kustomize_files
-from symphony_charts.cli import options, output
+from symphony_charts.chart.files import kustomize
+from symphony_charts.cli import options, output, specs, validate
 from symphony_charts.cli.options import add_values
-from symphony_charts.cli.specs import prepared_of
-from symphony_charts.cli.validate import is_test
 from symphony_charts.errors import CheckFailed, UsageError
-from symphony_charts.formats.yaml_write import dump_all
-from symphony_charts.importers.common.report import Note, Report
-from symphony_charts.importers.dijob.export import dijob_objects
-from symphony_charts.kinds.appwrapper_bundle import Whole, absorb
-from symphony_charts.kinds.registry import kind_for
+from symphony_charts.formats import yaml_write
+from symphony_charts.importers.common import report as import_report
+from symphony_charts.importers.dijob import export
+from symphony_charts.kinds import appwrapper_bundle, registry
 from symphony_charts.spec import files as specfile
-from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.files import SpecFile
-from symphony_charts.system.files import write_file, write_tree
+from symphony_charts.spec.checks import finish
+from symphony_charts.system import files as system_files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -110,65 +106,71 @@ class Exported:
 
     objects: tuple[dict[str, object], ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
+    notes: tuple[import_report.Note, ...] = ()
 
 
-def _manifests(spec: SpecFile, args: argparse.Namespace) -> Exported:
+def _manifests(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
     """All objects of the chart, in the order in which they are applied."""
     objects, notes = _chart_objects(spec, args)
     return Exported(objects=tuple(objects), notes=(*notes, *_secret_notes(spec)))
 
 
-def _secret_notes(spec: SpecFile) -> tuple[Note, ...]:
+def _secret_notes(spec: specfile.SpecFile) -> tuple[import_report.Note, ...]:
     """What plain objects leave to others: the Secret of the experiment."""
     notes = []
     if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
         next_step = f"symph secrets push {spec.path}"
         notes.append(
-            Note(path="secrets", what="the Secret is not among the objects: it is pushed apart", next=next_step)
+            import_report.Note(
+                path="secrets", what="the Secret is not among the objects: it is pushed apart", next=next_step
+            )
         )
     if spec.experiment.secret_source.source == "sops":
         what = "the Secret is not among the objects: a publish writes it beside Flux's release"
-        notes.append(Note(path="secret_source", what=what, next="use source: existing, or symph publish"))
+        notes.append(import_report.Note(path="secret_source", what=what, next="use source: existing, or symph publish"))
     return tuple(notes)
 
 
-def _kustomize(spec: SpecFile, args: argparse.Namespace) -> Exported:
+def _kustomize(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
     """A kustomization with a file for each object; the namespace stands in it once."""
     objects, notes = _chart_objects(spec, args, is_placed=False)
-    return Exported(files=kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec)))
+    return Exported(
+        files=kustomize.kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec))
+    )
 
 
-def _appwrapper(spec: SpecFile, args: argparse.Namespace) -> Exported:
+def _appwrapper(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
     """The AppWrapper, after the objects that it needs and its controller may not create."""
-    workload = replace(spec.experiment.workload, kind="appwrapper")
+    workload = msgspec.structs.replace(spec.experiment.workload, kind="appwrapper")
     if args.api:
-        workload = replace(workload, appwrapper=replace(workload.appwrapper, version=args.api))
-    wrapped = dataclasses.replace(spec, experiment=replace(spec.experiment, workload=workload))
+        workload = msgspec.structs.replace(
+            workload, appwrapper=msgspec.structs.replace(workload.appwrapper, version=args.api)
+        )
+    wrapped = dataclasses.replace(spec, experiment=msgspec.structs.replace(spec.experiment, workload=workload))
     objects, notes = _chart_objects(wrapped, args)
-    whole = absorb(objects, everything=args.everything)
+    whole = appwrapper_bundle.absorb(objects, everything=args.everything)
     return Exported(objects=whole.objects, notes=(*notes, *_appwrapper_notes(whole), *_secret_notes(spec)))
 
 
-def _appwrapper_notes(whole: Whole) -> Iterator[Note]:
+def _appwrapper_notes(whole: appwrapper_bundle.Whole) -> Iterator[import_report.Note]:
     for title in whole.outside:
         what = "it stands before the AppWrapper, whose controller may not create it"
         next_step = "--everything wraps it, too, where that controller has the rights"
-        yield Note(path=title, what=what, next=next_step, verdict="changed")
+        yield import_report.Note(path=title, what=what, next=next_step, verdict="changed")
     for title in whole.services:
         what = "the AppWrapper has not ended as long as this service runs"
-        yield Note(path=title, what=what, next="delete the AppWrapper when the rest is done")
+        yield import_report.Note(path=title, what=what, next="delete the AppWrapper when the rest is done")
 
 
-def _dijob(spec: SpecFile, args: argparse.Namespace) -> Exported:
+def _dijob(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
     """The DIJob with its ConfigMap before it, and what its pods are reached by after it."""
-    exported = dijob_objects(finish(spec.experiment), args.operator)
+    exported = export.dijob_objects(finish.finish(spec.experiment), args.operator)
     return Exported(objects=exported.objects, notes=exported.notes)
 
 
 def _chart_objects(
-    spec: SpecFile, args: argparse.Namespace, *, is_placed: bool = True
-) -> tuple[list[dict[str, object]], list[Note]]:
+    spec: specfile.SpecFile, args: argparse.Namespace, *, is_placed: bool = True
+) -> tuple[list[dict[str, object]], list[import_report.Note]]:
     """Return the objects of the chart of `spec` under the values of the command line, and a note for each loss.
 
     The test pod is Helm's, so it is not among them. If `is_placed` is true, each object has its namespace.
@@ -176,14 +178,14 @@ def _chart_objects(
     Raises:
         SpecError: No chart can be made.
     """
-    prepared = prepared_of(args, spec, force=True)
+    prepared = specs.prepared_of(args, spec, force=True)
     place = args.namespace or ""
     # What is applied by hand is not Helm's.
     rendering = prepared.under({}, release=args.release or "", namespace=place, service="symph", is_draft=False)
-    lost = [Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses]
-    objects = [item for item in rendering.objects if not is_test(item)]
+    lost = [import_report.Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses]
+    objects = [item for item in rendering.objects if not validate.is_test(item)]
     # Workloads come after what they need.
-    objects.sort(key=lambda item: kind_for(item) is not None)
+    objects.sort(key=lambda item: registry.kind_for(item) is not None)
     return [_placed(item, args.namespace if is_placed else None) for item in objects], lost
 
 
@@ -194,7 +196,7 @@ def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]
     return {**item, "metadata": {**metadata, "namespace": namespace}}
 
 
-EXPORTS: dict[str, Callable[[SpecFile, argparse.Namespace], Exported]] = {
+EXPORTS: dict[str, Callable[[specfile.SpecFile, argparse.Namespace], Exported]] = {
     "appwrapper": _appwrapper,
     "dijob": _dijob,
     "kustomize": _kustomize,
@@ -205,7 +207,7 @@ EXPORTS: dict[str, Callable[[SpecFile, argparse.Namespace], Exported]] = {
 def run(args: argparse.Namespace) -> int:
     """Print or write the experiment in the chosen format, and say on stderr what did not come over as it is."""
     exported = EXPORTS[args.format](specfile.read(args.spec, args.spec_set), args)
-    report = Report(notes=exported.notes)
+    report = import_report.Report(notes=exported.notes)
     is_refused = args.strict and bool(report.lost)
     if not is_refused and exported.files:
         _write_folder(args, exported)
@@ -225,7 +227,7 @@ def _write_objects(args: argparse.Namespace, exported: Exported) -> None:
     elif args.file == "-":
         sys.stdout.write(text)
     else:
-        has_changed = write_file(Path(args.file), text.encode())
+        has_changed = system_files.write_file(Path(args.file), text.encode())
         output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")
 
 
@@ -234,7 +236,7 @@ def _text(form: str, exported: Exported) -> str:
         document = {"apiVersion": "v1", "kind": "List", "items": list(exported.objects)}
         return json.dumps(exported.objects[0] if len(exported.objects) == 1 else document, indent=2) + "\n"
 
-    return dump_all(exported.objects)
+    return yaml_write.dump_all(exported.objects)
 
 
 def _write_folder(args: argparse.Namespace, exported: Exported) -> None:
@@ -243,5 +245,5 @@ def _write_folder(args: argparse.Namespace, exported: Exported) -> None:
     if args.dry_run:
         output.note(f"would write {len(exported.files)} files below {args.file}")
         return
-    changed = write_tree(Path(args.file), exported.files)
+    changed = system_files.write_tree(Path(args.file), exported.files)
     output.note(f"wrote {len(changed)} of {len(exported.files)} files below {args.file}; the others are unchanged")

@@ -7,13 +7,12 @@ import re
 import time
 from pathlib import Path
 
-from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, validate
-from symphony_charts.cli.validate import print_objects
+from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
 from symphony_charts.errors import CheckFailed, UsageError
-from symphony_charts.gitops.lint.repository import RepositoryFiles, check_repository, is_repository, size_findings
-from symphony_charts.gitops.operations.garbage_collect import Tidy
-from symphony_charts.gitops.store.environment import objects_of_environment
-from symphony_charts.system.git.checkout import changed_since, count_refs, read_checkout
+from symphony_charts.gitops.lint import repository
+from symphony_charts.gitops.operations import garbage_collect
+from symphony_charts.gitops.store import environment
+from symphony_charts.system.git import checkout
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -158,26 +157,26 @@ def run(args: argparse.Namespace) -> int:
 
 def _lint(args: argparse.Namespace) -> int:
     folder = Path(args.folder)
-    files, links = read_checkout(folder)
-    changed = changed_since(folder, args.base) if args.base else ()
-    tree = RepositoryFiles(files=files, links=links, changed=changed)
-    if not is_repository(tree):
+    files, links = checkout.read_checkout(folder)
+    changed = checkout.changed_since(folder, args.base) if args.base else ()
+    tree = repository.RepositoryFiles(files=files, links=links, changed=changed)
+    if not repository.is_repository(tree):
         what = f"{folder} holds no charts, pointers or bootstrap files of symph: there is nothing to check"
         raise CheckFailed(what, "", "give a checkout of the repository, with the branch that the cluster reads")
-    problems = check_repository(tree)
+    problems = repository.check_repository(tree)
     if args.action == "doctor":
-        problems += [("", finding) for finding in size_findings(files, count_refs(folder))]
-    return validate.print_findings(args, problems, str(folder))
+        problems += [("", finding) for finding in repository.size_findings(files, checkout.count_refs(folder))]
+    return reports.print_findings(args, problems, str(folder))
 
 
 def _render(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.open_store(args, settings, reads_only=True)
-    objects, notes = objects_of_environment(store.at_tip(), env)
+    objects, notes = environment.objects_of_environment(store.at_tip(), env)
     for note in notes:
         output.warn(note)
-    print_objects(args, objects)
+    validate.print_objects(args, objects)
     return 0
 
 
@@ -194,7 +193,7 @@ def _tidy(args: argparse.Namespace) -> int:
     middle = read([*(f"charts/{team}" for team in teams), *(f"envs/{env}" for env in envs)], lambda _seen: [])
     experiments = tuple((team, name) for team in teams for name in sorted(middle.folder(f"charts/{team}")))
     folders = tuple(f"envs/{env}/{team}" for env in envs for team in sorted(middle.folder(f"envs/{env}")))
-    operation = Tidy(keep=args.keep, experiments=experiments, pointer_folders=folders)
+    operation = garbage_collect.Tidy(keep=args.keep, experiments=experiments, pointer_folders=folders)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, "Remove the chart versions that nothing needs?")
     changes, receipt = git_repository.carry_out(args, None if args.into else store, [operation], int(time.time()))

@@ -11,11 +11,10 @@ from symphony_charts.cli import git_repository, options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops import layout
-from symphony_charts.gitops.operations.pointer_files import pointer_or_none
-from symphony_charts.gitops.store.history import Event, events_in, with_pointer
-from symphony_charts.gitops.store.pointers import pointers
-from symphony_charts.settings.project import Settings, find_settings
-from symphony_charts.system.git.log import Log
+from symphony_charts.gitops.operations import pointer_files
+from symphony_charts.gitops.store import history, pointers
+from symphony_charts.settings import project
+from symphony_charts.system.git import log as git_log
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +50,9 @@ def _means_helm(args: argparse.Namespace) -> bool:
         if typed(args, "env"):
             raise UsageError("--env means Git, and -n, --context and --kubeconfig mean a release", next="choose one")
         return True
-    has_repository = bool(_has_repository(args) or args.repo) or find_settings(Path.cwd()).repository is not None
+    has_repository = (
+        bool(_has_repository(args) or args.repo) or project.find_settings(Path.cwd()).repository is not None
+    )
     if typed(args, "env") or _has_repository(args) or (has_repository and not args.experiment_name):
         return False
     if not args.experiment_name:
@@ -97,7 +98,7 @@ def _environments(args: argparse.Namespace) -> list[str]:
     """The environments whose Git pointers bear the experiment's name."""
     store = git_repository.open_store(args, git_repository.settings_of(args), reads_only=True)
     team, _, name = args.experiment_name.rpartition("/")
-    return [each.env for each in pointers(store, None) if each.name == name and team in ("", each.team)]
+    return [each.env for each in pointers.pointers(store, None) if each.name == name and team in ("", each.team)]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -123,29 +124,31 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _events(args: argparse.Namespace, settings: Settings, env: str) -> list[Event]:
+def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> list[history.Event]:
     """What happened to the experiment in `env`. Raises NotFound where nothing ever did."""
     store = git_repository.open_store(args, settings, reads_only=True)
-    log = Log(store.cache, store.folder)
+    log = git_log.Log(store.cache, store.folder)
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
         # It may have run: then the commits know whose it was.
-        events = events_in(log, args.experiment_name, env)
+        events = history.events_in(log, args.experiment_name, env)
         if not team_of_events(events, args.experiment_name):
             raise
-        return with_pointer(events, None, log, args.experiment_name)
+        return history.with_pointer(events, None, log, args.experiment_name)
     name = args.experiment_name
     path = layout.pointer_path(env, team, name)
     tip = store.read([layout.pointer_folder(env, team)], lambda _seen: [path])
-    pointer = pointer_or_none(tip, env, team, name)
-    events = with_pointer([event for event in events_in(log, name, env) if event.team == team], pointer, log, name)
+    pointer = pointer_files.pointer_or_none(tip, env, team, name)
+    events = history.with_pointer(
+        [event for event in history.events_in(log, name, env) if event.team == team], pointer, log, name
+    )
     if not events:
         raise NotFound(f"{env} never ran {team}/{name}", next=f"symph status --env {env} lists what it runs")
     return events
 
 
-def team_of_events(events: Iterable[Event], name: str) -> str:
+def team_of_events(events: Iterable[history.Event], name: str) -> str:
     """Whose experiment it was; empty where there are no events. Raises UsageError where several teams had one."""
     teams = sorted({event.team for event in events})
     if len(teams) > 1:
@@ -153,7 +156,7 @@ def team_of_events(events: Iterable[Event], name: str) -> str:
     return teams[0] if teams else ""
 
 
-def _item(event: Event, *, is_now: bool) -> dict[str, object]:
+def _item(event: history.Event, *, is_now: bool) -> dict[str, object]:
     return {
         "version": event.version,
         "isNow": is_now,

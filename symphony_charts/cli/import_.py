@@ -12,22 +12,18 @@ from pathlib import Path
 
 from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, SpecError, UsageError
-from symphony_charts.formats.yaml_write import dump
-from symphony_charts.importers.common.hardening import of_our_defaults
-from symphony_charts.importers.common.input_file import Source, from_data, read
-from symphony_charts.importers.common.report import Imported, Log
-from symphony_charts.importers.compose.importer import ComposeContext, import_compose
-from symphony_charts.importers.compose.interpolation import parse_env_file
-from symphony_charts.importers.dijob.importer import import_dijob
-from symphony_charts.importers.symphony.importer import import_legacy
-from symphony_charts.importers.torchx.components import load_appdef
-from symphony_charts.importers.torchx.importer import appdef_of, import_torchx
-from symphony_charts.importers.torchx.objects import NO_VOLCANO, app_wrapper
-from symphony_charts.importers.torchx.option_table import OPTIONS, SCHEDULER_OPTIONS
-from symphony_charts.importers.torchx.options import parse_cfg
-from symphony_charts.spec.data import to_data, to_json, to_yaml
+from symphony_charts.formats import yaml_write
+from symphony_charts.importers.common import hardening, input_file
+from symphony_charts.importers.common import report as import_report
+from symphony_charts.importers.compose import importer, interpolation
+from symphony_charts.importers.dijob import importer as dijob_importer
+from symphony_charts.importers.symphony import importer as symphony_importer
+from symphony_charts.importers.torchx import components, objects, option_table
+from symphony_charts.importers.torchx import importer as torchx_importer
+from symphony_charts.importers.torchx import options as torchx_options
+from symphony_charts.spec import data
+from symphony_charts.system import files
 from symphony_charts.system.entry_points import entry_points
-from symphony_charts.system.files import write_file
 
 
 def configure_runopts(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +143,7 @@ FORMATS = {
 
 def run_runopts(args: argparse.Namespace) -> int:
     """Print the options as a table."""
-    every = (*SCHEDULER_OPTIONS, *OPTIONS)
+    every = (*option_table.SCHEDULER_OPTIONS, *option_table.OPTIONS)
     chosen = [option for option in every if args.scheduler in (None, "symph", *option.schedulers)]
     items = [
         {
@@ -188,7 +184,7 @@ def run(args: argparse.Namespace) -> int:
     report = imported.report
     is_refused = args.strict and bool(report.lost)
     if args.output in ("json", "yaml"):
-        output.print_record(args, "Import", {"experiment": to_data(imported.experiment), "report": report.data()})
+        output.print_record(args, "Import", {"experiment": data.to_data(imported.experiment), "report": report.data()})
     elif not is_refused:
         _write(args, imported)
     output.note(_title(args, imported))
@@ -200,7 +196,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _import(args: argparse.Namespace) -> Imported:
+def _import(args: argparse.Namespace) -> import_report.Imported:
     """What was imported, its notes with file and line."""
     source = _source(args)
     try:
@@ -208,7 +204,7 @@ def _import(args: argparse.Namespace) -> Imported:
     except SpecError as error:
         raise source.with_location(error) from error
     report = source.located(imported.report)
-    return imported.with_report(replace(report, notes=(*report.notes, *of_our_defaults(imported.experiment))))
+    return imported.with_report(replace(report, notes=(*report.notes, *hardening.of_our_defaults(imported.experiment))))
 
 
 def _print_objects(args: argparse.Namespace) -> int:
@@ -216,47 +212,47 @@ def _print_objects(args: argparse.Namespace) -> int:
     if not args.app_id:
         raise UsageError("TorchX's objects carry an app id, which it makes at random", next="give --app-id ID")
     if args.kind not in ("", "appwrapper"):
-        raise UsageError(f"--compat torchx makes AppWrappers, not objects of kind {args.kind}", next=NO_VOLCANO)
-    source, log = _source(args), Log()
+        raise UsageError(f"--compat torchx makes AppWrappers, not objects of kind {args.kind}", next=objects.NO_VOLCANO)
+    source, log = _source(args), import_report.Log()
     try:
-        app, options = appdef_of(source, log)
-        options = parse_cfg(args.cfg, log) if args.cfg else options
+        app, options = torchx_importer.appdef_of(source, log)
+        options = torchx_options.parse_cfg(args.cfg, log) if args.cfg else options
         log.raise_faults()
-        rendered = app_wrapper(app, options, args.app_id)
+        rendered = objects.app_wrapper(app, options, args.app_id)
     except SpecError as error:
         raise source.with_location(error) from error
     if args.output == "json":
         sys.stdout.write(json.dumps(rendered, indent=2) + "\n")
     else:
-        sys.stdout.write(dump(rendered))
+        sys.stdout.write(yaml_write.dump(rendered))
     return 0
 
 
-def _source(args: argparse.Namespace) -> Source:
+def _source(args: argparse.Namespace) -> input_file.Source:
     """The input, read."""
     component = args.format == "torchx" and _is_component(args.source)
     if component:
-        return from_data(load_appdef(args.source, _remainder(args)), args.source)
+        return input_file.from_data(components.load_appdef(args.source, _remainder(args)), args.source)
     if _remainder(args):
         raise UsageError("arguments after `--` are for TorchX components", next="drop them")
     return _read(args.source, is_legacy=args.format == "symphony")
 
 
-def _dispatch(args: argparse.Namespace, source: Source) -> Imported:
+def _dispatch(args: argparse.Namespace, source: input_file.Source) -> import_report.Imported:
     if hasattr(args, "importer"):
-        imported: Imported = args.importer.run(source, args)
+        imported: import_report.Imported = args.importer.run(source, args)
         return imported
     if args.format == "torchx":
-        return import_torchx(source, args.cfg, args.kind)
+        return torchx_importer.import_torchx(source, args.cfg, args.kind)
     if args.format == "dijob":
-        return import_dijob(source, args.job, args.kind or "dijob")
+        return dijob_importer.import_dijob(source, args.job, args.kind or "dijob")
     if args.format == "compose":
         return _compose(args, source)
 
-    return import_legacy(source)
+    return symphony_importer.import_legacy(source)
 
 
-def _compose(args: argparse.Namespace, source: Source) -> Imported:
+def _compose(args: argparse.Namespace, source: input_file.Source) -> import_report.Imported:
     folder = Path.cwd() if args.source == "-" else Path(args.source).absolute().parent
 
     def read_text(name: str) -> str | None:
@@ -275,8 +271,8 @@ def _compose(args: argparse.Namespace, source: Source) -> Imported:
         return [text for path in small if (text := read_text(path)) is not None]
 
     texts = [_read_text(name) for name in args.env_file] or [read_text(".env") or ""]
-    variables = {name: value for text in texts for name, value in parse_env_file(text).items()}
-    context = ComposeContext(
+    variables = {name: value for text in texts for name, value in interpolation.parse_env_file(text).items()}
+    context = importer.ComposeContext(
         name=args.name or folder.name or "compose",
         folder=str(folder),
         variables=variables,
@@ -287,7 +283,7 @@ def _compose(args: argparse.Namespace, source: Source) -> Imported:
         is_there=os.path.lexists,
         home=os.path.expanduser("~"),  # noqa: PTH111 - Path.home raises where there is none
     )
-    return import_compose(source, context)
+    return importer.import_compose(source, context)
 
 
 def _images(given: list[str]) -> dict[str, str]:
@@ -321,33 +317,33 @@ def _remainder(args: argparse.Namespace) -> list[str]:
     return list(getattr(args, "remainder", None) or [])
 
 
-def _read(name: str, *, is_legacy: bool) -> Source:
+def _read(name: str, *, is_legacy: bool) -> input_file.Source:
     if name == "-":
-        return read(sys.stdin.buffer.read(), "stdin", python_tags=is_legacy)
+        return input_file.read(sys.stdin.buffer.read(), "stdin", python_tags=is_legacy)
     try:
         content = Path(name).read_bytes()
     except OSError as error:
         raise SpecError.one(
             f"cannot read {name}: {error.strerror or error}", name, "give a file that is there"
         ) from error
-    return read(content, name, python_tags=is_legacy)
+    return input_file.read(content, name, python_tags=is_legacy)
 
 
-def _write(args: argparse.Namespace, imported: Imported) -> None:
+def _write(args: argparse.Namespace, imported: import_report.Imported) -> None:
     """Write the experiment to the file that was named, or to stdout; nothing in a dry run."""
     if args.dry_run:
         if args.file:
             output.note(f"would write {args.file}")
         return
-    text = to_json(imported.experiment) if args.file.endswith(".json") else to_yaml(imported.experiment)
+    text = data.to_json(imported.experiment) if args.file.endswith(".json") else data.to_yaml(imported.experiment)
     if not args.file:
         output.line(text.rstrip("\n"))
         return
-    has_changed = write_file(Path(args.file), text.encode())
+    has_changed = files.write_file(Path(args.file), text.encode())
     output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")
 
 
-def _title(args: argparse.Namespace, imported: Imported) -> str:
+def _title(args: argparse.Namespace, imported: import_report.Imported) -> str:
     """What was made, and of what."""
     experiment = imported.experiment
     pods = sum(one.replicas for one in (*experiment.processes.values(), *experiment.groups.values()))

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 
 from symphony_charts.cli import options, output
-from symphony_charts.formats.names import sanitize
-from symphony_charts.settings.json_schema import settings_schema
-from symphony_charts.spec.json_schema import json_schema
-from symphony_charts.system.scaffold import scaffold
+from symphony_charts.formats import names
+from symphony_charts.settings import json_schema
+from symphony_charts.spec import json_schema as spec_json_schema
+from symphony_charts.system import scaffold
 
 _TEMPLATES = ("yaml", "python")
 
@@ -37,9 +37,9 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 
 def run_init(args: argparse.Namespace) -> int:
     """Make the folder, whole or not at all; one that is there is never touched."""
-    name = sanitize(args.name)
+    name = names.sanitize(args.name)
     answers = options.parse_assignments(args.answers)
-    made = scaffold(name, args.template, Path(args.dest), answers, dry_run=args.dry_run)
+    made = scaffold.scaffold(name, args.template, Path(args.dest), answers, dry_run=args.dry_run)
     record = {"name": name, "folder": str(made.folder), "files": list(made.files)}
     verb = "would make" if args.dry_run else "made"
     lines = [f"{verb} {made.folder}", *(f"  {file}" for file in made.files)]
@@ -79,6 +79,6 @@ def run_schema(args: argparse.Namespace) -> int:
         output.line(_HINT.rstrip())
         return 0
 
-    schema = settings_schema() if args.settings else json_schema()
+    schema = json_schema.settings_schema() if args.settings else spec_json_schema.json_schema()
     output.line(json.dumps(schema, indent=2, ensure_ascii=False))
     return 0

@@ -10,12 +10,11 @@ import time
 import webbrowser
 from pathlib import Path
 
-from symphony_charts.backend.protocol import Watcher
-from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery
-from symphony_charts.cli import experiments, options, output
-from symphony_charts.cli.describe import record_of
+from symphony_charts.backend import protocol
+from symphony_charts.backend import status as backend_status
+from symphony_charts.cli import describe, experiments, options, output
 from symphony_charts.errors import NotFound, SymphError, UsageError
-from symphony_charts.system.files import write_file
+from symphony_charts.system import files
 
 
 def configure_exec(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +134,7 @@ def run_open(args: argparse.Namespace) -> int:
     return 0
 
 
-def _only(status: ExperimentStatus) -> str:
+def _only(status: backend_status.ExperimentStatus) -> str:
     names = [service.name for service in status.services]
     if not names:
         raise NotFound(f"{status.name} has no services", next="give a process `binds` or `exposes`")
@@ -178,7 +177,7 @@ def run_collect(args: argparse.Namespace) -> int:
     chosen = [instance for word in args.process for instance in experiments.some_instances(status, word)] or list(
         status.instances
     )
-    write_file(folder / "experiment.json", (json.dumps(record_of(status), indent=2) + "\n").encode())
+    files.write_file(folder / "experiment.json", (json.dumps(describe.record_of(status), indent=2) + "\n").encode())
     items = [item for one in chosen for item in _collect(watcher, status, one, args.path, folder)]
     columns = [output.Column("PROCESS", "name"), output.Column("WHAT", "what"), output.Column("RESULT", "result")]
     output.print_items(args, "Collected", items, columns)
@@ -187,11 +186,15 @@ def run_collect(args: argparse.Namespace) -> int:
 
 
 def _collect(
-    watcher: Watcher, status: ExperimentStatus, one: InstanceStatus, paths: list[str], folder: Path
+    watcher: protocol.Watcher,
+    status: backend_status.ExperimentStatus,
+    one: backend_status.InstanceStatus,
+    paths: list[str],
+    folder: Path,
 ) -> list[dict[str, object]]:
     place = folder / one.path
-    text = "".join(line.text for line in watcher.logs(status.name, LogQuery(instances=(one.path,))))
-    write_file(place / "log", text.encode())
+    text = "".join(line.text for line in watcher.logs(status.name, backend_status.LogQuery(instances=(one.path,))))
+    files.write_file(place / "log", text.encode())
     items: list[dict[str, object]] = [
         {"name": one.path, "what": "log", "result": f"{text.count(chr(10))} lines", "done": True}
     ]

@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from symphony_charts.cli import options, output
-from symphony_charts.cli.error_report import placed
-from symphony_charts.cli.specs import user_values_of
+from symphony_charts.cli import error_report, options, output, specs
 from symphony_charts.errors import UsageError
-from symphony_charts.kubernetes.releases.helm_client import Revision
-from symphony_charts.kubernetes.releases.helm_command import Target
-from symphony_charts.kubernetes.releases.releases import Releases
-from symphony_charts.kubernetes.releases.source import chart_of
+from symphony_charts.kubernetes.releases import helm_client, helm_command
+from symphony_charts.kubernetes.releases import releases as helm_releases
+from symphony_charts.kubernetes.releases import source as chart_source
 
 
 def configure_install(parser: argparse.ArgumentParser) -> None:
@@ -32,22 +29,26 @@ def configure_install(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> Releases:
+def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> helm_releases.Releases:
     """The releases of the cluster that the flags name; helm has `timeout_s`, or what `--timeout` says.
 
     Raises ToolMissing or ToolFailed.
     """
-    target = Target(kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context)
-    return Releases(target, timeout_s=getattr(args, "timeout", 300.0) if timeout_s is None else timeout_s)
+    target = helm_command.Target(
+        kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context
+    )
+    return helm_releases.Releases(target, timeout_s=getattr(args, "timeout", 300.0) if timeout_s is None else timeout_s)
 
 
 def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
     """Install or upgrade what `args.source` is."""
     if getattr(args, "create_namespace", False) and is_upgrade and not args.install:
         raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
-    values = user_values_of(args)
+    values = specs.user_values_of(args)
     with (
-        chart_of(args.source, values, args.pools, changes=args.spec_set, force=args.force_unschedulable) as source,
+        chart_source.chart_of(
+            args.source, values, args.pools, changes=args.spec_set, force=args.force_unschedulable
+        ) as source,
         open_releases(args) as there,
     ):
         name = args.name or source.name
@@ -90,7 +91,9 @@ def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dic
     return 0
 
 
-def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, run: dict[str, object]) -> None:
+def _print_made(
+    args: argparse.Namespace, made: helm_client.Revision, *, has_secret: bool, run: dict[str, object]
+) -> None:
     text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}{_effect(run)}"
     output.print_record(args, "Release", {**_item(made), "secretPushed": has_secret, **run}, text)
     if args.output == "name":
@@ -99,7 +102,7 @@ def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, r
         if has_secret:
             output.note("its secrets were pushed first")
         steps = (f"symph {verb} {made.name} -n {made.namespace}" for verb in ("status", "logs"))
-        output.next_step(*(placed(step, args) for step in steps))
+        output.next_step(*(error_report.placed(step, args) for step in steps))
 
 
 def _effect(run: dict[str, object]) -> str:
@@ -162,7 +165,7 @@ def _revision(text: str | None) -> int | None:
     return int(text)
 
 
-def _item(one: Revision) -> dict[str, object]:
+def _item(one: helm_client.Revision) -> dict[str, object]:
     return {
         "name": one.name,
         "namespace": one.namespace,

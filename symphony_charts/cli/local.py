@@ -10,25 +10,15 @@ from pathlib import Path
 
 from symphony_charts.cli import options, output, rm
 from symphony_charts.errors import Conflict, SymphError, UsageError
-from symphony_charts.formats.age import age
-from symphony_charts.formats.size import size
-from symphony_charts.local import show_environment, up
-from symphony_charts.local.export.plain_files import Export
-from symphony_charts.local.export.process_compose import to_process_compose
-from symphony_charts.local.export.tmuxp import to_tmuxp
-from symphony_charts.local.history import PastRun, all_runs, find_past, load_saved, past_run, removable, remove
-from symphony_charts.local.machine.git_volumes import check_out_all
-from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.masking import MASK
-from symphony_charts.local.plan.records import LocalPlan
-from symphony_charts.local.run_folder import make_sub_paths
-from symphony_charts.local.runs import Run, home
-from symphony_charts.local.show_environment import plan_items, shell_text
+from symphony_charts.formats import age, size
+from symphony_charts.local import history, run_folder, show_environment, up
+from symphony_charts.local import runs as local_runs
+from symphony_charts.local.export import plain_files, process_compose, tmuxp
+from symphony_charts.local.machine import git_volumes, machine
+from symphony_charts.local.plan import masking, records
 from symphony_charts.spec import files as specfile
-from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.services import allocate
-from symphony_charts.system import remover
-from symphony_charts.system.files import write_file
+from symphony_charts.spec import services as spec_services
+from symphony_charts.system import files, remover
 
 FORMATS = ("table", "json", "yaml", "name")
 
@@ -169,9 +159,9 @@ def env(args: argparse.Namespace) -> int:
         environment = show_environment.of_run(args.experiment_name, word)
     masked = frozenset() if args.show_secrets else environment.secret
     if args.output == "shell":
-        sys.stdout.write(shell_text(environment.env, masked))
+        sys.stdout.write(show_environment.shell_text(environment.env, masked))
     else:
-        shown = {name: MASK if name in masked else value for name, value in environment.env.items()}
+        shown = {name: masking.MASK if name in masked else value for name, value in environment.env.items()}
         record = {
             "experiment": environment.experiment,
             "process": environment.process,
@@ -193,7 +183,9 @@ def render(args: argparse.Namespace) -> int:
         return _print_plan(args, spec)
     folder = Path(args.to or f"{spec.experiment.name}-local").absolute()
     plan = _plan_for(spec, folder)
-    export = {"tmuxp": to_tmuxp, "process-compose": to_process_compose}[args.form](plan, str(folder))
+    export = {"tmuxp": tmuxp.to_tmuxp, "process-compose": process_compose.to_process_compose}[args.form](
+        plan, str(folder)
+    )
     if args.dry_run:
         sys.stdout.write(export.text)
         return 0
@@ -217,12 +209,12 @@ def render(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plan_for(spec: SpecFile, folder: Path | None) -> LocalPlan:
-    services = allocate(spec.experiment, spec.pins)
-    return plan_here(spec.experiment, services, spec.path.parent, "render", run_dir=folder)
+def _plan_for(spec: specfile.SpecFile, folder: Path | None) -> records.LocalPlan:
+    services = spec_services.allocate(spec.experiment, spec.pins)
+    return machine.plan_here(spec.experiment, services, spec.path.parent, "render", run_dir=folder)
 
 
-def _print_plan(args: argparse.Namespace, spec: SpecFile) -> int:
+def _print_plan(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
     if args.to is not None:
         raise UsageError("--to goes with --as", next="add --as tmuxp, for example")
     plan = _plan_for(spec, None)
@@ -230,7 +222,9 @@ def _print_plan(args: argparse.Namespace, spec: SpecFile) -> int:
         "name": plan.experiment,
         "address": plan.base_address,
         "ports": plan.ports,
-        "processes": plan_items(spec.experiment, plan, spec.path.parent, shows_secrets=args.show_secrets),
+        "processes": show_environment.plan_items(
+            spec.experiment, plan, spec.path.parent, shows_secrets=args.show_secrets
+        ),
         "doneWhen": [plan.processes[slot].name for slot in plan.done_when],
         "notes": list(plan.notes),
     }
@@ -240,15 +234,15 @@ def _print_plan(args: argparse.Namespace, spec: SpecFile) -> int:
     return 0
 
 
-def _fill(plan: LocalPlan) -> None:
+def _fill(plan: records.LocalPlan) -> None:
     """Make the folders of volumes and check out those from Git, but for those that an earlier render has filled."""
     for place in plan.folders:
         Path(place).mkdir(parents=True, exist_ok=True, mode=0o700)
-    make_sub_paths(plan)
-    check_out_all([checkout for checkout in plan.checkouts if not any(Path(checkout.folder).iterdir())])
+    run_folder.make_sub_paths(plan)
+    git_volumes.check_out_all([checkout for checkout in plan.checkouts if not any(Path(checkout.folder).iterdir())])
 
 
-def _write(folder: Path, export: Export, *, replaces: bool) -> None:
+def _write(folder: Path, export: plain_files.Export, *, replaces: bool) -> None:
     """Write the files into a private folder that is new, empty, or ours."""
     if folder.exists() and any(folder.iterdir()) and not (replaces and (folder / "p").is_dir()):
         raise Conflict(
@@ -257,7 +251,7 @@ def _write(folder: Path, export: Export, *, replaces: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.chmod(0o700)
     for name, (content, mode) in export.files.items():
-        write_file(folder / name, content, mode=mode)
+        files.write_file(folder / name, content, mode=mode)
         (folder / name).chmod(mode)
 
 
@@ -275,9 +269,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    past = find_past(args.experiment_name, args.run)
-    saved = load_saved(past)
-    services = allocate(saved.experiment, saved.ports)
+    past = history.find_past(args.experiment_name, args.run)
+    saved = history.load_saved(past)
+    services = spec_services.allocate(saved.experiment, saved.ports)
     started = up.up(
         saved.experiment,
         services,
@@ -298,8 +292,8 @@ def _replay(args: argparse.Namespace) -> int:
 
 def _history(args: argparse.Namespace) -> int:
     if args.experiment_name is not None:
-        find_past(args.experiment_name)
-    items = [_item(past_run(run)) for run in all_runs(args.experiment_name)]
+        history.find_past(args.experiment_name)
+    items = [_item(history.past_run(run)) for run in history.all_runs(args.experiment_name)]
     output.print_items(args, "Run", items, _COLUMNS, empty="no runs are remembered here", name="run")
     return 0
 
@@ -309,26 +303,26 @@ def _gc(args: argparse.Namespace) -> int:
     if keep < 0:
         raise UsageError(f"--keep takes a number of at least 0, got {keep}")
     if args.experiment_name is not None:
-        find_past(args.experiment_name)
+        history.find_past(args.experiment_name)
     items, refusals = [], []
-    runs: list[Run] = []
-    for run in removable(all_runs(args.experiment_name), keep=keep, older_than_s=_age(args.older_than)):
+    runs: list[local_runs.Run] = []
+    for run in history.removable(history.all_runs(args.experiment_name), keep=keep, older_than_s=_age(args.older_than)):
         try:
             remover.check(run.home, run.experiment, run.run_id)
         except SymphError as error:
             refusals.append(str(error))
         else:
             runs.append(run)
-            items.append(_item(past_run(run)))
+            items.append(_item(history.past_run(run)))
     # What an earlier removal left behind goes whatever is asked for: it is no run any more.
-    rest = [str(path) for path in remover.trash(home())]
+    rest = [str(path) for path in remover.trash(local_runs.home())]
     if not args.dry_run and (items or rest):
         if items and not args.yes:
             output.note(output.format_table(items, _COLUMNS, room=output.room_of(args.output)))
         output.confirm(args, f"Remove {_what(items, rest)}?")
         removed = [item for run, item in zip(runs, items, strict=True) if _is_removed(run, refusals)]
         items = removed
-        refusals += remover.empty_trash(home()) if rest else []
+        refusals += remover.empty_trash(local_runs.home()) if rest else []
     output.print_items(args, "Run", items, _COLUMNS, empty="no run to remove", name="run")
     if args.output == "table" and (items or rest):
         output.note(f"{_what(items, rest)} {'would be removed' if args.dry_run else 'removed'}")
@@ -339,15 +333,15 @@ def _gc(args: argparse.Namespace) -> int:
 
 def _what(items: list[dict[str, object]], rest: list[str]) -> str:
     total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
-    parts = [f"{len(items)} runs with their logs, {size(total)}"] if items else []
+    parts = [f"{len(items)} runs with their logs, {size.size(total)}"] if items else []
     parts += [f"{len(rest)} leftovers of earlier removals"] if rest else []
     return ", and ".join(parts)
 
 
-def _is_removed(run: Run, refusals: list[str]) -> bool:
+def _is_removed(run: local_runs.Run, refusals: list[str]) -> bool:
     """Remove a run; whether all of it is gone, else `refusals` get the reason."""
     try:
-        left = remove(run)
+        left = history.remove(run)
     except SymphError as error:
         left = [str(error)]
     refusals += left
@@ -364,7 +358,7 @@ def _age(text: str | None) -> float:
     return float(int(text[:-1]) * units[text[-1]])
 
 
-def _item(past: PastRun) -> dict[str, object]:
+def _item(past: history.PastRun) -> dict[str, object]:
     return {
         "name": past.run.experiment,
         "run": past.run.run_id,
@@ -384,7 +378,7 @@ def _took(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - made by _item
     if item["started"] is None:
         return ""
-    return age((item["ended"] or time.time()) - item["started"])
+    return age.age((item["ended"] or time.time()) - item["started"])
 
 
 def _started(item: object) -> str:
@@ -400,7 +394,7 @@ def _how(item: object) -> str:
 
 def _size(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - likewise
-    return size(item["bytes"])
+    return size.size(item["bytes"])
 
 
 _COLUMNS = (

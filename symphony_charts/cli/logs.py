@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import time
+from datetime import datetime
 
-from symphony_charts.backend.protocol import Watcher, find_instances
-from symphony_charts.backend.status import ExperimentStatus, LogQuery
-from symphony_charts.cli import experiments, options
-from symphony_charts.cli.following import LinePrinter
+from symphony_charts.backend import protocol
+from symphony_charts.backend import status as backend_status
+from symphony_charts.cli import experiments, following, options
 from symphony_charts.errors import NotFound, UsageError
 
 
@@ -22,9 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the experiment has ended")
     parser.add_argument(
-        "-s", "--since", metavar="TIME", type=options.moment, help="only from then on: 90 (seconds ago), 5m, or a time"
+        "-s", "--since", metavar="TIME", type=_moment, help="only from then on: 90 (seconds ago), 5m, or a time"
     )
-    parser.add_argument("--until", metavar="TIME", type=options.moment, help="only up to then, written like --since")
+    parser.add_argument("--until", metavar="TIME", type=_moment, help="only up to then, written like --since")
     parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only the last so many lines")
     parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
     parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     status, words = _choose(args, watcher)
     chosen = [instance for word in words for instance in experiments.some_instances(status, word)]
     paths = tuple(dict.fromkeys(one.path for one in chosen))
-    query = LogQuery(
+    query = backend_status.LogQuery(
         instances=paths,
         since=args.since,
         until=args.until,
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         previous=args.previous,
     )
     names = paths or tuple(instance.path for instance in status.instances)
-    printer = LinePrinter(
+    printer = following.LinePrinter(
         names,
         form=args.output,
         color=getattr(args, "color", None),
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _choose(args: argparse.Namespace, watcher: Watcher) -> tuple[ExperimentStatus, list[str]]:
+def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backend_status.ExperimentStatus, list[str]]:
     """The experiment and processes that the words mean: `PROCESS [EXPERIMENT]`, or an experiment alone."""
     word = args.component_name
     words = [*([word] if word else []), *args.process]
@@ -99,7 +100,7 @@ def _choose(args: argparse.Namespace, watcher: Watcher) -> tuple[ExperimentStatu
         return status, words
 
 
-def _of_ended(watcher: Watcher, word: str) -> NotFound:
+def _of_ended(watcher: protocol.Watcher, word: str) -> NotFound:
     """What to say of a word alone when nothing runs: it is mostly a process of what has ended."""
     ended = watcher.experiments(ended=True)
     names = [status.name for status in ended if _knows(status, word)]
@@ -111,10 +112,22 @@ def _of_ended(watcher: Watcher, word: str) -> NotFound:
     return NotFound(f'"{word}" is a process of {is_are} ended', next=f"symph logs {word} {names[0]}")
 
 
-def _knows(status: ExperimentStatus, word: str) -> bool:
+def _knows(status: backend_status.ExperimentStatus, word: str) -> bool:
     """Whether a word names a process of the experiment exactly."""
     try:
-        return bool(find_instances(status, word))
+        return bool(protocol.find_instances(status, word))
     except NotFound:
         # A process with another number of replicas; the error is raised where it is chosen.
         return True
+
+
+def _moment(text: str) -> float | None:
+    """Seconds since 1970 of so long ago (`seconds`), or of a time such as 2026-03-01T12:00:00Z; None for ``0``."""
+    try:
+        ago = options.seconds(text)
+    except ValueError:
+        try:
+            return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no time: write 10m, 2h, or 2026-03-01T12:00:00Z") from None
+    return time.time() - ago if ago else None

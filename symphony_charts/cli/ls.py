@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
 
-from symphony_charts.backend.current_experiment import chosen_at
-from symphony_charts.backend.status import Phase, age_since
+from symphony_charts.backend import current_experiment, status
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import UsageError
-from symphony_charts.sweep.record import sweeps_of
+from symphony_charts.sweep import record
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,11 +42,13 @@ _FEW = 3
 def run(args: argparse.Namespace) -> int:
     """List them by name; in the table many trials of a sweep are one line, unless they are asked for."""
     watcher = experiments.watcher_of(args)
-    sweeps = {trial: sweep.name for sweep in sweeps_of(watcher.backend) for trial in sweep.trials}
+    sweeps = {trial: sweep.name for sweep in record.sweeps_of(watcher.backend) for trial in sweep.trials}
     phases = [phase for text in args.phase for phase in text.split(",")]
-    unknown = [phase for phase in phases if phase not in get_args(Phase)]
+    unknown = [phase for phase in phases if phase not in get_args(status.Phase)]
     if unknown:
-        raise UsageError(f"no experiment is ever {', '.join(unknown)}", next=f"one of {', '.join(get_args(Phase))}")
+        raise UsageError(
+            f"no experiment is ever {', '.join(unknown)}", next=f"one of {', '.join(get_args(status.Phase))}"
+        )
     listed = [
         experiment
         for experiment in watcher.experiments(ended=args.all)
@@ -56,13 +57,13 @@ def run(args: argparse.Namespace) -> int:
         and (not phases or experiment.phase in phases)
         and args.sweep in (None, sweeps.get(experiment.name))
     ]
-    chosen = chosen_at(watcher.place)
+    chosen = current_experiment.chosen_at(watcher.place)
     items: list[dict[str, object]] = [
         {
             "name": experiment.name,
             "experiment": experiment.experiment,
             "phase": experiment.phase,
-            "age": age_since(experiment.started),
+            "age": status.age_since(experiment.started),
             "started": experiment.started,
             "ended": experiment.ended,
             "seconds": experiment.seconds,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import UsageError
@@ -261,18 +259,6 @@ def seconds(text: str) -> float:
     if match is None:
         raise ValueError(f"{text!r} is no time")
     return float(match[1]) * _UNITS[match[2]]
-
-
-def moment(text: str) -> float | None:
-    """Seconds since 1970 of so long ago (`seconds`), or of a time such as 2026-03-01T12:00:00Z; None for ``0``."""
-    try:
-        ago = seconds(text)
-    except ValueError:
-        try:
-            return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no time: write 10m, 2h, or 2026-03-01T12:00:00Z") from None
-    return time.time() - ago if ago else None
 
 
 _FLAGS = (

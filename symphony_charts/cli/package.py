@@ -7,21 +7,20 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from symphony_charts.chart.files.package_cache import PackageCache
-from symphony_charts.cli import options, output
+from symphony_charts import package
+from symphony_charts import prepare as preparing
+from symphony_charts.chart.files import package_cache
+from symphony_charts.cli import options, output, reports
+from symphony_charts.cli import specs as cli_specs
 from symphony_charts.cli.options import add_values
-from symphony_charts.cli.specs import each_spec, prepared_of, refuse_twins, specs_of, user_values_of
-from symphony_charts.cli.validate import note_warnings
 from symphony_charts.errors import CheckFailed, UsageError
-from symphony_charts.formats.data import Values, sub
-from symphony_charts.kinds.leftovers import failure_difference, runs_on
-from symphony_charts.kubernetes.releases.helm_program import lint_chart, template_chart
-from symphony_charts.oci.images import Images, images_of, with_images
-from symphony_charts.package import Packaged, package, template, write
-from symphony_charts.prepare import Prepared
-from symphony_charts.settings.project import settings_of_spec
+from symphony_charts.formats import data
+from symphony_charts.kinds import leftovers
+from symphony_charts.kubernetes.releases import helm_program
+from symphony_charts.oci import images as oci_images
+from symphony_charts.settings import project
 from symphony_charts.spec import files as specfile
-from symphony_charts.spec.pods import pods_of
+from symphony_charts.spec import pods as spec_pods
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +78,7 @@ def _add_workspace(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_fork(item: Packaged, fork: str) -> None:
+def check_fork(item: package.Packaged, fork: str) -> None:
     """Warn about the objects that differ from those of the built-in template.
 
     Raises:
@@ -88,14 +87,16 @@ def check_fork(item: Packaged, fork: str) -> None:
         ToolMissing: There is no helm.
     """
     chart, prepared, release = item.chart, item.prepared, item.prepared.own.release
-    linted = lint_chart(chart.name, chart.files)
+    linted = helm_program.lint_chart(chart.name, chart.files)
     if linted.status:
         text = f"{linted.text}\n{linted.error_text}".strip()
         raise CheckFailed(f"helm lint refuses the chart that {fork} makes:\n{text}", next="fix the template")
     values = _without_sealed(prepared)
     # Helm's own label says that helm manages them.
     native = json.dumps(prepared.under(values, service="Helm", version=chart.version).objects)
-    theirs = _by_name(template_chart(chart.name, chart.files, release.name, namespace=release.namespace, values=values))
+    theirs = _by_name(
+        helm_program.template_chart(chart.name, chart.files, release.name, namespace=release.namespace, values=values)
+    )
     ours = _by_name(json.loads(native))
     other = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
     names = ", ".join(other[:5]) + (", ..." if len(other) > 5 else "")
@@ -107,15 +108,15 @@ def check_fork(item: Packaged, fork: str) -> None:
     output.warn(f"{chart.name}: {said}; render, lint, plan and diff speak of symph's own")
 
 
-def _without_sealed(prepared: Prepared) -> Values:
+def _without_sealed(prepared: preparing.Prepared) -> data.Values:
     """Return the values with which helm renders a chart that still lacks its sealed secrets."""
-    secrets = sub(prepared.values, "secrets")
+    secrets = data.sub(prepared.values, "secrets")
     is_open = prepared.experiment.secret_source.source == "sealed" and not secrets.get("encryptedData")
     return {"secrets": {"name": "sealed-later"}} if is_open and secrets and not secrets.get("name") else {}
 
 
 def _by_name(objects: list[dict[str, object]]) -> dict[str, dict[str, object]]:
-    return {f"{item.get('kind')}/{sub(item, 'metadata').get('name')}": item for item in objects}
+    return {f"{item.get('kind')}/{data.sub(item, 'metadata').get('name')}": item for item in objects}
 
 
 # What only the push of a workspace reads.
@@ -132,8 +133,8 @@ _REGISTRY = {
 
 def run(args: argparse.Namespace) -> int:
     """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
-    images = Images()
-    named = settings_of_spec(Path(specs_of(args.specs)[0])).template
+    images = oci_images.Images()
+    named = project.settings_of_spec(Path(cli_specs.specs_of(args.specs)[0])).template
     args.template = named if args.template is None else args.template
     if args.push and (args.template or named):
         what = "what is published is made by the template of this installation"
@@ -142,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
         # The client of registries takes 28 ms to import, of the 250 in which a chart is packaged.
         from symphony_charts.cli.push import push_workspace
 
-        images = push_workspace(args, specs_of(args.specs))
+        images = push_workspace(args, cli_specs.specs_of(args.specs))
     elif flags := [flag for flag, name in _REGISTRY.items() if getattr(args, name)]:
         what = f"{', '.join(flags)}: no registry is asked here, since no image is pushed"
         raise UsageError(what, next="leave it out, or give --workspace and --image-repo")
@@ -151,26 +152,30 @@ def run(args: argparse.Namespace) -> int:
         # The store takes 45 ms to import, likewise.
         from symphony_charts.cli.publish import publish
 
-        publish(args, specs_of(args.specs), user_values_of(args), images.by_base)
+        publish(args, cli_specs.specs_of(args.specs), cli_specs.user_values_of(args), images.by_base)
     return status
 
 
-def _package(args: argparse.Namespace, images: Images) -> int:
+def _package(args: argparse.Namespace, images: oci_images.Images) -> int:
     dest = Path(args.dest)
-    specs = specs_of(args.specs)
+    specs = cli_specs.specs_of(args.specs)
     if len(specs) == 1 and args.output in ("table", "wide"):
         (item,) = _prepare_all(args, specs, dest, images)
-        _print_one(item, _record(item, 0 if args.dry_run else write(item), images), dry_run=args.dry_run)
+        _print_one(item, _record(item, 0 if args.dry_run else package.write(item), images), dry_run=args.dry_run)
     else:
         output.print_items(args, "Chart", _package_many(args, specs, dest, images), _columns())
     return 0
 
 
-def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images: Images) -> list[dict[str, object]]:
+def _package_many(
+    args: argparse.Namespace, specs: list[str], dest: Path, images: oci_images.Images
+) -> list[dict[str, object]]:
     """The records of all charts, in order; what has not changed since the last time is not even read."""
-    cache = PackageCache(dest, {"overrides": user_values_of(args), "version": args.version, "changes": args.spec_set})
+    cache = package_cache.PackageCache(
+        dest, {"overrides": cli_specs.user_values_of(args), "version": args.version, "changes": args.spec_set}
+    )
     # What fits depends on files that the cache does not know, as does a fork of the template.
-    has_pools = args.pools or any(settings_of_spec(Path(spec)).pools for spec in specs)
+    has_pools = args.pools or any(project.settings_of_spec(Path(spec)).pools for spec in specs)
     cached = [] if has_pools or images.by_base or args.template else specs
     fresh = {spec: record for spec in cached if (record := cache.fresh(spec)) is not None}
     stale = [spec for spec in specs if spec not in fresh]
@@ -178,37 +183,41 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images
     records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
     with output.progress("writing", len(packaged)) as advance:
         for spec, item in packaged.items():
-            records[spec] = _record(item, 0 if args.dry_run else write(item), images)
+            records[spec] = _record(item, 0 if args.dry_run else package.write(item), images)
             if not (args.dry_run or item.prepared.own.fit or images.by_base or args.template):
                 cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
             advance(1)
-    refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
+    cli_specs.refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
     if not args.dry_run:
         cache.save()
     return [records[spec] for spec in specs]
 
 
-def _prepare_all(args: argparse.Namespace, paths: Sequence[str], dest: Path, images: Images) -> list[Packaged]:
-    filled = template(args.template)
-    is_other = bool(args.template) and filled.makes != template().makes
+def _prepare_all(
+    args: argparse.Namespace, paths: Sequence[str], dest: Path, images: oci_images.Images
+) -> list[package.Packaged]:
+    filled = package.template(args.template)
+    is_other = bool(args.template) and filled.makes != package.template().makes
 
-    def prepare(path: str) -> Packaged:
-        spec = with_images(specfile.read(path, args.spec_set), images.by_base)
-        prepared = prepared_of(args, spec, force=True)
-        packaged = package(prepared, spec, dest, filled, version=args.version, is_forced=args.force_unschedulable)
+    def prepare(path: str) -> package.Packaged:
+        spec = oci_images.with_images(specfile.read(path, args.spec_set), images.by_base)
+        prepared = cli_specs.prepared_of(args, spec, force=True)
+        packaged = package.package(
+            prepared, spec, dest, filled, version=args.version, is_forced=args.force_unschedulable
+        )
         if is_other:
             check_fork(packaged, args.template)
         return packaged
 
-    packaged = each_spec(paths, prepare)
-    refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
+    packaged = cli_specs.each_spec(paths, prepare)
+    cli_specs.refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
     for item in packaged:
         _say_missing(item)
-    note_warnings([item.verdict for item in packaged])
+    reports.note_warnings([item.verdict for item in packaged])
     return packaged
 
 
-def _say_missing(item: Packaged) -> None:
+def _say_missing(item: package.Packaged) -> None:
     """Say which secret files are not here: the chart only names them, and its pods wait for the Secret."""
     experiment, folder = item.spec.experiment, item.spec.path.parent
     missing = [each.file for each in experiment.secrets if not (folder / Path(each.file).expanduser()).is_file()]
@@ -219,8 +228,8 @@ def _say_missing(item: Packaged) -> None:
         output.note(f"not here, and not needed for the chart: secret files {', '.join(missing)}\n  next: {step}")
 
 
-def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
-    used = images_of(item.spec.experiment) if images.records else []
+def _record(item: package.Packaged, touched: int, images: oci_images.Images) -> dict[str, object]:
+    used = oci_images.images_of(item.spec.experiment) if images.records else []
     return {
         "name": item.chart.name,
         "version": item.chart.version,
@@ -234,13 +243,13 @@ def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
         "bytes": len(item.chart.archive),
         "written": touched,
         "runsOn": _runs_on(item),
-        "onFailure": failure_difference(item.prepared.experiment),
+        "onFailure": leftovers.failure_difference(item.prepared.experiment),
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
 
 
-def _runs_on(item: Packaged) -> list[str]:
-    left = runs_on(item.prepared.own.chart, item.prepared.values)
+def _runs_on(item: package.Packaged) -> list[str]:
+    left = leftovers.runs_on(item.prepared.own.chart, item.prepared.values)
     return [group if group == process else f"{group}/{process}" for group, process in left]
 
 
@@ -256,8 +265,8 @@ def _columns() -> list[output.Column]:
     ]
 
 
-def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> None:
-    pods = pods_of(item.spec.experiment)
+def _print_one(item: package.Packaged, record: dict[str, object], *, dry_run: bool) -> None:
+    pods = spec_pods.pods_of(item.spec.experiment)
     processes = sum(len(pod.processes) for pod in pods.values())
     services = output.counted(len(item.prepared.services), "service")
     counts = f"{output.counted(processes, 'process')} in {output.counted(len(pods), 'pod')}, {services}"
@@ -279,7 +288,7 @@ def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> N
     output.next_step(f"symph up {item.spec.path} (here)", f"helm install {name} {item.folder}")
 
 
-def _was(item: Packaged) -> str:
+def _was(item: package.Packaged) -> str:
     if item.last is None:
         return "   new"
     if item.change is None:

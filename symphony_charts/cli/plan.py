@@ -8,32 +8,27 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.backend.protocol import Watcher
-from symphony_charts.backend.status import ExperimentStatus
-from symphony_charts.backend.why import Why
-from symphony_charts.cli import options, output
+from symphony_charts import prepare
+from symphony_charts.backend import protocol
+from symphony_charts.backend import status as backend_status
+from symphony_charts.backend import why as backend_why
+from symphony_charts.cli import options, output, specs
 from symphony_charts.cli.options import add_values
-from symphony_charts.cli.specs import prepared_of
 from symphony_charts.errors import NotFound, PlacementError, SymphError, UsageError
-from symphony_charts.kinds.leftovers import failure_difference
-from symphony_charts.kubernetes.experiments import KubeExperiments
-from symphony_charts.kubernetes.status import INSTANCE
-from symphony_charts.placement.fit.demand import demands_of
-from symphony_charts.placement.fit.reasons import amount_text
-from symphony_charts.placement.plan import Plan, plan_demands
-from symphony_charts.placement.pools.files import read_pool_files, user_catalog
-from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.placement.pools.readers import read_pools, settled
+from symphony_charts.kinds import leftovers
+from symphony_charts.kubernetes import experiments
+from symphony_charts.kubernetes import status as kube_status
+from symphony_charts.placement import plan as placement_plan
+from symphony_charts.placement.fit import demand
+from symphony_charts.placement.fit import reasons as fit_reasons
+from symphony_charts.placement.pools import files as pools_files
+from symphony_charts.placement.pools import pool, readers
+from symphony_charts.placement.report import money, node_svg
 from symphony_charts.placement.report import tables as report
-from symphony_charts.placement.report.money import money_lines
-from symphony_charts.placement.report.node_svg import draw_nodes
-from symphony_charts.placement.report.tables import explain
-from symphony_charts.prepare import Prepared
-from symphony_charts.settings.project import find_settings, settings_of_spec
-from symphony_charts.spec import files
-from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import find_process
-from symphony_charts.system.files import write_file
+from symphony_charts.settings import project
+from symphony_charts.spec import files, model
+from symphony_charts.spec import pods as spec_pods
+from symphony_charts.system import files as system_files
 
 
 def _hours(text: str) -> float:
@@ -92,17 +87,17 @@ _STATES = {"PROVEN": "good", "PACKABLE": "busy", "UNKNOWN": "busy", "NO": "bad"}
 def run(args: argparse.Namespace) -> int:
     """Print the plan; raises PlacementError (exit 4) when a group cannot be scheduled."""
     spec = files.read(args.spec, args.spec_set)
-    if not (args.pools or spec.experiment.placement.pools or settings_of_spec(spec.path).pools):
+    if not (args.pools or spec.experiment.placement.pools or project.settings_of_spec(spec.path).pools):
         hint = "add --pools FILE, or placement.pools to the spec; symph init makes a pools.yaml to begin with"
         raise UsageError("no node pools are known", str(spec.path), hint)
-    prepared = prepared_of(args, spec, force=True)
+    prepared = specs.prepared_of(args, spec, force=True)
     plan = prepared.plan
     assert plan is not None  # noqa: S101 - there are pools
     if args.explain:
         _explain(args, plan, _pod_named(prepared.experiment, plan, args.explain))
         return 0
     if args.svg:
-        write_file(Path(args.svg), draw_nodes(plan).encode())
+        system_files.write_file(Path(args.svg), node_svg.draw_nodes(plan).encode())
     _print(args, plan)
     lost = sum(group.verdict == "NO" for group in plan.groups)
     if lost:
@@ -112,16 +107,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_notes(prepared: Prepared, path: Path) -> None:
+def _print_notes(prepared: prepare.Prepared, path: Path) -> None:
     """Say what a plan of pods does not show: what a failure ends, and who tells what becomes of what runs already."""
-    if text := failure_difference(prepared.experiment):
+    if text := leftovers.failure_difference(prepared.experiment):
         output.note(f"note: {text}")
-    if environments := settings_of_spec(path).environments:
+    if environments := project.settings_of_spec(path).environments:
         env, name = next(iter(environments)), prepared.experiment.name
         output.note(f"note: what of {name} moves, starts anew or ends is told by: symph diff SPEC --env {env}")
 
 
-def _print(args: argparse.Namespace, plan: Plan) -> None:
+def _print(args: argparse.Namespace, plan: placement_plan.Plan) -> None:
     if args.output in ("json", "yaml"):
         output.print_record(args, "Plan", report.plan_data(plan, hours=args.hours, trials=args.trials))
         return
@@ -139,7 +134,7 @@ def _print(args: argparse.Namespace, plan: Plan) -> None:
         if group.next:
             output.line(f"{' ' * name_width}  next: {group.next}")
     output.line(report.total_line(plan))
-    for line in money_lines(plan, args.hours, args.trials):
+    for line in money.money_lines(plan, args.hours, args.trials):
         output.line(f"  {line}")
     for note in plan.notes:
         output.note(f"note: {note}")
@@ -161,13 +156,13 @@ def _columns() -> list[output.Column]:
     ]
 
 
-def _pod_named(experiment: Experiment, plan: Plan, name: str) -> str:
+def _pod_named(experiment: model.Experiment, plan: placement_plan.Plan, name: str) -> str:
     """The group or lone process that `name` means: itself, or the one that holds the process of that name."""
-    return name if any(group.name == name for group in plan.groups) else find_process(experiment, name).pod
+    return name if any(group.name == name for group in plan.groups) else spec_pods.find_process(experiment, name).pod
 
 
-def _explain(args: argparse.Namespace, plan: Plan, pod: str) -> None:
-    explanation = explain(plan, pod)
+def _explain(args: argparse.Namespace, plan: placement_plan.Plan, pod: str) -> None:
+    explanation = report.explain(plan, pod)
     if explanation is None:
         raise NotFound(f'"{pod}" has no pods in this plan', "", "are its replicas 0?")
     if args.output in ("json", "yaml"):
@@ -175,7 +170,9 @@ def _explain(args: argparse.Namespace, plan: Plan, pod: str) -> None:
         return
     requests = explanation["requests"]
     asks = (
-        ", ".join(amount_text(k, v) for k, v in requests.items() if k != "pods") if isinstance(requests, dict) else ""
+        ", ".join(fit_reasons.amount_text(k, v) for k, v in requests.items() if k != "pods")
+        if isinstance(requests, dict)
+        else ""
     )
     output.line(f"{explanation['name']}   {explanation['verdict']}   asks for {asks}")
     output.line(f"  {explanation['why']}")
@@ -195,14 +192,18 @@ def _explain(args: argparse.Namespace, plan: Plan, pod: str) -> None:
 _LIVE = "the cluster's nodes"
 
 
-def with_plan(watcher: Watcher, status: ExperimentStatus, why: Why) -> Why:
+def with_plan(
+    watcher: protocol.Watcher, status: backend_status.ExperimentStatus, why: backend_why.Why
+) -> backend_why.Why:
     """The cause with the plan's verdict and way out, on the project's pools, else on the nodes that are there."""
-    if not isinstance(watcher, KubeExperiments):
+    if not isinstance(watcher, experiments.KubeExperiments):
         return why
     first = next(instance for instance in status.instances if instance.path == why.paths[0])
     try:
         pools = _pools(watcher, status)
-        plan = plan_demands(demands_of(watcher.workloads(status.name), pools=pools), pools, experiment=status.name)
+        plan = placement_plan.plan_demands(
+            demand.demands_of(watcher.workloads(status.name), pools=pools), pools, experiment=status.name
+        )
     except SymphError as error:
         return replace(why, text=f"{why.text}; no plan: {error.what}")
     group = next((group for group in plan.groups if group.name == (first.group or first.process)), None)
@@ -212,17 +213,17 @@ def with_plan(watcher: Watcher, status: ExperimentStatus, why: Why) -> Why:
     return replace(why, text=text, next=group.next or why.next)
 
 
-def _pools(watcher: KubeExperiments, status: ExperimentStatus) -> Pools:
-    files = find_settings(Path.cwd()).pools
+def _pools(watcher: experiments.KubeExperiments, status: backend_status.ExperimentStatus) -> pool.Pools:
+    files = project.find_settings(Path.cwd()).pools
     if files:
-        return read_pool_files(files)
+        return pools_files.read_pool_files(files)
     api = watcher.api
     nodes = [{**item, "kind": "Node"} for item in api.listed(api.collection("v1", "Node", None))]
     pods = [
         {**item, "kind": "Pod"}
         for item in api.listed(api.collection("v1", "Pod", None))
         # Its own pods are what is planned.
-        if (item["metadata"].get("labels") or {}).get(INSTANCE) != status.name
+        if (item["metadata"].get("labels") or {}).get(kube_status.INSTANCE) != status.name
     ]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]})
-    return settled(read_pools(text, _LIVE, catalog=user_catalog()))
+    return readers.settled(readers.read_pools(text, _LIVE, catalog=pools_files.user_catalog()))

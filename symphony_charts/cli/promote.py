@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 
-from symphony_charts.cli import git_repository, options, output
-from symphony_charts.cli.history import on_release, team_of_events
+from symphony_charts.cli import git_repository, history, options, output
 from symphony_charts.errors import NotFound
 from symphony_charts.gitops import layout
-from symphony_charts.gitops.operations.pointer import Pointer
-from symphony_charts.gitops.operations.promote_rollback_retire import Promote, Retire, Rollback
-from symphony_charts.gitops.store.history import events_in, pointer_retired
-from symphony_charts.gitops.store.store import Store
-from symphony_charts.settings.project import Settings
-from symphony_charts.system.git.log import Log
+from symphony_charts.gitops.operations import pointer, promote_rollback_retire
+from symphony_charts.gitops.store import history as git_history
+from symphony_charts.gitops.store import store as git_store
+from symphony_charts.settings import project
+from symphony_charts.system.git import log as git_log
 
 
 def configure_promote(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +42,7 @@ def run_promote(args: argparse.Namespace) -> int:
     team = git_repository.find_team(args, settings, store, before)
     now = int(time.time())
     place = settings.environments.get(after)
-    operation = Promote(
+    operation = promote_rollback_retire.Promote(
         team=team,
         name=args.experiment_name,
         before=before,
@@ -91,7 +89,7 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
 
 def run_rollback(args: argparse.Namespace) -> int:
     """Move the pointer back: version, digest and values; or make a release what it was."""
-    status = on_release(args, "rollback")
+    status = history.on_release(args, "rollback")
     if status is not None:
         return status
     settings = git_repository.settings_of(args)
@@ -99,7 +97,7 @@ def run_rollback(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     team, retired = _whose(args, settings, store, env)
     now = int(time.time())
-    operation = Rollback(
+    operation = promote_rollback_retire.Rollback(
         team=team,
         name=args.experiment_name,
         env=env,
@@ -116,25 +114,27 @@ def run_rollback(args: argparse.Namespace) -> int:
     return 0
 
 
-def _whose(args: argparse.Namespace, settings: Settings, store: Store | None, env: str) -> tuple[str, Pointer | None]:
+def _whose(
+    args: argparse.Namespace, settings: project.Settings, store: git_store.Store | None, env: str
+) -> tuple[str, pointer.Pointer | None]:
     """The team, and the pointer that was retired last if nothing runs now; a checkout does not tell of that."""
     if store is None:
         return git_repository.find_team(args, settings, store, env), None
-    log = Log(store.cache, store.folder)
+    log = git_log.Log(store.cache, store.folder)
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
         # It may have run: then the commits know whose it was.
-        events = events_in(log, args.experiment_name, env)
-        team = team_of_events(events, args.experiment_name)
+        events = git_history.events_in(log, args.experiment_name, env)
+        team = history.team_of_events(events, args.experiment_name)
         if not team:
             raise
-        return team, pointer_retired(events, log, args.experiment_name)
+        return team, git_history.pointer_retired(events, log, args.experiment_name)
     path = layout.pointer_path(env, team, args.experiment_name)
     if store.read([layout.pointer_folder(env, team)], lambda _seen: [path]).read(path) is not None:
         return team, None
-    events = [event for event in events_in(log, args.experiment_name, env) if event.team == team]
-    return team, pointer_retired(events, log, args.experiment_name)
+    events = [event for event in git_history.events_in(log, args.experiment_name, env) if event.team == team]
+    return team, git_history.pointer_retired(events, log, args.experiment_name)
 
 
 def configure_retire(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +158,7 @@ def run_retire(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     team = git_repository.find_team(args, settings, store, env)
     name = args.experiment_name
-    operation = Retire(team=team, name=name, env=env, expect=args.expect)
+    operation = promote_rollback_retire.Retire(team=team, name=name, env=env, expect=args.expect)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, f"Take {team}/{name} out of {env}, and end what runs there?")
     changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))

@@ -6,10 +6,9 @@ import argparse
 import sys
 from collections.abc import Mapping
 
-from symphony_charts.backend.protocol import Watcher
-from symphony_charts.backend.status import ExperimentStatus
+from symphony_charts.backend import protocol
+from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import experiments, options, output
-from symphony_charts.cli.experiments import diagnose, say
 from symphony_charts.cli.output import Screen
 
 
@@ -29,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.watch:
         _print(args, status, watcher)
         if args.output in ("table", "wide"):
-            say(diagnose(watcher, status))
+            experiments.say(experiments.diagnose(watcher, status))
         return 0
 
     screen = Screen()
@@ -49,12 +48,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(args: argparse.Namespace, status: ExperimentStatus, watcher: Watcher) -> None:
+def _print(args: argparse.Namespace, status: backend_status.ExperimentStatus, watcher: protocol.Watcher) -> None:
     columns = _columns(args, status, watcher)
     output.print_items(args, "Process", _items(status), columns, empty=f"{status.name} has no processes yet")
 
 
-def _items(status: ExperimentStatus) -> list[dict[str, object]]:
+def _items(status: backend_status.ExperimentStatus) -> list[dict[str, object]]:
     return [
         {
             "name": instance.name,
@@ -75,7 +74,9 @@ def _items(status: ExperimentStatus) -> list[dict[str, object]]:
     ]
 
 
-def _columns(args: argparse.Namespace, status: ExperimentStatus, watcher: Watcher) -> list[output.Column]:
+def _columns(
+    args: argparse.Namespace, status: backend_status.ExperimentStatus, watcher: protocol.Watcher
+) -> list[output.Column]:
     last = watcher.last_lines(status.name) if args.output == "wide" else {}
 
     def last_line(item: Mapping[str, object]) -> str:

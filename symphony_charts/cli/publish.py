@@ -7,24 +7,19 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from symphony_charts.chart.values.set_values import Overrides, user_values
-from symphony_charts.cli import git_repository, options, output
+from symphony_charts import package
+from symphony_charts.chart.values import set_values
+from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
 from symphony_charts.cli.options import add_values
-from symphony_charts.cli.secrets import certificate_of
-from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of, user_values_of
-from symphony_charts.cli.validate import note_warnings
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
-from symphony_charts.gitops.operations.base import Change
-from symphony_charts.gitops.operations.environment_values import Given
-from symphony_charts.gitops.prepare import Candidate, prepare_publish, team_of
-from symphony_charts.oci.images import with_images
-from symphony_charts.package import template
-from symphony_charts.secrets.files import guard_of, secret_keys, secret_name
-from symphony_charts.settings.project import Settings
-from symphony_charts.settings.values_files import read_values
+from symphony_charts.gitops import prepare
+from symphony_charts.gitops.operations import base, environment_values
+from symphony_charts.oci import images as oci_images
+from symphony_charts.secrets import files as secrets_files
+from symphony_charts.settings import project, values_files
 from symphony_charts.spec import files as specfile
-from symphony_charts.spec.sources import key_of
-from symphony_charts.system.files import write_file
+from symphony_charts.spec import sources
+from symphony_charts.system import files as system_files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Publish all specs in one commit, or none."""
-    publish(args, specs_of(args.specs), user_values_of(args))
+    publish(args, specs.specs_of(args.specs), specs.user_values_of(args))
     return 0
 
 
@@ -69,14 +64,14 @@ def publish(
     candidates = _candidates(args, settings, paths, overrides, env, now, images or {}, by)
     if env is not None:
         _check_secrets(candidates, settings, env)
-    guard = guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
+    guard = secrets_files.guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
     store = None if author is None else git_repository.open_store(args, settings, guard, author=author)
     operations = [candidate.operation for candidate in candidates]
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     if not args.dry_run and args.branch is None:
         _write_locks(candidates, changes)
     texts = [_text(change, env, by) for change in changes]
-    note_warnings([verdict for candidate in candidates for verdict in candidate.verdicts[-1:]])
+    reports.note_warnings([verdict for candidate in candidates for verdict in candidate.verdicts[-1:]])
     git_repository.say_what_is_new(settings, changes[0].facts)
     git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run and args.into is None:
@@ -88,31 +83,31 @@ def publish(
 
 def _candidates(
     args: argparse.Namespace,
-    settings: Settings,
+    settings: project.Settings,
     paths: Sequence[str],
     overrides: dict[str, object],
     env: str | None,
     now: int,
     images: Mapping[str, str],
     by: str,
-) -> list[Candidate]:
+) -> list[prepare.Candidate]:
     """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
-    filled = template()
+    filled = package.template()
     place = settings.environments.get(env) if env else None
     given = _given(args)
 
-    def candidate(path: str) -> Candidate:
-        spec = with_images(specfile.read(path, args.spec_set), images)
-        return prepare_publish(
+    def candidate(path: str) -> prepare.Candidate:
+        spec = oci_images.with_images(specfile.read(path, args.spec_set), images)
+        return prepare.prepare_publish(
             spec,
             filled,
-            team=team_of(spec, args.team, settings.team),
+            team=prepare.team_of(spec, args.team, settings.team),
             env=env,
             settings=place.values if place else None,
             given=given,
             overrides=overrides,
             destination=place.destination if place else None,
-            certificate=lambda: certificate_of(args.cert or (place.certificate if place else None)),
+            certificate=lambda: secrets.certificate_of(args.cert or (place.certificate if place else None)),
             pools=args.pools,
             force_unschedulable=args.force_unschedulable,
             version=args.version,
@@ -121,12 +116,12 @@ def _candidates(
             by=by,
         )
 
-    candidates = each_spec(paths, candidate)
-    refuse_twins([(str(item.spec.path), item.chart.name) for item in candidates])
+    candidates = specs.each_spec(paths, candidate)
+    specs.refuse_twins([(str(item.spec.path), item.chart.name) for item in candidates])
     return candidates
 
 
-def _check_secrets(candidates: Sequence[Candidate], settings: Settings, env: str) -> None:
+def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Settings, env: str) -> None:
     """Look whether the Secrets that charts only name are in the environment's cluster, where its context is known.
 
     Raises CheckFailed for one that is not, since its pods would wait for ever; a cluster out of reach is a warning.
@@ -138,13 +133,13 @@ def _check_secrets(candidates: Sequence[Candidate], settings: Settings, env: str
         experiment = candidate.spec.experiment
         if not experiment.secrets or experiment.secret_source.source != "existing":
             continue
-        name = secret_name(candidate.spec)
+        name = secrets_files.secret_name(candidate.spec)
         try:
-            keys = secret_keys(name, place.namespace, place.context)
+            keys = secrets_files.secret_keys(name, place.namespace, place.context)
         except (ToolFailed, ToolMissing) as error:
             output.warn(f"cannot look whether the Secret {name} is in {env}: {error.what}")
             return
-        lacking = sorted({key_of(file) for file in experiment.secrets} - (keys or set()))
+        lacking = sorted({sources.key_of(file) for file in experiment.secrets} - (keys or set()))
         if lacking:
             raise CheckFailed(
                 f"the Secret {name} of {env} {'lacks ' + ', '.join(lacking) if keys is not None else 'is not there'}",
@@ -153,20 +148,20 @@ def _check_secrets(candidates: Sequence[Candidate], settings: Settings, env: str
             )
 
 
-def _given(args: argparse.Namespace) -> Given:
+def _given(args: argparse.Namespace) -> environment_values.Given:
     """What the flags say of the environment's own values."""
-    files = tuple(read_values(path) for path in args.env_values)
-    own = user_values(Overrides(files=files)) if files else None
-    return Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
+    files = tuple(values_files.read_values(path) for path in args.env_values)
+    own = set_values.user_values(set_values.Overrides(files=files)) if files else None
+    return environment_values.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
 
 
-def _write_locks(candidates: Sequence[Candidate], changes: Sequence[Change]) -> None:
+def _write_locks(candidates: Sequence[prepare.Candidate], changes: Sequence[base.Change]) -> None:
     """Keep ports and version beside each spec, as `symph package` does."""
     for candidate, change in zip(candidates, changes, strict=True):
-        write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
+        system_files.write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
 
 
-def _text(change: Change, env: str | None, by: str) -> str:
+def _text(change: base.Change, env: str | None, by: str) -> str:
     facts = change.facts
     where = f" -> {env}" if env else ""
     is_another = facts.get("was") and facts["was"] != facts["version"]

@@ -9,23 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.chart.files.read import PackedChart, read_chart
+from symphony_charts.chart.files import read as chart_reader
 from symphony_charts.cli import options, output
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.formats.urls import address_fault
-from symphony_charts.oci.chart_artifact import provenance_text
-from symphony_charts.oci.client import parse_reference
-from symphony_charts.oci.image_layer import Entry
-from symphony_charts.oci.images import Images, images_of
-from symphony_charts.oci.logins import Login
-from symphony_charts.oci.push import Pushed, add_to_folder, push_charts
-from symphony_charts.oci.transport import Access
-from symphony_charts.oci.workspace import patch_image, read_workspace
-from symphony_charts.secrets.files import guard_of
-from symphony_charts.secrets.leaks import Guard
-from symphony_charts.settings.project import find_settings
+from symphony_charts.formats import urls
+from symphony_charts.oci import chart_artifact, client, image_layer, logins, push, transport, workspace
+from symphony_charts.oci import images as oci_images
+from symphony_charts.secrets import files as secrets_files
+from symphony_charts.secrets import leaks
+from symphony_charts.settings import project
 from symphony_charts.spec import files as specfile
-from symphony_charts.system.signing import clear_sign
+from symphony_charts.system import signing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,14 +49,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def access_of(args: argparse.Namespace, *, host: str) -> Access:
+def access_of(args: argparse.Namespace, *, host: str) -> transport.Access:
     """What the flags say of the registry at `host`. Raises UsageError for flags that contradict each other."""
     wants_tls = args.ca_file or args.cert_file or args.insecure_skip_tls_verify
     if args.plain_http and wants_tls:
         raise UsageError("--plain-http is without TLS, of which other flags speak", next="leave one of them out")
     if args.key_file and not args.cert_file:
         raise UsageError("--key-file is the key of --cert-file", next="give both")
-    access = Access(
+    access = transport.Access(
         plain_http=args.plain_http,
         ca_file=args.ca_file,
         cert_file=args.cert_file,
@@ -75,7 +69,7 @@ def access_of(args: argparse.Namespace, *, host: str) -> Access:
     return access
 
 
-def _login(args: argparse.Namespace, host: str) -> Login | None:
+def _login(args: argparse.Namespace, host: str) -> logins.Login | None:
     if not args.username:
         if args.password_stdin:
             raise UsageError("whose password is it?", next="--username USER")
@@ -86,15 +80,15 @@ def _login(args: argparse.Namespace, host: str) -> Login | None:
         password = getpass.getpass(f"password of {args.username} at {host}: ")
     else:
         raise UsageError(f"what is the password of {args.username}?", next="--password-stdin")
-    return Login(user=args.username, password=password)
+    return logins.Login(user=args.username, password=password)
 
 
 def run(args: argparse.Namespace) -> int:
     """Push every chart, in order; what is there already is left alone."""
-    if fault := address_fault(args.url, "--url"):
+    if fault := urls.address_fault(args.url, "--url"):
         raise SpecError([fault])
-    charts = [read_chart(Path(path).expanduser()) for path in args.charts]
-    guard = Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
+    charts = [chart_reader.read_chart(Path(path).expanduser()) for path in args.charts]
+    guard = leaks.Guard({}, allowed=project.find_settings(Path.cwd()).allowed_leaks)
     for chart in charts:
         guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
     charts = [_signed(chart, args.sign) if args.sign and not args.dry_run else chart for chart in charts]
@@ -110,20 +104,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _pushed(args: argparse.Namespace, charts: list[PackedChart]) -> list[Pushed]:
+def _pushed(args: argparse.Namespace, charts: list[chart_reader.PackedChart]) -> list[push.Pushed]:
     with output.progress("pushing", len(charts)) as advance:
         if args.target.startswith("oci://"):
-            target = parse_reference(args.target)
+            target = client.parse_reference(args.target)
             access = access_of(args, host=target.host)
-            return push_charts(charts, target, access=access, dry_run=args.dry_run, advance=advance)
+            return push.push_charts(charts, target, access=access, dry_run=args.dry_run, advance=advance)
         folder, pushed = Path(args.target).expanduser(), []
         for chart in charts:
-            pushed.append(add_to_folder(chart, folder, args.url, dry_run=args.dry_run))
+            pushed.append(push.add_to_folder(chart, folder, args.url, dry_run=args.dry_run))
             advance(1)
         return pushed
 
 
-def _record(args: argparse.Namespace, chart: PackedChart, pushed: Pushed) -> dict[str, object]:
+def _record(args: argparse.Namespace, chart: chart_reader.PackedChart, pushed: push.Pushed) -> dict[str, object]:
     state = "would be pushed" if args.dry_run else "pushed" if pushed.is_new else "there already"
     return {
         "name": chart.name,
@@ -135,12 +129,12 @@ def _record(args: argparse.Namespace, chart: PackedChart, pushed: Pushed) -> dic
     }
 
 
-def _signed(chart: PackedChart, key: str) -> PackedChart:
-    text = provenance_text(chart.metadata, chart.file_name, chart.archive)
-    return replace(chart, provenance=clear_sign(text, key))
+def _signed(chart: chart_reader.PackedChart, key: str) -> chart_reader.PackedChart:
+    text = chart_artifact.provenance_text(chart.metadata, chart.file_name, chart.archive)
+    return replace(chart, provenance=signing.clear_sign(text, key))
 
 
-def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
+def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images.Images:
     """The images of all `specs` with the workspace in them.
 
     With `--dry-run` nothing is pushed: what would be is said on stderr. Raises Conflict for a secret in a file.
@@ -148,20 +142,20 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
     if args.workspace is None or args.image_repo is None:
         raise UsageError("--workspace and --image-repo go together", "", "give both: what to add, and where to push it")
 
-    access = access_of(args, host=parse_reference(args.image_repo).host)
+    access = access_of(args, host=client.parse_reference(args.image_repo).host)
     folder = Path(args.workspace).expanduser()
     read = [specfile.read(path, args.spec_set) for path in specs]
-    bases = list(dict.fromkeys(image for spec in read for image in images_of(spec.experiment)))
-    entries = read_workspace(folder)
-    guard_of(read, find_settings(folder).allowed_leaks).refuse(
+    bases = list(dict.fromkeys(image for spec in read for image in oci_images.images_of(spec.experiment)))
+    entries = workspace.read_workspace(folder)
+    secrets_files.guard_of(read, project.find_settings(folder).allowed_leaks).refuse(
         {str(folder / entry.path): entry.content for entry in entries}
     )
     _list(args, folder, entries)
-    images = Images()
+    images = oci_images.Images()
     files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]
     with output.progress("images", len(bases)) as advance:
         for base in bases:
-            patched = patch_image(
+            patched = workspace.patch_image(
                 base, entries, args.image_repo, platforms=args.platform, access=access, dry_run=args.dry_run
             )
             state = "there already" if not patched.is_new else "would be pushed" if args.dry_run else "pushed"
@@ -185,7 +179,7 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
     return images
 
 
-def _list(args: argparse.Namespace, folder: Path, entries: Sequence[Entry]) -> None:
+def _list(args: argparse.Namespace, folder: Path, entries: Sequence[image_layer.Entry]) -> None:
     """What goes into the layer: every file in a dry run, else their number."""
     files = [entry for entry in entries if not entry.is_folder]
     if args.dry_run:

@@ -7,12 +7,12 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from symphony_charts.backend.protocol import Watcher
+from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import CheckFailed, NotFound, UsageError
-from symphony_charts.formats.age import age
-from symphony_charts.local.runs import Run
-from symphony_charts.local.volumes import Volume, all_volumes, choose, kept_by, remove_volumes
+from symphony_charts.formats import age
+from symphony_charts.local import runs
+from symphony_charts.local import volumes as local_volumes
 
 
 def configure_rm(parser: argparse.ArgumentParser) -> None:
@@ -52,9 +52,9 @@ def add_removal(parser: argparse.ArgumentParser) -> None:
 
 def volumes(args: argparse.Namespace) -> int:
     """List the volumes; with `--remove` remove some of them, after asking."""
-    chosen = all_volumes(args.experiment_name)
+    chosen = local_volumes.all_volumes(args.experiment_name)
     if args.remove:
-        chosen = choose(chosen, args.remove)
+        chosen = local_volumes.choose(chosen, args.remove)
         if not args.dry_run:
             names = ", ".join(f"{volume.full_name} ({volume.size})" for volume in chosen)
             output.confirm(args, f"Remove {names} with everything in it?")
@@ -64,23 +64,23 @@ def volumes(args: argparse.Namespace) -> int:
     return 0
 
 
-def remove_all(chosen: Sequence[Volume]) -> None:
+def remove_all(chosen: Sequence[local_volumes.Volume]) -> None:
     """Remove volumes. Raises CheckFailed naming what is left of them."""
-    left = remove_volumes(chosen)
+    left = local_volumes.remove_volumes(chosen)
     if left:
         raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}")
 
 
-def say_what_is_kept(run: Run) -> None:
+def say_what_is_kept(run: runs.Run) -> None:
     """Say after the end of a run which of its files outlive it, and where; nothing where none do."""
-    kept = ", ".join(f"{volume.name} ({volume.size}) in {volume.folder}" for volume in kept_by(run))
+    kept = ", ".join(f"{volume.name} ({volume.size}) in {volume.folder}" for volume in local_volumes.kept_by(run))
     if kept:
         output.note(f"kept: {kept}   symph local volumes {run.experiment}")
     for path in run.state().get("stuck") or ():
         output.warn(f"a mount point stays: {path}", next="rmdir it, if nothing needs it")
 
 
-def _item(volume: Volume) -> dict[str, object]:
+def _item(volume: local_volumes.Volume) -> dict[str, object]:
     return {
         "name": volume.full_name,
         "experiment": volume.experiment,
@@ -96,7 +96,7 @@ def _item(volume: Volume) -> dict[str, object]:
 
 def _used(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - made by _item
-    return f"by {', '.join(item['usedBy'])}" if item["usedBy"] else f"{age(time.time() - item['lastUsed'])} ago"
+    return f"by {', '.join(item['usedBy'])}" if item["usedBy"] else f"{age.age(time.time() - item['lastUsed'])} ago"
 
 
 _COLUMNS = (
@@ -125,7 +125,7 @@ def run_rm(args: argparse.Namespace) -> int:
 
 
 def _matching(
-    watcher: Watcher, texts: Sequence[str], selector: Callable[[Mapping[str, str]], bool] | None
+    watcher: protocol.Watcher, texts: Sequence[str], selector: Callable[[Mapping[str, str]], bool] | None
 ) -> list[str]:
     """The experiments whose whole names a pattern fits, and labels the selector; those that have ended too.
 
@@ -151,7 +151,7 @@ def _compiled(text: str) -> re.Pattern[str]:
         raise UsageError(f'"{text}" is no regular expression: {error}') from error
 
 
-def delete_all(args: argparse.Namespace, watcher: Watcher, names: Sequence[str]) -> int:
+def delete_all(args: argparse.Namespace, watcher: protocol.Watcher, names: Sequence[str]) -> int:
     """Delete these experiments, after one question; with `--dry-run` only list what would go."""
     kind = "run" if watcher.backend == "tmux" else "object"
     volumes = _volumes_of(args, watcher, names)
@@ -176,10 +176,12 @@ def delete_all(args: argparse.Namespace, watcher: Watcher, names: Sequence[str])
     return 0
 
 
-def _volumes_of(args: argparse.Namespace, watcher: Watcher, names: Sequence[str]) -> list[Volume]:
+def _volumes_of(
+    args: argparse.Namespace, watcher: protocol.Watcher, names: Sequence[str]
+) -> list[local_volumes.Volume]:
     """The volumes of these experiments that outlive their runs; only this machine has any."""
     if watcher.backend == "tmux":
-        return [volume for name in names for volume in all_volumes(name)]
+        return [volume for name in names for volume in local_volumes.all_volumes(name)]
     if args.volumes:
         step = "on a cluster, claims are removed with kubectl"
         raise UsageError("--volumes means those of experiments on this machine", next=step)

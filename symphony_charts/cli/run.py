@@ -10,9 +10,9 @@ from symphony_charts.cli import options
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.options import add_values
 from symphony_charts.errors import UsageError
-from symphony_charts.local.supervisor.launcher import SupervisorProcess
-from symphony_charts.local.tmux_client import need_tmux
-from symphony_charts.system.platforms import refuse_elsewhere
+from symphony_charts.local import tmux_client
+from symphony_charts.local.supervisor import launcher
+from symphony_charts.system import platforms
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,13 +63,13 @@ def run(args: argparse.Namespace) -> int:
         return run_kube(args, began)
     is_here = backend == "tmux"
     if is_here:
-        refuse_elsewhere()
+        platforms.refuse_elsewhere()
     if is_here and not args.dry_run:
-        need_tmux()
+        tmux_client.need_tmux()
     with (
         contextlib.nullcontext()
         if args.dry_run or not is_here
-        else contextlib.closing(SupervisorProcess.ahead()) as spare
+        else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare
     ):
         # As in `symph up`: meanwhile the supervisor imports the same.
         from symphony_charts.cli.launch import run_here, run_there

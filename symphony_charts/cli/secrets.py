@@ -8,24 +8,14 @@ import json
 import os
 import sys
 
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values import merge
 from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
-from symphony_charts.formats.yaml_write import dump
-from symphony_charts.secrets.files import (
-    cluster_options,
-    fetch_certificate,
-    read_secrets,
-    sealed_values,
-    secret_keys,
-    secret_name,
-    secret_object,
-)
-from symphony_charts.secrets.sealing import Certificate, read_certificate
+from symphony_charts.formats import yaml_write
+from symphony_charts.secrets import files, sealing
 from symphony_charts.spec import files as specfile
-from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.sources import key_of
-from symphony_charts.system.subprocess_runner import run as start
+from symphony_charts.spec import sources
+from symphony_charts.system import subprocess_runner
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,21 +54,21 @@ def run(args: argparse.Namespace) -> int:
         )
     # A Secret with a name of its own may be mounted by several releases, so none of them deletes it.
     args.owner = None if args.name else args.release or spec.experiment.name
-    args.name = args.name or secret_name(spec, args.release)
+    args.name = args.name or files.secret_name(spec, args.release)
     args.namespace = args.namespace or spec.experiment.namespace
     return {"push": _push, "seal": _seal, "check": _check}[args.action](args, spec)
 
 
-def certificate_of(source: str | None) -> Certificate:
+def certificate_of(source: str | None) -> sealing.Certificate:
     """The certificate that `--cert` names, or kubeseal's own variable. Raises UsageError where neither does."""
     chosen = source or os.environ.get("SEALED_SECRETS_CERT")
     if not chosen:
         raise UsageError("sealing needs the controller's certificate", next="--cert FILE, --cert URL or --cert cluster")
-    return read_certificate(fetch_certificate(chosen), chosen)
+    return sealing.read_certificate(files.fetch_certificate(chosen), chosen)
 
 
-def _push(args: argparse.Namespace, spec: SpecFile) -> int:
-    made = secret_object(spec.experiment, read_secrets(spec), args.name, args.namespace, release=args.owner)
+def _push(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+    made = files.secret_object(spec.experiment, files.read_secrets(spec), args.name, args.namespace, release=args.owner)
     if args.dry_run:
         _print(args, made)
         return 0
@@ -87,28 +77,28 @@ def _push(args: argparse.Namespace, spec: SpecFile) -> int:
     return 0
 
 
-def _seal(args: argparse.Namespace, spec: SpecFile) -> int:
+def _seal(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
     """Print values for the chart: `helm install -f`, or `symph publish --env-values`."""
     if spec.experiment.secret_source.source != "sealed":
         what = "the chart takes no sealed secrets, since the experiment has another source of them"
         step = "set `secret_source: {source: sealed}` in the spec, or give --spec-set secret_source.source=sealed"
         raise SpecError.one(what, "secret_source", step, args.spec)
-    sealed = sealed_values(spec, certificate_of(args.cert), args.namespace or "default", args.name)
-    values = merge({"secrets": {"name": args.name}}, sealed)
+    sealed = files.sealed_values(spec, certificate_of(args.cert), args.namespace or "default", args.name)
+    values = merge.merge({"secrets": {"name": args.name}}, sealed)
     if args.output == "name":
         output.line(f"sealedsecret/{args.name}")
     else:
-        sys.stdout.write(json.dumps(values, indent=2) + "\n" if args.output == "json" else dump(values))
+        sys.stdout.write(json.dumps(values, indent=2) + "\n" if args.output == "json" else yaml_write.dump(values))
     return 0
 
 
-def _check(args: argparse.Namespace, spec: SpecFile) -> int:
+def _check(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
     """Ask the cluster for the Secret's keys."""
     where = f" in {args.namespace}" if args.namespace else ""
-    keys = secret_keys(args.name, args.namespace, args.context, args.kubeconfig)
+    keys = files.secret_keys(args.name, args.namespace, args.context, args.kubeconfig)
     if keys is None:
         raise NotFound(f"there is no Secret {args.name}{where}", next=f"symph secrets push {args.spec}")
-    lacking = sorted({key_of(file) for file in spec.experiment.secrets} - keys)
+    lacking = sorted({sources.key_of(file) for file in spec.experiment.secrets} - keys)
     if lacking:
         raise CheckFailed(
             f"the Secret {args.name}{where} lacks {', '.join(lacking)}", next=f"symph secrets push {args.spec}"
@@ -125,14 +115,14 @@ def _print(args: argparse.Namespace, made: dict[str, object]) -> None:
         metadata = made["metadata"]
         output.line(f"secret/{metadata['name'] if isinstance(metadata, dict) else ''}")
     else:
-        sys.stdout.write(json.dumps(made, indent=2) + "\n" if args.output == "json" else dump(made))
+        sys.stdout.write(json.dumps(made, indent=2) + "\n" if args.output == "json" else yaml_write.dump(made))
 
 
 def _apply(args: argparse.Namespace, made: dict[str, object]) -> None:
     """By kubectl, through stdin: a secret in an argv can be read by every user of the machine."""
-    argv = ["kubectl", "apply", *cluster_options(args.context, args.kubeconfig)]
+    argv = ["kubectl", "apply", *files.cluster_options(args.context, args.kubeconfig)]
     argv += ["--server-side", "--field-manager=symph", "-f", "-"]
-    ended = start(argv, input=json.dumps(made).encode(), timeout_s=30, check=False)
+    ended = subprocess_runner.run(argv, input=json.dumps(made).encode(), timeout_s=30, check=False)
     if ended.status:
         said = ended.error_text.strip().splitlines()
         raise ToolFailed(

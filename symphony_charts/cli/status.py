@@ -11,32 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from symphony_charts.backend.status import ExperimentStatus
-from symphony_charts.backend.why import Why
-from symphony_charts.chart.helpers import chart_label
-from symphony_charts.cli import experiments, git_repository, options, output
+from symphony_charts.backend import status as backend_status
+from symphony_charts.backend import why as backend_why
+from symphony_charts.chart import helpers
+from symphony_charts.cli import experiments, git_repository, options, output, status_sources
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import Screen
-from symphony_charts.cli.status_sources import (
-    Live,
-    Part,
-    Place,
-    Published,
-    Row,
-    address_of,
-    ask_all,
-    ask_cluster,
-    ask_git,
-    ask_here,
-)
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.printable import printable_line
-from symphony_charts.gitops.argocd.objects import app_name
-from symphony_charts.gitops.argocd.sync import why_unsynced
-from symphony_charts.gitops.review_links import review_link
-from symphony_charts.gitops.store.pointers import Placed
-from symphony_charts.settings.project import Repository, Settings, find_settings
-from symphony_charts.system.git.addresses import git_address
+from symphony_charts.gitops import review_links
+from symphony_charts.gitops.argocd import objects, sync
+from symphony_charts.gitops.store import pointers
+from symphony_charts.settings import project
+from symphony_charts.system.git import addresses
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -81,13 +68,13 @@ class _Question:
 
     name: str
     team: str
-    settings: Settings
+    settings: project.Settings
     env: str | None
     is_here: bool
     is_git: bool
     names_cluster: bool
     names_git: bool
-    places: tuple[Place, ...]
+    places: tuple[status_sources.Place, ...]
     left_out: Mapping[str, str]
 
 
@@ -122,18 +109,18 @@ def _question(args: argparse.Namespace) -> _Question:
     except UsageError:
         if named:
             raise
-        settings = find_settings(Path.cwd())
+        settings = project.find_settings(Path.cwd())
     # An environment that a default names is the only one asked; this machine is asked all the same.
     env = settings.environment(args.env) if args.env and not flags else None
     kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
     places = tuple(
-        Place(context=each.context, namespace=each.namespace, env=label)
+        status_sources.Place(context=each.context, namespace=each.namespace, env=label)
         for label, each in settings.environments.items()
         if each.context and env in (None, label)
     )
     if flags or not (places or named):
         namespace = None if args.all_namespaces else args.namespace
-        places = (Place(context=args.context, namespace=namespace, kubeconfig=kubeconfig),)
+        places = (status_sources.Place(context=args.context, namespace=namespace, kubeconfig=kubeconfig),)
     return _Question(
         name=name,
         team=team or args.team or "",
@@ -148,7 +135,7 @@ def _question(args: argparse.Namespace) -> _Question:
     )
 
 
-def _left_out(settings: Settings, is_named: object, env: str | None, default: object) -> dict[str, str]:
+def _left_out(settings: project.Settings, is_named: object, env: str | None, default: object) -> dict[str, str]:
     """The environments beside the one that a default names, which whoever typed nothing may look for here."""
     if is_named or env is None:
         return {}
@@ -156,29 +143,38 @@ def _left_out(settings: Settings, is_named: object, env: str | None, default: ob
     return {label: why for label in settings.environments if label != env}
 
 
-def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[Row], dict[str, str]]:
+def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sources.Row], dict[str, str]]:
     """The rows, and what could not be asked with its reason; raises that where flags named the place."""
     silent = dict(question.left_out)
-    here = Part(name="here", ask=partial(ask_here, question.name))
-    clusters: dict[Place, Part[Live]] = {}
+    here = status_sources.Part(name="here", ask=partial(status_sources.ask_here, question.name))
+    clusters: dict[status_sources.Place, status_sources.Part[status_sources.Live]] = {}
     for place in question.places:
         try:
-            address = address_of(place)
+            address = status_sources.address_of(place)
         except SymphError as error:
             if question.names_cluster:
                 raise
             silent[place.name] = error.what
             continue
-        clusters[place] = Part(name=place.name, ask=partial(ask_cluster, place, question.name), address=address)
-    git: Part[Published] | None = None
+        clusters[place] = status_sources.Part(
+            name=place.name, ask=partial(status_sources.ask_cluster, place, question.name), address=address
+        )
+    git: status_sources.Part[status_sources.Published] | None = None
     if question.is_git and question.settings.repository is not None:
         url = question.settings.repository.url
-        git = Part(name="git", ask=partial(ask_git, args, question.settings, question.env), address=git_address(url))
+        git = status_sources.Part(
+            name="git",
+            ask=partial(status_sources.ask_git, args, question.settings, question.env),
+            address=addresses.git_address(url),
+        )
     elif not question.names_cluster:
         silent["git"] = _REPOSITORY
-    parts: list[Part[Live] | Part[Published]] = [*([here] if question.is_here else []), *clusters.values()]
+    parts: list[status_sources.Part[status_sources.Live] | status_sources.Part[status_sources.Published]] = [
+        *([here] if question.is_here else []),
+        *clusters.values(),
+    ]
     parts += [git] if git else []
-    ask_all(parts)
+    status_sources.ask_all(parts)
     for part in parts:
         if part.error is not None and (question.names_git if part is git else question.names_cluster):
             raise part.error
@@ -189,12 +185,16 @@ def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[Row], dict
     return rows, silent
 
 
-def _rows_here(answer: Live | None) -> Iterator[Row]:
+def _rows_here(answer: status_sources.Live | None) -> Iterator[status_sources.Row]:
     for status, why in answer.found if answer else ():
-        yield Row(where="here", name=status.name, live=status, why=why)
+        yield status_sources.Row(where="here", name=status.name, live=status, why=why)
 
 
-def _rows_there(question: _Question, lives: Mapping[Place, Live], published: Published | None) -> Iterator[Row]:
+def _rows_there(
+    question: _Question,
+    lives: Mapping[status_sources.Place, status_sources.Live],
+    published: status_sources.Published | None,
+) -> Iterator[status_sources.Row]:
     """Environments as Git and their clusters say, then what runs beside, then what waits for review."""
     taken: set[tuple[str, str, str]] = set()
     for placed in published.pointers if published else ():
@@ -209,34 +209,38 @@ def _rows_there(question: _Question, lives: Mapping[Place, Live], published: Pub
         for status, why in answer.found:
             if (place.env, status.namespace, status.name) not in taken:
                 where = place.env or answer.context or place.name
-                yield Row(where=where, name=status.name, context=answer.context, live=status, why=why)
+                yield status_sources.Row(where=where, name=status.name, context=answer.context, live=status, why=why)
     repository = question.settings.repository
     for waiting, runs in published.waiting if published else ():
         if repository and _is_meant(question, waiting.team, waiting.name):
-            link = review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge)
-            yield Row(where=waiting.env, name=waiting.name, team=waiting.team, waiting=waiting, runs=runs, review=link)
+            link = review_links.review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge)
+            yield status_sources.Row(
+                where=waiting.env, name=waiting.name, team=waiting.team, waiting=waiting, runs=runs, review=link
+            )
 
 
 def _is_meant(question: _Question, team: str, name: str) -> bool:
     return question.name in ("", name) and question.team in ("", team)
 
 
-def _row_of(placed: Placed, answer: Live | None, repository: Repository | None) -> Row:
+def _row_of(
+    placed: pointers.Placed, answer: status_sources.Live | None, repository: project.Repository | None
+) -> status_sources.Row:
     """A pointer with what its cluster says, if that was asked."""
     live, why = None, None
     pointer = placed.pointer
     if answer is not None and pointer is not None:
         place = placed.name, pointer.destination.namespace
         live, why = next((pair for pair in answer.found if (pair[0].name, pair[0].namespace) == place), (None, None))
-        name = app_name(placed.env, placed.team, placed.name)
+        name = objects.app_name(placed.env, placed.team, placed.name)
         application = answer.application(name, repository.url if repository else "")
-        why = (why_unsynced(application) if application else None) or _drift(placed, live) or why
+        why = (sync.why_unsynced(application) if application else None) or _drift(placed, live) or why
         if live is None and why is None:
-            why = Why(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
+            why = backend_why.Why(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
     if not placed.has_chart:
         text = placed.fault or "the chart that it names is not in the repository"
-        why = Why(cause="chart", text=text, next=f"symph history {placed.name} --env {placed.env}")
-    return Row(
+        why = backend_why.Why(cause="chart", text=text, next=f"symph history {placed.name} --env {placed.env}")
+    return status_sources.Row(
         where=placed.env,
         name=placed.name,
         team=placed.team,
@@ -247,20 +251,22 @@ def _row_of(placed: Placed, answer: Live | None, repository: Repository | None) 
     )
 
 
-def _drift(placed: Placed, live: ExperimentStatus | None) -> Why | None:
+def _drift(placed: pointers.Placed, live: backend_status.ExperimentStatus | None) -> backend_why.Why | None:
     """Return the cause if a cluster runs another version than the pointer in Git names."""
     pointer, label = placed.pointer, live.chart if live else ""
     if not label or pointer is None:
         return None
     chart = pointer.chart.split("/")[2]
-    wanted = chart_label(chart, pointer.version)
+    wanted = helpers.chart_label(chart, pointer.version)
     if label == wanted:
         return None
     step = f"symph history {placed.name} --env {placed.env}"
-    return Why(cause="drift", text=f"Git says {wanted}, the cluster runs {label}", next=step)
+    return backend_why.Why(cause="drift", text=f"Git says {wanted}, the cluster runs {label}", next=step)
 
 
-def _check(args: argparse.Namespace, question: _Question, rows: Sequence[Row], silent: Mapping[str, str]) -> None:
+def _check(
+    args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row], silent: Mapping[str, str]
+) -> None:
     """Raise NotFound for an experiment that nobody knows, ToolFailed where somebody who may know it did not answer."""
     if not question.name or rows:
         return
@@ -275,7 +281,9 @@ def _check(args: argparse.Namespace, question: _Question, rows: Sequence[Row], s
     )
 
 
-def _print(args: argparse.Namespace, question: _Question, rows: Sequence[Row], silent: Mapping[str, str]) -> None:
+def _print(
+    args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row], silent: Mapping[str, str]
+) -> None:
     if args.output in ("json", "yaml"):
         missing = [{"name": name, "why": why} for name, why in silent.items()]
         output.print_record(args, "StatusList", {"items": [row.item() for row in rows], "notAsked": missing})
@@ -299,7 +307,7 @@ def _note_silent(silent: Mapping[str, str]) -> None:
         output.note(f"not asked: {', '.join(name for name in silent if silent[name] == why)}: {why}")
 
 
-def _text(args: argparse.Namespace, question: _Question, rows: Sequence[Row]) -> str:
+def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row]) -> str:
     """The table, cut to the width of the terminal; of one experiment each reason with its step below."""
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     items = [{**row.item(), "color": row.color, "sentence": row.why.sentence if row.why else ""} for row in rows]
@@ -313,7 +321,7 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[Row]) ->
     return "\n".join([table, *(line for row in rows for line in _below(row))])
 
 
-def _below(row: Row) -> Iterator[str]:
+def _below(row: status_sources.Row) -> Iterator[str]:
     if row.why:
         yield printable_line(f"{row.where}: {row.why.sentence}")
         yield from [f"  next: {row.why.next}"] if row.why.next else []

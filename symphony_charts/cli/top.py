@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from symphony_charts.backend.protocol import Watcher
-from symphony_charts.backend.status import ExperimentStatus
+from symphony_charts.backend import protocol
+from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.cli.output import Screen
-from symphony_charts.system.installation import command_for_extra
+from symphony_charts.system import installation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         Cockpit(watcher, status.name, experiments.place_flags(args), args.interval or _OFTEN_S).run()
         return 0
     if not args.plain:
-        output.note(f"this is the plain table; for a screen with keys: {command_for_extra('top')}")
+        output.note(f"this is the plain table; for a screen with keys: {installation.command_for_extra('top')}")
     screen = Screen()
     while True:
         color = output.use_color(sys.stdout, getattr(args, "color", None))
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         status = watcher.describe(status.name, events=False)
 
 
-def _items(watcher: Watcher, status: ExperimentStatus) -> list[dict[str, object]]:
+def _items(watcher: protocol.Watcher, status: backend_status.ExperimentStatus) -> list[dict[str, object]]:
     usage, last = watcher.usage(status.name), watcher.last_lines(status.name)
     items: list[dict[str, object]] = []
     for instance in status.instances:

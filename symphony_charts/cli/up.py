@@ -9,10 +9,9 @@ import time
 from symphony_charts.cli import options
 from symphony_charts.cli.options import add_values
 from symphony_charts.errors import UsageError
-from symphony_charts.local.reload import parse_watched
-from symphony_charts.local.supervisor.launcher import SupervisorProcess
-from symphony_charts.local.tmux_client import need_tmux
-from symphony_charts.system.platforms import refuse_elsewhere
+from symphony_charts.local import reload, tmux_client
+from symphony_charts.local.supervisor import launcher
+from symphony_charts.system import platforms
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,16 +52,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
-    refuse_elsewhere()
+    platforms.refuse_elsewhere()
     if args.watch and (args.wait or args.dry_run):
         raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
     for text in args.watch:
         # A path that cannot be watched is refused before anything is started.
-        parse_watched(text)
+        reload.parse_watched(text)
     if not args.dry_run:
-        need_tmux()
+        tmux_client.need_tmux()
     began = time.monotonic()
-    with contextlib.nullcontext() if args.dry_run else contextlib.closing(SupervisorProcess.ahead()) as spare:
+    with contextlib.nullcontext() if args.dry_run else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare:
         # What reads and plans experiments takes 190 ms to import; meanwhile the supervisor does the same.
         from symphony_charts.cli.launch import follow_up, start
 
