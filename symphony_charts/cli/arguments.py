@@ -71,7 +71,6 @@ class Parser(argparse.ArgumentParser):
         return super().add_subparsers(**options)
 
     def _refuse_removed(self, words: str) -> None:
-        """Raise UsageError if these words after the verb were removed."""
         typed = f"{self.prog.partition(' ')[2]} {words}".strip()
         if typed in _REMOVED:
             raise UsageError(f"`{typed}` was removed", "", _REMOVED[typed])
@@ -159,7 +158,6 @@ def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
 
 
 def _known(lines: Sequence[str], shown: Container[str]) -> tuple[str, ...]:
-    """The command lines whose verbs are there."""
     return tuple(line for line in lines if line.partition(" ")[0] in shown)
 
 

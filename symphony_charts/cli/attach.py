@@ -14,7 +14,6 @@ from symphony_charts.local.supervisor import ending
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph attach`."""
     options.add_experiment(parser)
     parser.add_argument("-p", "--process", metavar="PROCESS", help="begin with the pane of this process, or replica")
     parser.add_argument("--nested", action="store_true", help="attach within another tmux as well; C-b C-b d leaves")

@@ -15,7 +15,6 @@ from symphony_charts.system import files as system_files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph catalog`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     import_ = actions.add_parser("import", help="print the node pools of a cluster file")
     import_.add_argument("files", metavar="FILE", nargs="+", help="cluster file; several are taken as one cluster")

@@ -450,12 +450,10 @@ class Cockpit(App[None]):
         self._beside("ssh", self.query_one(Table).chosen, self._wish.name)
 
     def _beside(self, *words: str) -> None:
-        """Run a verb on the terminal, in place of this screen."""
         with self.suspend():
             subprocess.run(self._argv(*words), check=False)
 
     def _run(self, *words: str) -> None:
-        """Run a verb behind the screen, and say how it went."""
         self._say(f"{words[0]}...")
         self.run_worker(lambda: self._done(*words), thread=True)
 

@@ -17,7 +17,6 @@ _SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
 def configure_completion(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph completion`."""
     parser.add_argument("shell", choices=_SHELLS, help="the shell to complete in")
     options.add_examples(
         parser,
@@ -80,7 +79,6 @@ def _leave_out_aliases(verbs: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Every argument of a parser and of its verbs."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
@@ -89,7 +87,6 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def configure_complete(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph __complete`."""
     parser.add_argument("what", choices=("experiments", "processes"))
     parser.add_argument("prefix", nargs="?", default="", help="only names that begin so")
 

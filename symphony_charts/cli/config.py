@@ -18,7 +18,6 @@ from symphony_charts.system import user_folders
 
 
 def configure_config(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph config`."""
     text = "only this setting, and those below it: team, defaults.namespace, environments.dev"
     parser.add_argument("key", metavar="KEY", nargs="?", default="", help=text)
     options.add_output(parser)
@@ -49,7 +48,6 @@ def run_config(args: argparse.Namespace) -> int:
 
 
 def _short(row: Mapping[str, object]) -> str:
-    """Where a value comes from, as it fits on a line."""
     source = str(row["source"])
     for folder, name in ((Path.cwd(), ""), (Path("~").expanduser(), "~/")):
         if Path(source).is_absolute() and Path(source).is_relative_to(folder):
@@ -90,7 +88,6 @@ def _of_environment(option: str, value: str, variable: str) -> Iterator[Row]:
 
 
 def _of_symphony() -> Iterator[Row]:
-    """What Symphony's own configuration file says."""
     file = user.find_config_file()
     config = user.SymphonyConfig()
     for name in ("username", "experiment_folder"):
@@ -113,7 +110,6 @@ def _row(name: str, value: object, source: str) -> Row:
 
 
 def configure_use(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph use`."""
     options.add_experiment(parser)
     options.add_force(parser, "take the name as it is, whether or not it runs")
     options.add_backend(parser)

@@ -17,7 +17,6 @@ from symphony_charts.formats.printable import printable_line
 
 
 def configure_describe(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph describe`."""
     options.add_experiment(parser)
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
@@ -160,7 +159,6 @@ EVENT_COLUMNS = (
 
 
 def configure_events(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph events`."""
     options.add_experiment(parser)
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the experiment has ended")
     options.add_backend(parser)
@@ -187,7 +185,6 @@ def run_events(args: argparse.Namespace) -> int:
 
 
 def configure_wait(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph wait`."""
     options.add_experiment(parser)
     parser.add_argument(
         "--for",

@@ -12,7 +12,6 @@ from symphony_charts import prepare as preparing
 from symphony_charts.chart.files import version as chart_version
 from symphony_charts.cli import git_repository, options, output, reports, specs
 from symphony_charts.cli.defaults import typed
-from symphony_charts.cli.options import add_values
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
 from symphony_charts.gitops import prepare
@@ -24,7 +23,6 @@ from symphony_charts.spec import files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph diff`."""
     text = "an experiment file or its folder as a path, or the name of a published one (default: ./experiment.yaml)"
     parser.add_argument("what", metavar="SPEC|EXPERIMENT", nargs="?", type=_what, default=".", help=text)
     parser.add_argument("versions", metavar="VERSION", nargs="*", help="one or two published versions")
@@ -45,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="node pools to place the spec on; may be repeated"
         " (default: the spec's placement.pools, else the project's)",
     )
-    add_values(parser)
+    options.add_values(parser)
     options.add_spec_changes(parser)
     options.add_examples(
         parser,
@@ -121,7 +119,6 @@ def _objects(prepared: preparing.Prepared, values: data.Values, namespace: str) 
 
 
 def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tuple[comparing.Side, comparing.Side]:
-    """Two environments, or two versions under one environment's values."""
     if args.spec_set:
         raise UsageError("--spec-set changes a spec, and what is compared is published", next="give a spec file")
     if "/" not in args.what and args.what.endswith((".yaml", ".yml", ".json", ".py")):

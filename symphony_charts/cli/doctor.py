@@ -14,7 +14,6 @@ from symphony_charts.local.machine import health
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph doctor`."""
     parser.add_argument(
         "--for",
         dest="needs",

@@ -12,7 +12,6 @@ from symphony_charts.local import up
 
 
 def configure_down(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph down`."""
     options.add_experiment(parser)
     parser.add_argument("--all", action="store_true", help="every experiment that runs here")
     parser.add_argument(
@@ -42,7 +41,6 @@ def run_down(args: argparse.Namespace) -> int:
 
 
 def configure_restart(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph restart`."""
     options.add_experiment(parser, positional=False)
     text = "which ones (default: all); after them the experiment may stand"
     parser.add_argument("process", nargs="*", metavar="PROCESS", help=text)

@@ -42,7 +42,6 @@ def placed(step: str, args: argparse.Namespace) -> str:
 
 
 def _completed(text: str, given: Mapping[str, str], args: argparse.Namespace) -> str:
-    """What begins with a command, its flags after the verb."""
     match = _COMMAND.match(text)
     try:
         parser: argparse.ArgumentParser | None = args.symphony.get_subparser(match[1]) if match else None
@@ -89,7 +88,6 @@ def report_error(error: Exception, *, verbose: bool, args: argparse.Namespace | 
 
 
 def _report_unexpected(error: Exception, *, verbose: bool) -> int:
-    """Report an error that nobody foresaw: of a script that we were given to run, of the machine, or a bug of ours."""
     if is_lack_of_linux(error):
         return report_error(elsewhere(), verbose=verbose)
     theirs = their_error(error)
@@ -184,7 +182,6 @@ def _is_machinery(file: str) -> bool:
 
 
 def _script_text(error: TheirError) -> str:
-    """What is said of an error of a script."""
     lines = [f"error: {error.what}", f"  at:   {error.place}", "  next: the script itself raised this"]
     return "\n".join([*lines, *(f"  | {line}" for line in error.lines)])
 
@@ -213,14 +210,12 @@ def _has_folder() -> bool:
 
 
 def _bug_text(error: Exception) -> str:
-    """What is said of a bug of ours, after its traceback went to a log file."""
     title = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     step = "this is a bug in symph; please report it with that file"
     return f"error: {title}\n  at:   {_write_log(error)}\n  next: {step}"
 
 
 def _traceback_of(error: Exception) -> str:
-    """The whole traceback, as Python prints it."""
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 

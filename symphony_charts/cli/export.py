@@ -14,7 +14,6 @@ import msgspec
 
 from symphony_charts.chart.files import kustomize
 from symphony_charts.cli import options, output, specs, validate
-from symphony_charts.cli.options import add_values
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import yaml_write
 from symphony_charts.importers.common import report as import_report
@@ -26,7 +25,6 @@ from symphony_charts.system import files as system_files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph export`."""
     formats = parser.add_subparsers(dest="format", metavar="FORMAT", required=True)
     for name, (add_options, summary) in FORMATS.items():
         one = formats.add_parser(name, help=summary, description=f"Export {summary}.")
@@ -54,14 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_release(parser: argparse.ArgumentParser) -> None:
-    """Add what says which release the objects are of, and under which values."""
     parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
     parser.add_argument("-n", "--namespace", default=None, help="a namespace to write into every object")
-    add_values(parser)
+    options.add_values(parser)
 
 
 def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
-    """Add the version to write, and what to wrap."""
     parser.add_argument(
         "--api",
         choices=("v1beta2", "v1beta1"),
@@ -75,7 +71,6 @@ def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_dijob(parser: argparse.ArgumentParser) -> None:
-    """Add the operator to write for."""
     parser.add_argument(
         "--operator",
         choices=("v0", "v1.0", "v1.1.0", "v1.1"),
@@ -110,7 +105,6 @@ class Exported:
 
 
 def _manifests(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
-    """All objects of the chart, in the order in which they are applied."""
     objects, notes = _chart_objects(spec, args)
     return Exported(objects=tuple(objects), notes=(*notes, *_secret_notes(spec)))
 

@@ -148,7 +148,6 @@ def find_team(args: argparse.Namespace, settings: Settings, store: Store | None,
 
 
 def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[str]:
-    """What a folder of the repository, or of `--into`, holds."""
     if store is not None:
         return sorted(store.read([folder], lambda _seen: ()).folder(folder))
     place = Path(args.into).expanduser() / (args.repo_path or "") / folder

@@ -16,7 +16,6 @@ from symphony_charts.system.git import checkout
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph gitops`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     _configure_init(actions.add_parser("init", help="lay project, ApplicationSet, health checks and README into it"))
     for name, text in (
@@ -129,7 +128,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
 
 
 def _destination(text: str) -> str:
-    """An environment, and where it runs."""
     if not re.fullmatch(r"[^=/]+=(.+/)?[^/]+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no destination: write ENV=NAMESPACE or ENV=CLUSTER/NAMESPACE")
     return text
@@ -143,7 +141,6 @@ def _owners(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked for."""
     verbs = {
         "init": gitops_init.run,
         "lint": _lint,

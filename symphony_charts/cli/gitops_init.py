@@ -143,7 +143,6 @@ def _forge(args: argparse.Namespace, url: str) -> str:
 
 
 def _names(args: argparse.Namespace, settings: Settings) -> list[str]:
-    """The environments that the repository is set up for, the first to the last."""
     return _listed(args) or list(settings.environments)
 
 
@@ -267,7 +266,6 @@ def _write_settings(settings: Settings, *, is_dry: bool) -> str:
 
 
 def _publish_steps(settings: Settings, environments: Mapping[str, Destination]) -> list[str]:
-    """The commands that publish the first experiment, as they can be typed here."""
     first = next(iter(environments))
     specs = [path for path in sorted(Path.cwd().glob("*.yaml")) if _is_spec(path)]
     flags = f"--env {first}" + ("" if settings.team else " --team TEAM")

@@ -92,7 +92,6 @@ def _token(env: Mapping[str, str], name: str) -> str:
 
 
 def _all(forge: Forge) -> Iterator[Mapping[str, object]]:
-    """The comments there are, oldest first."""
     for page in range(1, _PAGES + 1):
         items = _ask(forge, "GET", f"{forge.comments}?per_page={_PAGE}&page={page}")
         if not isinstance(items, list):

@@ -15,7 +15,6 @@ from symphony_charts.version import __version__
 
 
 def configure_help(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph help`."""
     text = "a verb, and an action below it (default: the table of all verbs)"
     parser.add_argument("words", metavar="VERB", nargs="*", help=text)
     parser.add_argument("--man", action="store_true", help="as a manual page, for man")
@@ -111,7 +110,6 @@ def _item(term: str, text: str) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Text as roff prints it, whatever it begins with."""
     lines = (line.translate(_SPECIAL) for line in text.splitlines() or [""])
     return "\n".join(f"\\&{line}" if line.startswith((".", "\\(aq")) else line for line in lines)
 
@@ -126,7 +124,6 @@ def run_help(args: argparse.Namespace) -> int:
 
 
 def _manual(args: argparse.Namespace) -> str:
-    """The manual page of a verb, or of the command."""
     if not args.words:
         return overview_page()
     verb = find_verb(args.words[0])
@@ -136,7 +133,6 @@ def _manual(args: argparse.Namespace) -> str:
 
 
 def configure_version(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph version`."""
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
     options.add_examples(parser, "symph version", "symph version -o json")
 

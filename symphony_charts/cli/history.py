@@ -18,7 +18,6 @@ from symphony_charts.system.git import log as git_log
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph history`."""
     options.add_named(parser)
     options.add_env(parser)
     options.add_repository(parser)
@@ -95,7 +94,6 @@ def _has_repository(args: argparse.Namespace) -> bool:
 
 
 def _environments(args: argparse.Namespace) -> list[str]:
-    """The environments whose Git pointers bear the experiment's name."""
     store = git_repository.open_store(args, git_repository.settings_of(args), reads_only=True)
     team, _, name = args.experiment_name.rpartition("/")
     return [each.env for each in pointers.pointers(store, None) if each.name == name and team in ("", each.team)]

@@ -27,7 +27,6 @@ from symphony_charts.system.entry_points import entry_points
 
 
 def configure_runopts(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph import runopts`."""
     parser.add_argument(
         "scheduler",
         nargs="?",
@@ -45,7 +44,6 @@ def configure_runopts(parser: argparse.ArgumentParser) -> None:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph import`."""
     formats = parser.add_subparsers(dest="format", metavar="FORMAT", required=True)
     for name, (add_options, summary, examples) in FORMATS.items():
         one = formats.add_parser(name, help=summary, description=f"Import {summary}.")
@@ -66,7 +64,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
-    """Add what every format takes."""
     parser.add_argument("source", metavar="SOURCE", help="the file; `-` is stdin")
     parser.add_argument(
         "--to", dest="file", metavar="FILE", default="", help="write the experiment to it, not to stdout"
@@ -197,7 +194,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> import_report.Imported:
-    """What was imported, its notes with file and line."""
     source = _source(args)
     try:
         imported = _dispatch(args, source)
@@ -229,7 +225,6 @@ def _print_objects(args: argparse.Namespace) -> int:
 
 
 def _source(args: argparse.Namespace) -> input_file.Source:
-    """The input, read."""
     component = args.format == "torchx" and _is_component(args.source)
     if component:
         return input_file.from_data(components.load_appdef(args.source, _remainder(args)), args.source)
@@ -287,7 +282,6 @@ def _compose(args: argparse.Namespace, source: input_file.Source) -> import_repo
 
 
 def _images(given: list[str]) -> dict[str, str]:
-    """The images by service."""
     images: dict[str, str] = {}
     for text in given:
         service, equals, image = text.partition("=")
@@ -309,7 +303,6 @@ def _read_text(name: str) -> str:
 
 
 def _is_component(text: str) -> bool:
-    """Whether `text` names a TorchX component rather than a file."""
     return text != "-" and not Path(text).is_file() and not text.endswith((".json", ".yaml", ".yml"))
 
 
@@ -330,7 +323,6 @@ def _read(name: str, *, is_legacy: bool) -> input_file.Source:
 
 
 def _write(args: argparse.Namespace, imported: import_report.Imported) -> None:
-    """Write the experiment to the file that was named, or to stdout; nothing in a dry run."""
     if args.dry_run:
         if args.file:
             output.note(f"would write {args.file}")
@@ -344,7 +336,6 @@ def _write(args: argparse.Namespace, imported: import_report.Imported) -> None:
 
 
 def _title(args: argparse.Namespace, imported: import_report.Imported) -> str:
-    """What was made, and of what."""
     experiment = imported.experiment
     pods = sum(one.replicas for one in (*experiment.processes.values(), *experiment.groups.values()))
     count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())

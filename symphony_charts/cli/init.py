@@ -16,7 +16,6 @@ _TEMPLATES = ("yaml", "python")
 
 
 def configure_init(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph init`."""
     parser.add_argument("name", metavar="NAME", help="the experiment's name, and that of its new folder")
     parser.add_argument(
         "-t",
@@ -51,7 +50,6 @@ def run_init(args: argparse.Namespace) -> int:
 
 
 def configure_schema(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph schema`."""
     parser.add_argument("--install-hint", action="store_true", help="say how to make an editor use the schema")
     parser.add_argument("--settings", action="store_true", help="the schema of .symph.yaml in place of an experiment's")
     options.add_examples(

@@ -18,7 +18,6 @@ from symphony_charts.system import files
 
 
 def configure_exec(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph exec`."""
     options.add_component(parser)
     options.add_experiment(parser)
     parser.add_argument("-T", "--no-tty", action="store_true", help="no terminal, even where there is one")
@@ -46,7 +45,6 @@ def execute(args: argparse.Namespace, command: list[str]) -> int:
 
 
 def configure_ssh(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph ssh`."""
     options.add_component(parser)
     options.add_experiment(parser)
     options.add_backend(parser)
@@ -63,7 +61,6 @@ def run_ssh(args: argparse.Namespace) -> int:
 
 
 def configure_cp(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph cp`."""
     parser.add_argument("src_file", metavar="SOURCE", help="a path, or PROCESS:PATH")
     parser.add_argument("dest_file", metavar="DEST", help="a path, or PROCESS:PATH")
     options.add_experiment(parser)
@@ -108,7 +105,6 @@ def parse_place(text: str) -> tuple[str, str] | None:
 
 
 def configure_open(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph open`."""
     parser.add_argument("service_name", metavar="SERVICE", nargs="?", help="the service (default: the only one)")
     options.add_experiment(parser)
     parser.add_argument("-u", "--url-only", action="store_true", help="print the URL and open no browser")
@@ -152,7 +148,6 @@ def _wait_for_interrupt() -> None:
 
 
 def configure_collect(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph collect`."""
     options.add_experiment(parser)
     parser.add_argument(
         "--path", metavar="PATH", action="append", default=[], help="also this file or folder of each process"

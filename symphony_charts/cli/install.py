@@ -13,7 +13,6 @@ from symphony_charts.kubernetes.releases import source as chart_source
 
 
 def configure_install(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph install`."""
     options.add_source(parser)
     options.add_target(parser)
     parser.add_argument("--create-namespace", action="store_true", help="make the namespace where it is missing")
@@ -183,7 +182,6 @@ def run_install(args: argparse.Namespace) -> int:
 
 
 def configure_upgrade(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph upgrade`."""
     options.add_source(parser)
     options.add_target(parser)
     parser.add_argument("-i", "--install", action="store_true", help="install it where it is not there")
@@ -207,7 +205,6 @@ def run_upgrade(args: argparse.Namespace) -> int:
 
 
 def configure_uninstall(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph uninstall`."""
     parser.add_argument("release", metavar="RELEASE", help="its name")
     options.add_target(parser)
     parser.add_argument("--keep-history", action="store_true", help="let helm remember the release")

@@ -24,7 +24,6 @@ FORMATS = ("table", "json", "yaml", "name")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph local`."""
     actions = parser.add_subparsers(dest="local_action", metavar="ACTION", required=True)
     for name, text, add, examples in _ACTIONS:
         action = actions.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
@@ -256,7 +255,6 @@ def _write(folder: Path, export: plain_files.Export, *, replaces: bool) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked for."""
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "env": env,
         "render": render,
@@ -349,7 +347,6 @@ def _is_removed(run: local_runs.Run, refusals: list[str]) -> bool:
 
 
 def _age(text: str | None) -> float:
-    """`7d` in seconds; 0 for None."""
     if text is None:
         return 0.0
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}

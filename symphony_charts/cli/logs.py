@@ -14,7 +14,6 @@ from symphony_charts.errors import NotFound, UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph logs`."""
     text = "process, process/REPLICA, group/process, or an experiment for all of its"
     parser.add_argument("component_name", metavar="PROCESS", nargs="?", help=text)
     options.add_experiment(parser)
@@ -113,7 +112,6 @@ def _of_ended(watcher: protocol.Watcher, word: str) -> NotFound:
 
 
 def _knows(status: backend_status.ExperimentStatus, word: str) -> bool:
-    """Whether a word names a process of the experiment exactly."""
     try:
         return bool(protocol.find_instances(status, word))
     except NotFound:

@@ -14,7 +14,6 @@ from symphony_charts.sweep import record
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph ls`."""
     parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", help="only those with this in their names")
     parser.add_argument("-a", "--all", action="store_true", help="also the last run of experiments that have ended")
     parser.add_argument("--sweep", metavar="NAME", default=None, help="only the trials of this sweep, each by itself")

@@ -304,14 +304,12 @@ def _print_document(document: Mapping[str, object], form: str) -> None:
 
 
 def _width(text: str) -> int:
-    """How many cells of a terminal the text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _taken(widths: Sequence[int]) -> int:
-    """How wide a table with such columns is."""
     return sum(widths) + 2 * (len(widths) - 1)
 
 

@@ -12,7 +12,6 @@ from symphony_charts import prepare as preparing
 from symphony_charts.chart.files import package_cache
 from symphony_charts.cli import options, output, reports
 from symphony_charts.cli import specs as cli_specs
-from symphony_charts.cli.options import add_values
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import data
 from symphony_charts.kinds import leftovers
@@ -24,7 +23,6 @@ from symphony_charts.spec import pods as spec_pods
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph package`."""
     options.add_specs(parser)
     parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
     options.add_output(parser, headers=False)
@@ -37,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a fork of the chart template: its folder, or a Git repository at a tag or commit; no hook of it runs"
         " (default: `template` of .symph.yaml; '' is the template of this installation)",
     )
-    add_values(parser)
+    options.add_values(parser)
     options.add_placement(parser)
     parser.add_argument("--push", action="store_true", help="publish them, too; takes --env and the like of `publish`")
     options.add_publish_options(parser)
@@ -59,7 +57,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_workspace(parser: argparse.ArgumentParser) -> None:
-    """Add `--workspace`, `--image-repo` and `--platform`."""
     parser.add_argument(
         "--workspace",
         metavar="DIR",

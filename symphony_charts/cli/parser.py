@@ -258,7 +258,6 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return (*self._own, *ours, *self._plugins)
 
     def _shown_verbs(self) -> tuple[Verb, ...]:
-        """All verbs that a page may list, with those that packages and programs add."""
         verbs = self._all_verbs()
         return (*verbs, *(each for each in plugins.plugins() if find_verb(each.name, verbs) is None))
 
@@ -283,7 +282,6 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
             defaults.fill_in(parser, _configured)
 
     def _load_plugin(self, verb: Plugin) -> None:
-        """Add the parser of a verb that a package adds: a module with ``configure(parser)`` and ``run(args)``."""
         assert verb.entry is not None  # noqa: S101 - programs have no parser
         module: Any = verb.entry.load()
         text = " ".join((module.__doc__ or verb.summary).split())

@@ -13,7 +13,6 @@ from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
 from symphony_charts.backend import why as backend_why
 from symphony_charts.cli import options, output, specs
-from symphony_charts.cli.options import add_values
 from symphony_charts.errors import NotFound, PlacementError, SymphError, UsageError
 from symphony_charts.kinds import leftovers
 from symphony_charts.kubernetes import experiments
@@ -46,7 +45,6 @@ def _trials(text: str) -> int:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph plan`."""
     options.add_specs(parser, many=False)
     parser.add_argument(
         "--pools",
@@ -60,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable; may be repeated"
     )
     options.add_system(parser)
-    add_values(parser)
+    options.add_values(parser)
     parser.add_argument(
         "--hours", metavar="H", type=_hours, default=None, help="say what it costs to run for so many hours"
     )

@@ -16,7 +16,6 @@ from symphony_charts.system.git import log as git_log
 
 
 def configure_promote(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph promote`."""
     options.add_named(parser)
     parser.add_argument("--from", metavar="ENV", dest="before", required=True, help="the environment that runs it")
     parser.add_argument("--to", metavar="ENV", dest="after", required=True, help="the environment that shall run it")
@@ -65,7 +64,6 @@ def run_promote(args: argparse.Namespace) -> int:
 
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph rollback`."""
     options.add_named(parser)
     parser.add_argument(
         "--to", metavar="VERSION", default=None, help="the version, or the revision of a release (default: the last)"
@@ -138,7 +136,6 @@ def _whose(
 
 
 def configure_retire(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph retire`."""
     options.add_named(parser)
     options.add_env(parser)
     options.add_repository(parser)

@@ -13,7 +13,6 @@ from symphony_charts.cli.output import Screen
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph ps`."""
     options.add_experiment(parser)
     parser.add_argument("-w", "--watch", action="store_true", help="show every change until the experiment has ended")
     options.add_backend(parser)

@@ -10,7 +10,6 @@ from pathlib import Path
 from symphony_charts import package
 from symphony_charts.chart.values import set_values
 from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
-from symphony_charts.cli.options import add_values
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
 from symphony_charts.gitops import prepare
 from symphony_charts.gitops.operations import base, environment_values
@@ -23,10 +22,9 @@ from symphony_charts.system import files as system_files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph publish`."""
     options.add_specs(parser)
     parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
-    add_values(parser)
+    options.add_values(parser)
     options.add_publish_options(parser)
     options.add_change_options(parser)
     options.add_placement(parser)
@@ -149,7 +147,6 @@ def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Se
 
 
 def _given(args: argparse.Namespace) -> environment_values.Given:
-    """What the flags say of the environment's own values."""
     files = tuple(values_files.read_values(path) for path in args.env_values)
     own = set_values.user_values(set_values.Overrides(files=files)) if files else None
     return environment_values.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))

@@ -23,7 +23,6 @@ from symphony_charts.system import signing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph push`."""
     parser.add_argument(
         "charts", metavar="CHART", nargs="+", help="a chart's archive or folder; `symph package` makes both"
     )
@@ -180,7 +179,6 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images
 
 
 def _list(args: argparse.Namespace, folder: Path, entries: Sequence[image_layer.Entry]) -> None:
-    """What goes into the layer: every file in a dry run, else their number."""
     files = [entry for entry in entries if not entry.is_folder]
     if args.dry_run:
         for entry in files:

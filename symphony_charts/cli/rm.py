@@ -16,7 +16,6 @@ from symphony_charts.local import volumes as local_volumes
 
 
 def configure_rm(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph rm`."""
     options.add_experiment(parser)
     parser.add_argument(
         "--match",
@@ -189,7 +188,6 @@ def _volumes_of(
 
 
 def configure_delete_batch(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph delete-batch`."""
     text = "a regular expression that fits the whole name; quote it"
     parser.add_argument("experiment_names", metavar="PATTERN", nargs="+", help=text)
     add_removal(parser)

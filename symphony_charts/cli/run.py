@@ -8,7 +8,6 @@ import time
 
 from symphony_charts.cli import options
 from symphony_charts.cli.defaults import typed
-from symphony_charts.cli.options import add_values
 from symphony_charts.errors import UsageError
 from symphony_charts.local import tmux_client
 from symphony_charts.local.supervisor import launcher
@@ -16,7 +15,6 @@ from symphony_charts.system import platforms
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph run`."""
     options.add_specs(parser, many=False)
     parser.add_argument("-d", "--detach", action="store_true", help="return at once and leave it running")
     parser.add_argument(
@@ -34,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--share-gpus", action="store_true", help="here: let processes have the same GPUs in turn, not each alone"
     )
     options.add_backend(parser, is_one=True)
-    add_values(parser)
+    options.add_values(parser)
     options.add_placement(parser)
     options.add_output(parser, ("table", "json"), headers=False)
     options.add_dry_run(parser, "print what would be started, and start nothing")

@@ -19,7 +19,6 @@ from symphony_charts.system import subprocess_runner
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph secrets`."""
     parser.add_argument(
         "action",
         choices=("push", "seal", "check"),
@@ -93,7 +92,6 @@ def _seal(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
 
 
 def _check(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
-    """Ask the cluster for the Secret's keys."""
     where = f" in {args.namespace}" if args.namespace else ""
     keys = files.secret_keys(args.name, args.namespace, args.context, args.kubeconfig)
     if keys is None:

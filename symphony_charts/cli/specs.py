@@ -99,8 +99,6 @@ def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None 
 
 
 def _split(texts: list[str]) -> list[str]:
-    """The files of `-f a.yaml,b.yaml -f c.yaml`, which for helm are lines of CSV."""
-
     try:
         return [path for line in csv.reader(texts, strict=True) for path in line]
     except csv.Error as error:

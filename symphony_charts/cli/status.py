@@ -27,7 +27,6 @@ from symphony_charts.system.git import addresses
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph status`."""
     parser.description = (
         "How experiments are here, on the clusters that .symph.yaml names by `context` (else the kubeconfig's current"
         " one) and in Git, and why one does not run. Exit 1: something has failed, drifted, or will not pass by itself."

@@ -16,7 +16,6 @@ from symphony_charts.chart.files import chart
 from symphony_charts.chart.values import merge
 from symphony_charts.cli import git_repository, options, output, specs, sweep_show, sweep_trials
 from symphony_charts.cli.defaults import typed
-from symphony_charts.cli.options import add_values
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
 from symphony_charts.gitops import prepare
@@ -29,7 +28,6 @@ from symphony_charts.sweep import trials as trial_settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph sweep`."""
     parser.add_argument("spec", metavar="SPEC", nargs="?", type=_spec, default=".", help=options.SPEC_HELP)
     options.add_spec_changes(parser)
     parser.add_argument(
@@ -123,7 +121,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_change_options(parser, is_alone=False)
     parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
     options.add_output(parser)
-    add_values(parser)
+    options.add_values(parser)
     options.add_placement(parser)
     options.add_dry_run(parser)
     options.add_examples(
@@ -216,7 +214,6 @@ def _search(args: argparse.Namespace, spec: files.SpecFile) -> int:
 
 
 def _text_of(file: str) -> str:
-    """The text of the file of points; ``-`` is what comes in."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).expanduser().read_text(encoding="utf-8-sig")
     except FileNotFoundError:

@@ -160,7 +160,6 @@ def _submit(
 
 
 def _secret(base: Prepared, run: TrialRun, folder: Path, namespace: str) -> dict[str, Any] | None:
-    """Return the Secret to push for a trial."""
     built = (run.own or base).built
     source = ReleaseSource(name=built.name, chart=Path(), built=built, folder=folder, namespace=namespace)
     return source.secret(run.trial.name, namespace, release_of(base, run, namespace).values)

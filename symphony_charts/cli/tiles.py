@@ -359,7 +359,6 @@ def _check_terminal(args: argparse.Namespace, status: ExperimentStatus, outer: P
 
 
 def _keep_up(watcher: Watcher, name: str, tiles: Tiles) -> None:
-    """Keep states up to date until the window is closed."""
     while tiles.is_open:
         # What is gone stays on the screen as it was last.
         with contextlib.suppress(SymphError):

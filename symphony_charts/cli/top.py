@@ -16,7 +16,6 @@ from symphony_charts.system import installation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph top`."""
     options.add_experiment(parser)
     parser.add_argument("-1", "--once", action="store_true", help="print once; without a terminal that is the default")
     parser.add_argument(

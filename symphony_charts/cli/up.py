@@ -7,7 +7,6 @@ import contextlib
 import time
 
 from symphony_charts.cli import options
-from symphony_charts.cli.options import add_values
 from symphony_charts.errors import UsageError
 from symphony_charts.local import reload, tmux_client
 from symphony_charts.local.supervisor import launcher
@@ -15,7 +14,6 @@ from symphony_charts.system import platforms
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph up`."""
     options.add_specs(parser, many=False)
     parser.add_argument("-d", "--detach", action="store_true", help="return once it is up, as `up` always does")
     parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
@@ -35,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share-gpus", action="store_true", help="let processes have the same GPUs in turn, and not hold them alone"
     )
-    add_values(parser)
+    options.add_values(parser)
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
     options.add_dry_run(parser, "print what would be started, without values of variables")
     options.add_examples(

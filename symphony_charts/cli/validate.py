@@ -13,14 +13,12 @@ from symphony_charts.chart import lint
 from symphony_charts.chart.files import chart as chart_file
 from symphony_charts.cli import options, output, reports
 from symphony_charts.cli import specs as cli_specs
-from symphony_charts.cli.options import add_values
 from symphony_charts.formats import data, yaml_text, yaml_write
 from symphony_charts.kubernetes.releases import helm_program
 from symphony_charts.spec import files
 
 
 def configure_validate(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph validate`."""
     options.add_specs(parser)
     options.add_output(parser, options.FINDING_FORMATS, headers=False)
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
@@ -31,7 +29,7 @@ def configure_validate(parser: argparse.ArgumentParser) -> None:
         help="Kubernetes to check for (default: 1.34, or one that has all kinds)",
     )
     parser.add_argument("--helm", action="store_true", help="ask the helm on this machine as well")
-    add_values(parser)
+    options.add_values(parser)
     options.add_placement(parser)
     options.add_examples(
         parser,
@@ -85,14 +83,13 @@ def _line_finder() -> Callable[[str, str], int | None]:
 
 
 def configure_render(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph render`."""
     options.add_specs(parser, many=False)
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
     parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
     parser.add_argument("-n", "--namespace", default="default", help="its namespace, for --helm (default: default)")
     parser.add_argument("--no-tests", action="store_true", help="leave out the pod that `helm test` starts")
     parser.add_argument("--helm", action="store_true", help="let the helm on this machine render the chart")
-    add_values(parser)
+    options.add_values(parser)
     options.add_examples(
         parser,
         "symph render experiment.yaml",
