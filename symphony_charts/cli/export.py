@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from symphony_charts.system import files as system_files
 
 def configure(parser: argparse.ArgumentParser) -> None:
     formats = parser.add_subparsers(dest="format", metavar="FORMAT", required=True)
-    for name, (add_options, summary) in FORMATS.items():
+    for name, (add_options, summary, _) in FORMATS.items():
         one = formats.add_parser(name, help=summary, description=f"Export {summary}.")
         options.add_specs(one, many=False)
         one.add_argument(
@@ -77,19 +77,6 @@ def _add_dijob(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="the version of DI-orchestrator; v1.1 is v1.1.1 and later (default: the spec's workload.dijob.operator)",
     )
-
-
-# What stands in front of each format: what adds the options that it alone has, and one line of help.
-FORMATS = {
-    "appwrapper": (_add_appwrapper, "one AppWrapper with all that runs, for kubectl and CodeFlare"),
-    "dijob": (_add_dijob, "a DIJob with its configuration, for kubectl and DI-orchestrator"),
-    "kustomize": (_add_release, "a folder that kubectl kustomize builds to the chart's objects"),
-    "manifests": (_add_release, "the chart's objects as one stream, for kubectl apply"),
-}
-
-
-# To add a format, write the function, add a row to `EXPORTS`, and one with its options to `FORMATS` of
-# `symphony_charts.cli.export`.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,17 +177,19 @@ def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]
     return {**item, "metadata": {**metadata, "namespace": namespace}}
 
 
-EXPORTS: dict[str, Callable[[specfile.SpecFile, argparse.Namespace], Exported]] = {
-    "appwrapper": _appwrapper,
-    "dijob": _dijob,
-    "kustomize": _kustomize,
-    "manifests": _manifests,
+# The formats: a function that adds options, one line of help, and the function that exports.
+FORMATS = {
+    "appwrapper": (_add_appwrapper, "one AppWrapper with all that runs, for kubectl and CodeFlare", _appwrapper),
+    "dijob": (_add_dijob, "a DIJob with its configuration, for kubectl and DI-orchestrator", _dijob),
+    "kustomize": (_add_release, "a folder that kubectl kustomize builds to the chart's objects", _kustomize),
+    "manifests": (_add_release, "the chart's objects as one stream, for kubectl apply", _manifests),
 }
 
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the experiment in the chosen format, and say on stderr what did not come over as it is."""
-    exported = EXPORTS[args.format](specfile.read(args.spec, args.spec_set), args)
+    *_, make = FORMATS[args.format]
+    exported = make(specfile.read(args.spec, args.spec_set), args)
     report = import_report.Report(notes=exported.notes)
     is_refused = args.strict and bool(report.lost)
     if not is_refused and exported.files:

@@ -164,9 +164,8 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     limits = sorted({limit["by"] for process in plan["processes"] for limit in process["limits"]})
     record |= {"limits": limits, "commits": started.state().get("commits", {})}
     took = time.monotonic() - began
-    plural = "process" if count == 1 else "processes"
     limited = f"   limits by {' and '.join(limits)}" if limits else ""
-    text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s{limited}"
+    text = f"{name}   {plan['base_address']}   {output.counted(count, 'process')} up in {took:.2f} s{limited}"
     output.print_record(args, "Run", record, text)
     if args.watch:
         return follow_files(args, started, spec.path)
@@ -393,8 +392,7 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
     plan, name = started.plan(), started.experiment
     for text in plan["notes"]:
         output.warn(text)
-    count = len(plan["processes"])
-    took = f"{count} {'process' if count == 1 else 'processes'} up in {time.time() - began:.2f} s"
+    took = f"{output.counted(len(plan['processes']), 'process')} up in {time.time() - began:.2f} s"
     output.note(f"{name}   {took}   ctrl-c: leave or end it   symph attach {name}")
     follower = follow(args, LocalWatcher(), name, run=started.run_id)
     priced: Plan | None = None
