@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from symphony_charts.cli.commands.tools.manual import manual_page, overview_page
+from symphony_charts.cli.help import manual_page, overview_page
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.cli.verbs import VERBS
 

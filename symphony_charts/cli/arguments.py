@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from symphony_charts.cli.options import common
+from symphony_charts.cli import options as common
 from symphony_charts.cli.verbs import GROUPS, HIDDEN, MEANINGS, Verb
 from symphony_charts.errors import UsageError
 
@@ -71,7 +71,6 @@ class Parser(argparse.ArgumentParser):
         return super().add_subparsers(**options)
 
     def _refuse_removed(self, words: str) -> None:
-        """Raise UsageError if these words after the verb were removed."""
         typed = f"{self.prog.partition(' ')[2]} {words}".strip()
         if typed in _REMOVED:
             raise UsageError(f"`{typed}` was removed", "", _REMOVED[typed])
@@ -105,7 +104,7 @@ class MasterParser(Parser):
         hidden = {verb.name for verb in HIDDEN}
         rows = [verb for verb in self._verbs() if verb.name not in hidden]
         # A project says by its aliases what its users type; ours are there for those who know them already.
-        names = {verb.name: verb.name if verb.module else ", ".join(verb.names) for verb in rows}
+        names = {verb.name: verb.name if verb.group else ", ".join(verb.names) for verb in rows}
         width = max(len(text) for text in (*names.values(), "-v, --verbose"))
         lines = [f"usage: {self.prog} VERB [ARGUMENTS] [-- COMMAND]", "", self.description or ""]
         for group, title in {"": "This project", **GROUPS, "plugins": "Plugins"}.items():
@@ -159,7 +158,6 @@ def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
 
 
 def _known(lines: Sequence[str], shown: Container[str]) -> tuple[str, ...]:
-    """The command lines whose verbs are there."""
     return tuple(line for line in lines if line.partition(" ")[0] in shown)
 
 

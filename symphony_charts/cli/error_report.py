@@ -8,20 +8,56 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import sys
 import sysconfig
 import tempfile
 import time
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 
-from symphony_charts.cli.next_steps import placed
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
 from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.platforms import elsewhere, is_lack_of_linux
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["report_error", "tell", "their_error"]
+# What raises an error knows neither; so each `symph VERB` in its step is given those flags here that the verb takes.
+
+_FLAGS = {"on": "--on", "namespace": "-n", "context": "--context", "kubeconfig": "--kubeconfig"}
+_COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*)(?= |$)")
+
+
+def placed(step: str, args: argparse.Namespace) -> str:
+    """`step` with what `args` say of the place after each verb that takes it and does not say it already."""
+    # This machine is where verbs look by themselves.
+    given = {name: str(value) for name in _FLAGS if (value := getattr(args, name, None)) not in (None, "", "tmux")}
+    starts = [match.start() for match in _COMMAND.finditer(step)]
+    if not given or not starts or not hasattr(args, "symphony"):
+        return step
+    ends = [*starts[1:], len(step)]
+    commands = (_completed(step[start:end], given, args) for start, end in zip(starts, ends, strict=True))
+    return step[: starts[0]] + "".join(commands)
+
+
+def _completed(text: str, given: Mapping[str, str], args: argparse.Namespace) -> str:
+    match = _COMMAND.match(text)
+    try:
+        parser: argparse.ArgumentParser | None = args.symphony.get_subparser(match[1]) if match else None
+    except KeyError:
+        parser = None
+    if match is None or parser is None:
+        return text
+    takes = {action.dest: action for action in parser._actions if action.option_strings}
+    flags = []
+    for name, value in given.items():
+        option = takes.get(name)
+        is_said = option is not None and set(option.option_strings) & {*text.split()}
+        if option is not None and not is_said and (option.choices is None or value in option.choices):
+            flags += [_FLAGS[name], shlex.quote(value)]
+    return " ".join([match[0], *flags]) + text[match.end() :]
+
 
 _SCRIPT = 3
 _BUG = 70
@@ -52,7 +88,6 @@ def report_error(error: Exception, *, verbose: bool, args: argparse.Namespace | 
 
 
 def _report_unexpected(error: Exception, *, verbose: bool) -> int:
-    """Report an error that nobody foresaw: of a script that we were given to run, of the machine, or a bug of ours."""
     if is_lack_of_linux(error):
         return report_error(elsewhere(), verbose=verbose)
     theirs = their_error(error)
@@ -147,7 +182,6 @@ def _is_machinery(file: str) -> bool:
 
 
 def _script_text(error: TheirError) -> str:
-    """What is said of an error of a script."""
     lines = [f"error: {error.what}", f"  at:   {error.place}", "  next: the script itself raised this"]
     return "\n".join([*lines, *(f"  | {line}" for line in error.lines)])
 
@@ -176,14 +210,12 @@ def _has_folder() -> bool:
 
 
 def _bug_text(error: Exception) -> str:
-    """What is said of a bug of ours, after its traceback went to a log file."""
     title = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     step = "this is a bug in symph; please report it with that file"
     return f"error: {title}\n  at:   {_write_log(error)}\n  next: {step}"
 
 
 def _traceback_of(error: Exception) -> str:
-    """The whole traceback, as Python prints it."""
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 

@@ -1,19 +1,21 @@
-"""Verbs find the backend, the experiment and the processes here that their arguments mean."""
+"""Find the backend, the experiment and the processes that arguments mean, and diagnose them."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.backend.current_experiment import absent_experiment, chosen_at, current_of
 from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
-from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
-from symphony_charts.cli import output
-from symphony_charts.cli.matching import choose
-from symphony_charts.cli.options import common
-from symphony_charts.cli.options.defaults import typed
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery
+from symphony_charts.backend.why import Why, why_of
+from symphony_charts.cli import options, output
+from symphony_charts.cli.defaults import typed
+from symphony_charts.cli.output import choose
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.formats.age import age
 from symphony_charts.formats.printable import printable_line
@@ -23,22 +25,7 @@ from symphony_charts.system.full_disks import full_disk
 from symphony_charts.system.platforms import refuse_elsewhere
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = [
-    "find_experiment",
-    "find_status",
-    "gpu_ids",
-    "meant_here",
-    "name_in_spec",
-    "one_instance",
-    "phase_color",
-    "place_flags",
-    "run_to_change",
-    "some_instances",
-    "took_columns",
-    "watcher_of",
-]
-
-_SPEC_SUFFIXES = {Path(name).suffix for name in common.SPEC_NAMES}
+_SPEC_SUFFIXES = {Path(name).suffix for name in options.SPEC_NAMES}
 _COLORS = {
     "running": "good",
     "succeeded": "good",
@@ -74,13 +61,13 @@ def _took(item: Mapping[str, object]) -> str:
 
 def watcher_of(args: argparse.Namespace) -> Watcher:
     """What watches the backend that these arguments mean: a user's own cluster, else the one of `--on`."""
-    flags = common.cluster_flags(args)
+    flags = options.cluster_flags(args)
     if flags and typed(args, "on") == "tmux":
         raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
     if args.symphony.has_own_cluster and not typed(args, "on") and not flags:
         watcher: Watcher = args.symphony.cluster.watcher
         return watcher
-    backend = common.backend_of(args)
+    backend = options.backend_of(args)
     if backend not in ("tmux", "kube") and not flags:
         added: Watcher = args.symphony.cluster_for(args).watcher
         return added
@@ -112,7 +99,7 @@ def name_in_spec(word: str) -> str:
     """Return the name of the experiment whose spec, or folder with a spec, `word` is; of any other word itself."""
     # A bare word is a name, also where a folder has that name.
     is_file = Path(word).suffix in _SPEC_SUFFIXES and ("/" in word or Path(word).exists())
-    path = Path(common.spec_of(word))
+    path = Path(options.spec_of(word))
     return _name_in(path) if is_file or word in (".", "..") or ("/" in word and path.is_file()) else word
 
 
@@ -125,7 +112,7 @@ def _name_in(path: Path) -> str:
 
 def _name_of_spec_here() -> str:
     """Return the name of this folder's spec; empty if there is none, if it is broken, or if it is a script to run."""
-    path = Path(common.spec_of("."))
+    path = Path(options.spec_of("."))
     if path.suffix == ".py" or not path.is_file():
         return ""
     with contextlib.suppress(SymphError):
@@ -252,3 +239,44 @@ def _prefix(args: argparse.Namespace) -> Callable[[str], str]:
         return str
     prefix: Callable[[str], str] = args.symphony.cluster.prefix_username
     return prefix
+
+
+_MOST = 200
+
+
+def diagnose(watcher: Watcher, status: ExperimentStatus) -> Why | None:
+    """`why_of`, with the last line of what failed, and with the plan's reason for what no node takes."""
+    why = why_of(status)
+    if why is None or status.backend != "kube":
+        # Here the supervisor has kept the last line.
+        return why
+    if why.cause == "failed":
+        line = _last_line(watcher, status, why.paths[0])
+        return replace(why, text=f"{why.text}: {line}") if line and line not in why.text else why
+    if why.cause == "pool":
+        # Placement takes 100 ms to import.
+        from symphony_charts.cli.plan import with_plan
+
+        return with_plan(watcher, status, why)
+    return why
+
+
+def say(why: Why | None) -> None:
+    """Print a cause and the step to take, for people; nothing where something is just being started."""
+    if why is not None and why.cause != "start":
+        output.note(f"why:  {why.sentence}" + (f"\nnext: {why.next}" if why.next else ""))
+
+
+def _last_line(watcher: Watcher, status: ExperimentStatus, path: str) -> str:
+    """What an instance wrote last; empty where its log is gone."""
+    instance = next(each for each in status.instances if each.path == path)
+    is_back = instance.phase != "failed" and instance.restarts > 0
+    for previous in (is_back, not is_back):
+        try:
+            lines = deque(watcher.logs(status.name, LogQuery(instances=(path,), tail=1, previous=previous)), maxlen=1)
+        except SymphError:
+            # Its pod is gone, or it has no run before this one.
+            continue
+        if lines:
+            return printable_line(lines[0].text.rstrip())[:_MOST]
+    return ""

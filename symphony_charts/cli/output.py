@@ -1,4 +1,4 @@
-"""Commands print through this module: data on stdout in the format that was asked for, all else on stderr."""
+"""Print answers to stdout in the requested format, and all else to stderr; ask questions."""
 
 from __future__ import annotations
 
@@ -14,33 +14,8 @@ from types import SimpleNamespace
 from typing import Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
-from symphony_charts.errors import UsageError
+from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.formats.printable import printable_line, printable_lines
-
-__all__ = [
-    "API_VERSION",
-    "Column",
-    "ask",
-    "be_quiet",
-    "can_ask",
-    "confirm",
-    "counted",
-    "format_table",
-    "json_text",
-    "line",
-    "next_step",
-    "note",
-    "paint",
-    "print_items",
-    "print_record",
-    "print_report",
-    "progress",
-    "room_of",
-    "safe_text",
-    "texts",
-    "use_color",
-    "warn",
-]
 
 API_VERSION = "symph.dev/v1"
 
@@ -329,14 +304,12 @@ def _print_document(document: Mapping[str, object], form: str) -> None:
 
 
 def _width(text: str) -> int:
-    """How many cells of a terminal the text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _taken(widths: Sequence[int]) -> int:
-    """How wide a table with such columns is."""
     return sum(widths) + 2 * (len(widths) - 1)
 
 
@@ -365,3 +338,61 @@ def _cut(text: str, width: int) -> str:
 
 def _pad(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
+
+
+class Backend(Protocol):
+    """What the parser itself asks of a cluster; verbs use the full protocol of `symphony_charts.clusters`."""
+
+    def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
+        """The experiments that `name` may mean, best first, and whether it is an exact match."""
+
+
+def choose_experiment(cluster: Backend, name: str) -> str:
+    """The experiment that `name` means on this cluster, matched in Symphony's order.
+
+    Raises NotFound if nothing fits; UsageError, listing them, if several do and there is no terminal.
+    """
+    matches, is_exact = cluster.fuzzy_match_experiment(name)
+    if is_exact and matches:
+        return matches[0]
+    return choose(matches, name, "experiment")
+
+
+def choose(matches: Sequence[str], name: str, noun: str) -> str:
+    """One of `matches`, none of which is exactly `name`: the only one with a warning, or what the user picks."""
+    if not matches:
+        raise NotFound(f'no {noun} matches "{name}"', "", "symph ls shows all experiments")
+    if len(matches) == 1:
+        note(f'no {noun} is called "{name}"; taking {matches[0]}')
+        return matches[0]
+    if not can_ask():
+        raise UsageError(f'"{name}" fits several: {", ".join(matches)}', "", f"write the {noun}'s whole name")
+    for index, match in enumerate(matches):
+        note(f"{index}) {match}")
+    sys.stderr.write(f"which {noun}? 0-{len(matches) - 1} (enter for none): ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline().strip()
+    if not (answer.isascii() and answer.isdigit() and int(answer) < len(matches)):
+        raise UsageError(f"no {noun} was chosen")
+    return matches[int(answer)]
+
+
+class Screen:
+    """Shows one text after the other where the first one stood."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._shown: str | None = None
+        self._is_terminal = sys.stdout.isatty()
+
+    def show(self, text: str) -> None:
+        """Show this text; the same text again changes nothing."""
+        if text == self._shown:
+            return
+        if self._is_terminal and self._lines:
+            sys.stdout.write(f"\x1b[{self._lines}F\x1b[J")
+        elif self._shown is not None and not self._is_terminal:
+            sys.stdout.write("\n")
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+        self._lines, self._shown = text.count("\n") + 1, text

@@ -21,15 +21,18 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import ModuleType
 from typing import Any
 
-from symphony_charts.cli import arguments, output, plugins
+from symphony_charts.cli import arguments, defaults, output, plugins
+from symphony_charts.cli import options as common
 from symphony_charts.cli.failures import status_of
-from symphony_charts.cli.matching import Backend, choose_experiment
-from symphony_charts.cli.options import common, defaults
-from symphony_charts.cli.plugins import Plugin
-from symphony_charts.cli.scripts import symphonys_names
+from symphony_charts.cli.output import Backend, choose_experiment
+from symphony_charts.cli.plugins import Plugin, symphonys_names
 from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
 from symphony_charts.system.launching import Launcher, launching
 from symphony_charts.version import __version__
@@ -43,12 +46,52 @@ def _method_name(verb: str) -> str:
     return "action_" + verb.replace("-", "_")
 
 
+class _Lazily:
+    """Import modules of this package at their first use, for verbs of which only the arguments are needed.
+
+    It is the finder of an import, without its base class, which takes 8 ms to import. Modules of verbs import modules
+    instead of names (`from symphony_charts.cli import specs`), since importing a name uses its module.
+    """
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return the spec of a module, with a loader that waits for the first use."""
+        if not name.startswith(("symphony_charts.", "msgspec")):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_: object) -> None:
+        sys.meta_path.remove(self)
+
+
+def _function_of(verb: Verb, name: str) -> Any:
+    """Return the function `configure` or `run` of a verb. Only here modules of verbs are imported."""
+    with _Lazily() if name == "configure" else nullcontext():
+        module = import_module(f"symphony_charts.cli.{verb.module}")
+        if name == "run":
+            _load_imports(module)
+        suffix = verb.name.strip("_").replace("-", "_")
+        return getattr(module, f"{name}_{suffix}", None) or getattr(module, name)
+
+
+def _load_imports(module: ModuleType) -> None:
+    """Load the lazy modules that `module` imports: in Python below 3.12.2 two threads must not do so at once."""
+    for value in list(vars(module).values()):
+        if isinstance(value, ModuleType) and type(value) is not ModuleType:
+            _load_imports(value)
+
+
 def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int]:
     """The method ``action_<verb>``: scripts call it from their own verbs, with arguments of their own parsers."""
 
     def action(self: SymphonyParser, args: argparse.Namespace) -> int:
         arguments.fill_defaults(self.get_subparser(verb.name), args)
-        status: int = import_module(f"symphony_charts.cli.commands.{verb.module}").run(args)
+        status: int = _function_of(verb, "run")(args)
         if getattr(args, "dry_run", False):
             output.note("nothing was changed (--dry-run)")
         return status
@@ -215,7 +258,6 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return (*self._own, *ours, *self._plugins)
 
     def _shown_verbs(self) -> tuple[Verb, ...]:
-        """All verbs that a page may list, with those that packages and programs add."""
         verbs = self._all_verbs()
         return (*verbs, *(each for each in plugins.plugins() if find_verb(each.name, verbs) is None))
 
@@ -234,13 +276,12 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
             return
         options = {"help": verb.summary, "description": f"{verb.summary[:1].upper()}{verb.summary[1:]}."}
         parser = self._add(verb.name, verb.aliases, self._action_for(verb), options)
-        import_module(f"symphony_charts.cli.options.{verb.module}").configure(parser)
+        _function_of(verb, "configure")(parser)
         defaults.name_variables(parser)
         if not self._is_help:
             defaults.fill_in(parser, _configured)
 
     def _load_plugin(self, verb: Plugin) -> None:
-        """Add the parser of a verb that a package adds: a module with ``configure(parser)`` and ``run(args)``."""
         assert verb.entry is not None  # noqa: S101 - programs have no parser
         module: Any = verb.entry.load()
         text = " ".join((module.__doc__ or verb.summary).split())

@@ -1,16 +1,22 @@
-"""`each_spec` does the same with every spec file of a command line, and reports the faults of all of them at once."""
+"""Read the specs and values of a command line."""
 
 from __future__ import annotations
 
+import argparse
+import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from symphony_charts.cli import output
-from symphony_charts.errors import ChartRefused, Problem, SpecError
-from symphony_charts.spec.files import is_lock
-
-__all__ = ["each_spec", "refuse_twins", "specs_of"]
+from symphony_charts.chart.values.set_values import Overrides, paths_of, user_values
+from symphony_charts.cli import options, output
+from symphony_charts.errors import ChartRefused, Problem, SpecError, UsageError
+from symphony_charts.formats.data import Values
+from symphony_charts.local.values import under_values
+from symphony_charts.prepare import Prepared, prepare
+from symphony_charts.settings.values_files import read_text, read_values
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec.files import SpecFile, is_lock
 
 Result = TypeVar("Result")
 
@@ -59,3 +65,46 @@ def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
             problems.append(Problem(what=what, path="name", next="rename one, or package them apart"))
     if problems:
         raise SpecError(problems)
+
+
+def overrides_of(args: argparse.Namespace) -> Overrides:
+    """What the options say, with the content of every file that they name."""
+    return Overrides(
+        files=tuple(read_values(path) for path in _split(args.values)),
+        json=tuple(args.set_json),
+        sets=tuple(args.set),
+        strings=tuple(args.set_string),
+        from_files=tuple(args.set_file),
+        literals=tuple(args.set_literal),
+        contents={path: read_text(path) for text in args.set_file for path in paths_of(text)},
+    )
+
+
+def user_values_of(args: argparse.Namespace) -> Values:
+    """What the options say by themselves."""
+    return user_values(overrides_of(args))
+
+
+def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None = None) -> Prepared:
+    """`spec` prepared with the command line's values and node pools.
+
+    `force` goes on where a group cannot be scheduled (None: as `--force-unschedulable` says). Raises as `prepare` does.
+    """
+    is_forced = bool(getattr(args, "force_unschedulable", False)) if force is None else force
+    variables: dict[str, object] = dict(options.parse_assignments(getattr(args, "var", []), "--var"))
+    pools, system = getattr(args, "pools", ()), getattr(args, "system", None)
+    return prepare(
+        spec, overrides=user_values_of(args), pools=pools, variables=variables, system=system, force=is_forced
+    )
+
+
+def _split(texts: list[str]) -> list[str]:
+    try:
+        return [path for line in csv.reader(texts, strict=True) for path in line]
+    except csv.Error as error:
+        raise UsageError(f"-f cannot be split at its commas: {error}", next="give each file a -f of its own") from error
+
+
+def spec_here(args: argparse.Namespace) -> SpecFile:
+    """The spec as this machine runs it: with the command line's values in it. Raises SpecError."""
+    return under_values(specfile.read(args.spec, args.spec_set), user_values_of(args))

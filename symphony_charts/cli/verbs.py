@@ -1,16 +1,15 @@
-"""The table of verbs: what `symph --help` shows, and which modules answer.
+"""The table of verbs: what `symph --help` shows, and the module of each verb.
 
-A verb is two modules of one name. `cli/options/GROUP/VERB.py` adds its arguments with ``configure(parser)`` and
-imports nothing but argparse and its like, so that help and completion stay fast; it is imported when the verb is typed.
-`cli/commands/GROUP/VERB.py` does the work with ``run(args)``, which returns the exit status, and is imported when it
-runs. To add a verb, write the two modules and add one row.
+A module adds the arguments of its verb with ``configure(parser)`` and does the work with ``run(args)``, which returns
+the exit status. A module of several verbs has such a pair for each: ``configure_ssh`` and ``run_ssh``. It is imported
+when one of its verbs is typed. To add a verb, write a module, or a pair of functions, and add one row.
 """
 
 from __future__ import annotations
 
 __all__ = ["GROUPS", "HIDDEN", "MEANINGS", "VERBS", "Verb", "find_verb"]
 
-# The groups of `symph --help` in their order: the folder of the verb's modules, and the title.
+# The groups of `symph --help` in their order, with their titles.
 GROUPS = {
     "start": "Start",
     "look": "Look",
@@ -24,19 +23,20 @@ GROUPS = {
 
 
 class Verb:
-    """One row: a name, other names, one line of help, the module below `cli.options` and `cli.commands`.
+    """One row: a name, other names, one line of help, the key of its group in `GROUPS`, the module below `cli`.
 
     Help, messages and documentation show the name. The aliases are Symphony's names; they work, but no text offers
-    them. A verb of a user's own project has no module.
+    them. A verb of a user's own project has neither group nor module.
     """
 
-    __slots__ = ("aliases", "module", "name", "summary")
+    __slots__ = ("aliases", "group", "module", "name", "summary")
 
     # A plain class: importing dataclasses costs more than the whole table.
-    def __init__(self, name: str, aliases: tuple[str, ...], summary: str, module: str = "") -> None:
+    def __init__(self, name: str, aliases: tuple[str, ...], summary: str, group: str = "", module: str = "") -> None:
         self.name = name
         self.aliases = aliases
         self.summary = summary
+        self.group = group
         self.module = module
 
     @property
@@ -48,69 +48,71 @@ class Verb:
         """The same verb without these aliases."""
         if taken.isdisjoint(self.aliases):
             return self
-        return Verb(self.name, tuple(name for name in self.aliases if name not in taken), self.summary, self.module)
-
-    @property
-    def group(self) -> str:
-        """The key of its group in `GROUPS`; empty for a verb of somebody's own project."""
-        return self.module.partition(".")[0]
+        aliases = tuple(name for name in self.aliases if name not in taken)
+        return Verb(self.name, aliases, self.summary, self.group, self.module)
 
 
 VERBS: tuple[Verb, ...] = (
-    Verb("init", (), "make the folder of a new experiment", "start.init"),
-    Verb("run", (), "start an experiment, print what it does, and end with its status", "start.run"),
-    Verb("up", (), "start an experiment on this machine, in tmux", "start.up"),
-    Verb("down", (), "end an experiment on this machine, and everything it started", "start.down"),
-    Verb("restart", (), "start processes of a running experiment again", "start.restart"),
-    Verb("attach", (), "open the terminal of a running experiment", "start.attach"),
-    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look.ps"),
-    Verb("logs", ("log", "l"), "print what processes wrote", "look.logs"),
-    Verb("status", (), "how experiments are here, on clusters and in Git, and why", "look.status"),
-    Verb("describe", (), "how an experiment is: processes, services, events", "look.describe"),
-    Verb("top", (), "what processes do and use, live", "look.top"),
-    Verb("events", (), "what happened to an experiment", "look.events"),
-    Verb("wait", (), "return when an experiment is ready, has ended...", "look.wait"),
-    Verb("ls", ("list-experiments", "lse"), "list the experiments", "look.ls"),
-    Verb("exec", ("x",), "run a command where a process runs", "inside.exec"),
-    Verb("ssh", (), "open a shell where a process runs", "inside.ssh"),
-    Verb("cp", ("scp",), "copy files from and to where a process runs", "inside.cp"),
-    Verb("open", ("visit", "vi"), "open a service in the browser, or print its address", "inside.open"),
-    Verb("collect", (), "bring logs, states and results here", "inside.collect"),
-    Verb("rm", ("delete", "d"), "end experiments and forget them", "inside.rm"),
-    Verb("validate", (), "check experiments and their charts, without helm or a cluster", "chart.validate"),
-    Verb("render", (), "print the Kubernetes objects of an experiment", "chart.render"),
-    Verb("plan", (), "say where an experiment would run, and whether it certainly fits", "chart.plan"),
-    Verb("diff", (), "what would change, object by object, and what Argo CD would do", "chart.diff"),
-    Verb("package", (), "make Helm charts and archives of experiments", "chart.package"),
-    Verb("push", (), "put charts into an OCI registry, or into a folder with an index", "chart.push"),
-    Verb("publish", (), "put charts into the Git repository, and let an environment run them", "gitops.publish"),
-    Verb("promote", (), "let one environment run what another runs", "gitops.promote"),
-    Verb("rollback", (), "let an environment run again what it ran before", "gitops.rollback"),
-    Verb("retire", (), "take an experiment out of an environment", "gitops.retire"),
-    Verb("history", (), "what an environment ran, and why", "gitops.history"),
-    Verb("gitops", (), "begin, check, print and tidy a Git repository of charts", "gitops.gitops"),
-    Verb("install", (), "install an experiment as a Helm release, by hand", "helm.install"),
-    Verb("upgrade", (), "let a Helm release run another chart or other values", "helm.upgrade"),
-    Verb("uninstall", (), "remove a Helm release and all that it left", "helm.uninstall"),
-    Verb("sweep", (), "vary settings of an experiment: one chart, many trials", "study.sweep"),
-    Verb("import", (), "make an experiment of a TorchX, DI-engine, compose or Symphony job", "study.import_"),
-    Verb("export", (), "put an experiment into the format of another tool", "study.export"),
-    Verb("schema", (), "print the JSON Schema of experiment files, for editors", "study.schema"),
-    Verb("use", ("switch-experiment", "se", "e"), "choose the experiment that verbs mean without a name", "tools.use"),
-    Verb("config", (), "show the settings that count here, and where each comes from", "tools.config"),
-    Verb("secrets", (), "make the Secret that an experiment's files need", "tools.secrets"),
-    Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "tools.catalog"),
-    Verb("local", (), "runs of this machine: environment, exports, history", "tools.local"),
-    Verb("doctor", (), "say what this machine has and lacks", "tools.doctor"),
-    Verb("completion", (), "print a completion script for a shell", "tools.completion"),
-    Verb("help", (), "print the page of a verb, or this one", "tools.help"),
-    Verb("version", (), "print the version", "tools.version"),
+    Verb("init", (), "make the folder of a new experiment", "start", "init"),
+    Verb("run", (), "start an experiment, print what it does, and end with its status", "start", "run"),
+    Verb("up", (), "start an experiment on this machine, in tmux", "start", "up"),
+    Verb("down", (), "end an experiment on this machine, and everything it started", "start", "down"),
+    Verb("restart", (), "start processes of a running experiment again", "start", "down"),
+    Verb("attach", (), "open the terminal of a running experiment", "start", "attach"),
+    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look", "ps"),
+    Verb("logs", ("log", "l"), "print what processes wrote", "look", "logs"),
+    Verb("status", (), "how experiments are here, on clusters and in Git, and why", "look", "status"),
+    Verb("describe", (), "how an experiment is: processes, services, events", "look", "describe"),
+    Verb("top", (), "what processes do and use, live", "look", "top"),
+    Verb("events", (), "what happened to an experiment", "look", "describe"),
+    Verb("wait", (), "return when an experiment is ready, has ended...", "look", "describe"),
+    Verb("ls", ("list-experiments", "lse"), "list the experiments", "look", "ls"),
+    Verb("exec", ("x",), "run a command where a process runs", "inside", "inside"),
+    Verb("ssh", (), "open a shell where a process runs", "inside", "inside"),
+    Verb("cp", ("scp",), "copy files from and to where a process runs", "inside", "inside"),
+    Verb("open", ("visit", "vi"), "open a service in the browser, or print its address", "inside", "inside"),
+    Verb("collect", (), "bring logs, states and results here", "inside", "inside"),
+    Verb("rm", ("delete", "d"), "end experiments and forget them", "inside", "rm"),
+    Verb("validate", (), "check experiments and their charts, without helm or a cluster", "chart", "validate"),
+    Verb("render", (), "print the Kubernetes objects of an experiment", "chart", "validate"),
+    Verb("plan", (), "say where an experiment would run, and whether it certainly fits", "chart", "plan"),
+    Verb("diff", (), "what would change, object by object, and what Argo CD would do", "chart", "diff"),
+    Verb("package", (), "make Helm charts and archives of experiments", "chart", "package"),
+    Verb("push", (), "put charts into an OCI registry, or into a folder with an index", "chart", "push"),
+    Verb("publish", (), "put charts into the Git repository, and let an environment run them", "gitops", "publish"),
+    Verb("promote", (), "let one environment run what another runs", "gitops", "promote"),
+    Verb("rollback", (), "let an environment run again what it ran before", "gitops", "promote"),
+    Verb("retire", (), "take an experiment out of an environment", "gitops", "promote"),
+    Verb("history", (), "what an environment ran, and why", "gitops", "history"),
+    Verb("gitops", (), "begin, check, print and tidy a Git repository of charts", "gitops", "gitops"),
+    Verb("install", (), "install an experiment as a Helm release, by hand", "helm", "install"),
+    Verb("upgrade", (), "let a Helm release run another chart or other values", "helm", "install"),
+    Verb("uninstall", (), "remove a Helm release and all that it left", "helm", "install"),
+    Verb("sweep", (), "vary settings of an experiment: one chart, many trials", "study", "sweep"),
+    Verb("import", (), "make an experiment of a TorchX, DI-engine, compose or Symphony job", "study", "import_"),
+    Verb("export", (), "put an experiment into the format of another tool", "study", "export"),
+    Verb("schema", (), "print the JSON Schema of experiment files, for editors", "study", "init"),
+    Verb(
+        "use",
+        ("switch-experiment", "se", "e"),
+        "choose the experiment that verbs mean without a name",
+        "tools",
+        "config",
+    ),
+    Verb("config", (), "show the settings that count here, and where each comes from", "tools", "config"),
+    Verb("secrets", (), "make the Secret that an experiment's files need", "tools", "secrets"),
+    Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "tools", "catalog"),
+    Verb("local", (), "runs of this machine: environment, exports, history", "tools", "local"),
+    Verb("doctor", (), "say what this machine has and lacks", "tools", "doctor"),
+    Verb("completion", (), "print a completion script for a shell", "tools", "completion"),
+    Verb("help", (), "print the page of a verb, or this one", "tools", "help"),
+    Verb("version", (), "print the version", "tools", "help"),
 )
 
 # Verbs that no help page lists: a verb for programs, and a verb of Symphony whose arguments differ from `rm`.
 HIDDEN: tuple[Verb, ...] = (
-    Verb("__complete", (), "names for completion scripts", "tools.complete"),
-    Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "inside.delete_batch"),
+    Verb("__complete", (), "names for completion scripts", "tools", "completion"),
+    Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "inside", "rm"),
 )
 
 # What other tools call it: words that are no verbs here, and the command lines that do what they mean there.

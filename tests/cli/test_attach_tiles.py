@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from symphony_charts.cli import tiles
 from symphony_charts.cli.main import main
-from symphony_charts.cli.tiles import window
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up
 from symphony_charts.local.runs import live_runs
@@ -135,10 +135,10 @@ def test_tiles_for_which_tmux_finds_no_room_leave_nothing_behind(own: Own, tmp_p
         # One that is not there ends its pane at once, and with the last pane the server.
         os.mkfifo(pipe)
     with pytest.raises(ToolFailed, match=r"(?s)could not show the tiles: [a-z ]+\b.*name the processes"):
-        window.in_session(own.socket, pane, pipes, 0)
+        tiles.in_session(own.socket, pane, pipes, 0)
     assert own.tmux(*windows) == before
     with pytest.raises(ToolFailed, match=r"(?s)could not show the tiles: [a-z ]+\b.*name the processes"):
-        window.on_own_server(tmp_path / "s", pipes, 0, 20, 10)
+        tiles.on_own_server(tmp_path / "s", pipes, 0, 20, 10)
     assert subprocess.run(["tmux", "-S", str(tmp_path / "s"), "ls"], capture_output=True, check=False).returncode == 1
 
 

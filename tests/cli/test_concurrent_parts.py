@@ -9,7 +9,7 @@ from threading import Barrier
 
 import pytest
 
-from symphony_charts.cli.concurrent_parts import Part, ask_all
+from symphony_charts.cli.status_sources import Part, ask_all
 from symphony_charts.errors import ToolFailed
 from symphony_charts.system.git.addresses import direct_address, git_address
 from tests.silent_host import silent_host
@@ -31,7 +31,7 @@ def test_parts_are_asked_at_the_same_time() -> None:
 def test_a_host_that_is_silent_is_given_up_and_never_asked(
     full: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("symphony_charts.cli.concurrent_parts.REACH_S", 0.2)
+    monkeypatch.setattr("symphony_charts.cli.status_sources.REACH_S", 0.2)
     asked: list[int] = []
     parts = [
         Part(name="far", ask=lambda: asked.append(1), address=full),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.cli.options.study.export import FORMATS
+from symphony_charts.cli.export import FORMATS
 from tests.cli.test_package import Symph, spec, symph  # noqa: F401 - fixtures
 from tests.linting import lint_objects
 

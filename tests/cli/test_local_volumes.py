@@ -145,7 +145,7 @@ def test_a_folder_that_is_no_volume_is_neither_listed_nor_removed(
 
 
 def test_volumes_of_a_cluster_are_not_meant(said: Callable[..., tuple[int, str, str]]) -> None:
-    from symphony_charts.cli.commands.inside.rm import delete_all
+    from symphony_charts.cli.rm import delete_all
 
     class Cluster:
         backend = "kube"

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from symphony_charts.cli.options.defaults import VARIABLES, Default, typed
+from symphony_charts.cli.defaults import VARIABLES, Default, typed
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.errors import UsageError
 from tests.cli.grammar import Command, all_commands

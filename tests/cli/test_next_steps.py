@@ -6,9 +6,9 @@ import argparse
 
 import pytest
 
+from symphony_charts.cli import options
+from symphony_charts.cli.error_report import placed
 from symphony_charts.cli.main import Symph
-from symphony_charts.cli.next_steps import placed
-from symphony_charts.cli.options import common
 from symphony_charts.errors import NotFound
 
 
@@ -37,7 +37,7 @@ class Failing(Symph):
 
     def setup(self) -> None:
         """Add the verb."""
-        common.add_backend(self.add_subparser("fail"))
+        options.add_backend(self.add_subparser("fail"))
 
     def action_fail(self, _args: argparse.Namespace) -> int:
         """Fail."""

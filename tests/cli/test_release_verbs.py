@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.cli.main import main
-from symphony_charts.cli.options.release import seconds
+from symphony_charts.cli.options import helm_seconds
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(("text", "meant"), [("90", 90), ("90s", 90), ("5m", 300), ("1h", 3600), ("0.5m", 30)])
 def test_times_are_written_in_seconds_minutes_or_hours(text: str, meant: float) -> None:
-    assert seconds(text) == meant
+    assert helm_seconds(text) == meant
 
 
 @pytest.mark.parametrize("text", ["", "m", "-5", "5d", "1m30s", "٣"])

@@ -10,8 +10,7 @@ from threading import Thread
 import pytest
 import yaml
 
-from symphony_charts.cli.commands.gitops.review_comment import MARK, comment, forge_of
-from symphony_charts.cli.commands.gitops.review_specs import Part, review_text
+from symphony_charts.cli.gitops_review import MARK, Part, comment, forge_of, review_text
 from symphony_charts.errors import ToolFailed, UsageError
 from tests.cli.test_git_verbs import SPEC, Project, project
 

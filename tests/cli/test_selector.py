@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.cli.main import main
-from symphony_charts.cli.options.common import selector
+from symphony_charts.cli.options import selector
 
 LABELS = {"team": "rl", "example.org/stage": "new"}
 

@@ -14,8 +14,8 @@ import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.backend.why import Why
-from symphony_charts.cli.commands.look.status_rows import Row
 from symphony_charts.cli.main import main
+from symphony_charts.cli.status_sources import Row
 from symphony_charts.gitops.store.pointers import Placed
 from symphony_charts.gitops.store.review import Waiting
 from symphony_charts.local import up as local_run

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from symphony_charts.backend.status import ExperimentStatus
-from symphony_charts.cli.commands.look.status_sources import Live, Place, ask_cluster
+from symphony_charts.cli.status_sources import Live, Place, ask_cluster
 from symphony_charts.errors import NotFound, UsageError
 
 THERE = [

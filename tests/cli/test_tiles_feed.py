@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.backend.status import LogLine, LogQuery
-from symphony_charts.cli.tiles.feed import Feed
+from symphony_charts.cli.tiles import Feed
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.backend import LocalWatcher
 

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
-from symphony_charts.cli import output
-from symphony_charts.cli.commands.look import ps
-from symphony_charts.cli.matching import choose
+from symphony_charts.cli import output, ps
+from symphony_charts.cli.output import choose
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.local import up

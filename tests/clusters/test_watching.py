@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from symphony_charts.backend.current_experiment import chosen_at, set_current
 from symphony_charts.backend.protocol import find_instances, match_names
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase, overall
-from symphony_charts.cli.commands.inside.cp import parse_place
-from symphony_charts.cli.options.times import seconds
+from symphony_charts.cli.inside import parse_place
+from symphony_charts.cli.options import seconds
 from symphony_charts.errors import NotFound
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.runs import Run

@@ -17,9 +17,9 @@ FOREIGN = {"importers", "torchx_scheduler", "compat"}
 # How often names are still compared, at most: words of other tools, backends and gangs.
 REMAINING = {
     "chart/build/faults": 1,
-    "cli/commands/study/import_": 2,
-    "cli/commands/study/sweep": 2,
-    "cli/commands/study/sweep_show": 1,
+    "cli/import_": 2,
+    "cli/sweep": 2,
+    "cli/sweep_show": 1,
     "clusters/hera_flows": 1,
     "placement/pools/system_option": 1,
 }

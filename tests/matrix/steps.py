@@ -127,7 +127,7 @@ def extra_steps(user: Journey, extras: frozenset[str]) -> None:
     flows = "from symphony_charts.clusters.hera_flows import hera_flows; print(list(hera_flows('rl/experiment.yaml')))"
     for extra, code, there, missing in (
         ("argo", flows, "WorkflowTemplate", "ToolMissing"),
-        ("top", "import symphony_charts.cli.cockpit.app", "", "textual"),
+        ("top", "import symphony_charts.cli.cockpit", "", "textual"),
     ):
         says = there if extra in has else missing
         user.run(str(user.programs / "python"), "-c", code, status=0 if extra in has else 1, says=says)

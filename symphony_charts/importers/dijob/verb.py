@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from symphony_charts.cli.options import common
+from symphony_charts.cli import options
 
 __all__ = ["EXAMPLES", "SUMMARY", "configure", "run"]
 
@@ -16,7 +16,7 @@ EXAMPLES = ("symph import dijob dijob-qbert.yaml --kind jobset > experiment.yaml
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this format."""
     parser.add_argument("--job", default="", metavar="NAME", help="the one to import out of several")
-    common.add_workload_kind(parser)
+    options.add_workload_kind(parser)
 
 
 def run(source: Any, args: argparse.Namespace) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common
+from symphony_charts.cli import options
 
 __all__ = ["SUMMARY", "configure", "main"]
 
@@ -20,8 +20,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("kubernetes_mcad", "kubernetes", "symph"),
         help="only the options of this one (kubernetes_mcad, kubernetes, symph)",
     )
-    common.add_output(parser)
-    common.add_examples(
+    options.add_output(parser)
+    options.add_examples(
         parser,
         "symph import runopts",
         "symph import runopts kubernetes_mcad -o wide",

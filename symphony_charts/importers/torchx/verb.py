@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.cli.options import common
+from symphony_charts.cli import options
 from symphony_charts.errors import UsageError
 
 __all__ = ["EXAMPLES", "SUMMARY", "configure", "document", "made_data", "run"]
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source = next(action for action in parser._actions if action.dest == "source")
     source.help = "the file (`-` is stdin), module:component, or a component's name"
     parser.add_argument("--cfg", default="", metavar="K=V,...", help="run options, as `torchx run -cfg`")
-    common.add_workload_kind(parser)
+    options.add_workload_kind(parser)
     group = parser.add_argument_group("TorchX's own objects")
     group.add_argument("--compat", choices=("torchx",), help="print the AppWrapper that its scheduler makes")
     group.add_argument("--app-id", default="", metavar="ID", help="the app id of those objects")

@@ -18,10 +18,9 @@ from textual.pilot import Pilot
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogLine, LogQuery, ServiceStatus, Usage
-from symphony_charts.cli.cockpit import look
-from symphony_charts.cli.cockpit.app import Cockpit
-from symphony_charts.cli.cockpit.panes import Table
-from symphony_charts.cli.cockpit.rows import cut
+from symphony_charts.cli import cockpit_rows
+from symphony_charts.cli.cockpit import Cockpit, Table
+from symphony_charts.cli.cockpit_rows import cut
 from symphony_charts.errors import NotFound
 from tests import golden
 from tests.golden import check_golden
@@ -177,7 +176,7 @@ STATES: dict[str, tuple[Moment, str, list[str]]] = {
 
 @pytest.mark.parametrize("state", STATES)
 def test_a_screen_is_as_its_golden_file(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "time", SimpleNamespace(time=lambda: NOW))
+    monkeypatch.setattr(cockpit_rows, "time", SimpleNamespace(time=lambda: NOW))
     for size, text in asyncio.run(shots(*STATES[state])).items():
         check_golden(GOLDEN / f"{state}-{size}.txt", text)
 

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
-from symphony_charts.cli.cockpit.rows import TITLES, Row, head_of, layout, rows_of, size, titles_of
+from symphony_charts.cli.cockpit_rows import TITLES, Row, head_of, layout, rows_of, size, titles_of
 
 
 def test_rows_and_head_say_who_runs_who_is_ready_and_what_they_use() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase
-from symphony_charts.cli.tiles.titles import capacity, choose, literal, status_line, window_name
+from symphony_charts.cli.tiles import capacity, choose, literal, status_line, window_name
 
 
 def instance(index: int, phase: Phase = "running") -> InstanceStatus:

@@ -1,0 +1,99 @@
+"""`symph attach`: the terminal of a running experiment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+
+from symphony_charts.cli import options, output
+from symphony_charts.errors import UsageError
+from symphony_charts.local import runs, tmux_client
+from symphony_charts.local.supervisor import ending
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    options.add_experiment(parser)
+    parser.add_argument("-p", "--process", metavar="PROCESS", help="begin with the pane of this process, or replica")
+    parser.add_argument("--nested", action="store_true", help="attach within another tmux as well; C-b C-b d leaves")
+    parser.add_argument(
+        "--tile",
+        metavar="PROCESS",
+        nargs="*",
+        default=None,
+        help="what these processes write, side by side, with their states (default: all); also after their end",
+    )
+    parser.add_argument(
+        "--into-current", action="store_true", help="with --tile: in a window of the tmux session you are in"
+    )
+    options.add_backend(parser)
+    options.add_examples(
+        parser,
+        "symph attach ring",
+        "symph attach integrate -p team-a/lead",
+        "symph attach rl -p agent/1",
+        "symph attach rl --tile",
+        "symph attach rl --tile learner agent-0 agent-1 --into-current",
+        "symph attach rl --tile --on kube -n ml",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Become a tmux client of the experiment's own server; detach with C-b d.
+
+    Within a pane of the experiment it goes over to another pane. Within any other tmux it refuses, unless nested, since
+    keys would go to the outer one, and says what to type there instead: nothing is asked of that server.
+    """
+    if args.into_current and args.tile is None:
+        raise UsageError("--into-current is about tiles", next="add --tile, or leave it out")
+    if args.tile is not None:
+        if args.process:
+            raise UsageError("--tile and -p exclude each other", next="name the processes after --tile")
+        # What tiles need takes 90 ms more to import, which a terminal has not.
+        from symphony_charts.cli.tiles import run_tiles
+
+        return run_tiles(args)
+    if options.cluster_flags(args) or options.backend_of(args) == "kube":
+        raise UsageError(
+            "only processes of this machine have a terminal to attach to",
+            next="--tile shows lines; or symph ssh PROCESS",
+        )
+    live_run = runs.find_run(args.experiment_name, live=True)
+    ending.check_here(live_run)
+    slots = runs.find_slots(live_run, args.process) if args.process else []
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("attach needs a terminal", next=f"symph logs -f {live_run.experiment}")
+    terminal = os.ttyname(sys.stdin.fileno())
+    if tmux_client.is_terminal_of(live_run.socket, terminal):
+        if not slots:
+            raise UsageError(
+                f"this terminal is a pane of {live_run.experiment}", next="-p PROCESS goes to another pane"
+            )
+        tmux_client.select(live_run.socket, slots[0])
+        return 0
+    if not args.nested:
+        _refuse_nesting(live_run, args, terminal)
+    if slots:
+        tmux_client.select(live_run.socket, slots[0])
+    if len(slots) > 1:
+        output.note(f"{args.process} has {len(slots)} replicas; {args.process}/K begins with another")
+    tmux_client.attach(live_run.socket)
+    return 0
+
+
+def _refuse_nesting(live_run: runs.Run, args: argparse.Namespace, terminal: str) -> None:
+    """Raise UsageError within another tmux: one of the user's, or one of another experiment."""
+    others = (other.socket for other in runs.live_runs() if other != live_run)
+    outer = tmux_client.surrounding_server() or next(
+        (socket for socket in others if tmux_client.is_terminal_of(socket, terminal)), None
+    )
+    if outer is None:
+        return
+    words = ["symph", "attach", live_run.experiment, *(["-p", args.process] if args.process else [])]
+    base = ["tmux", "-S", str(outer)]
+    back = f"{shlex.join(words)}; {shlex.join([*base, 'attach'])}"
+    raise UsageError(
+        f"this terminal is inside of tmux, and {live_run.experiment} has a tmux server of its own",
+        next=f"{shlex.join([*base, 'detach-client', '-E', back])}\n        (C-b d comes back here), or --nested",
+    )

@@ -1,0 +1,470 @@
+"""`Cockpit` is the screen of `symph top`: who runs and how, what one of them writes, and keys to steer them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widgets import Input, OptionList, Static
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.cli.cockpit_rows import (
+    Looker,
+    Picture,
+    Row,
+    Wish,
+    cut,
+    head_of,
+    layout,
+    rows_of,
+    titles_of,
+    why_text,
+)
+from symphony_charts.formats.printable import printable_line
+
+_COLORS = {
+    "running": "green",
+    "succeeded": "green",
+    "failed": "red",
+    "lost": "red",
+    "damaged": "red",
+    "queued": "yellow",
+    "pending": "yellow",
+    "stopping": "yellow",
+    "stopped": "bright_black",
+}
+_TITLE, _FOUND = Style(bold=True, color="bright_black"), Style(reverse=True)
+
+
+# Keys are the screen's own: those of a `ScrollView` would scroll what is too high, where another row is to be chosen.
+class Table(ScrollView, can_focus=True, inherit_bindings=False):
+    """Rows below fixed titles, one of them chosen."""
+
+    class Chosen(Message):
+        """Another row is chosen: `path` is its instance."""
+
+        def __init__(self, path: str) -> None:
+            self.path = path
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: Sequence[Row] = ()
+        self._widths: tuple[int, ...] = ()
+        self.chosen = ""
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Show these rows; the chosen one stays where it is there."""
+        self._rows, self._widths = rows, layout(rows, self.size.width - 1)
+        self.virtual_size = Size(self.size.width, len(rows) + 1)
+        if rows and self.chosen not in [row.path for row in rows]:
+            self._choose(0)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Lay out the rows for the new width."""
+        self.show(self._rows)
+
+    def move(self, by: int) -> None:
+        """Choose another row."""
+        paths = [row.path for row in self._rows]
+        if paths:
+            place = paths.index(self.chosen) if self.chosen in paths else 0
+            self._choose(min(max(place + by, 0), len(paths) - 1))
+
+    def _choose(self, place: int) -> None:
+        self.chosen = self._rows[place].path
+        top, height = int(self.scroll_offset.y), max(self.size.height - 1, 1)
+        if not top <= place < top + height:
+            self.scroll_to(y=place if place < top else place - height + 1, animate=False, force=True)
+        self.refresh()
+        self.post_message(self.Chosen(self.chosen))
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen: the titles, then the rows from the scroll offset on."""
+        width = self.size.width
+        place = y - 1 + int(self.scroll_offset.y)
+        if y == 0:
+            return Strip([Segment(self._text(titles_of(self._rows)), _TITLE)]).adjust_cell_length(width)
+        if place >= len(self._rows):
+            return Strip.blank(width)
+        row = self._rows[place]
+        is_chosen = row.path == self.chosen
+        style = Style(color=_COLORS.get(row.phase), reverse=is_chosen, bold=is_chosen)
+        return Strip([Segment(self._text(row.cells, ">" if is_chosen else " "), style)]).adjust_cell_length(
+            width, style
+        )
+
+    def _text(self, cells: Sequence[str], mark: str = " ") -> str:
+        texts = [cut(cell, width).ljust(width) for cell, width in zip(cells, self._widths, strict=False)]
+        return mark + "  ".join(texts)
+
+    async def on_click(self, event: object) -> None:
+        """Choose the row that is clicked."""
+        place = int(getattr(event, "y", 0)) - 1 + int(self.scroll_offset.y)
+        if 0 <= place < len(self._rows):
+            self._choose(place)
+
+
+class Lines(ScrollView, can_focus=False):
+    """Lines of a log, at the end of which it stays while it follows; what is searched for is marked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: Sequence[str] = ()
+        self.searched: re.Pattern[str] | None = None
+        self.follows = True
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Show these lines."""
+        self._lines = lines
+        self.virtual_size = Size(self.size.width, len(lines))
+        if self.follows:
+            # Without force it does not scroll before it has drawn that there is more than fits.
+            self.scroll_end(animate=False, immediate=True, force=True)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Stay at the end in the new height too."""
+        self.show(self._lines)
+
+    def search(self, pattern: str) -> bool:
+        """Mark what `pattern` finds and go to the last line with it; whether there is one. Raises re.error."""
+        self.searched = re.compile(pattern) if pattern else None
+        return self.next_match(from_end=True) if self.searched else True
+
+    def next_match(self, *, from_end: bool = False) -> bool:
+        """Go to the line above with what is searched for, and from the first one to the last."""
+        if self.searched is None:
+            return False
+        found = [place for place, line in enumerate(self._lines) if self.searched.search(printable_line(line))]
+        here = len(self._lines) if from_end else int(self.scroll_offset.y)
+        if found:
+            self.follows = False
+            self.scroll_to(y=max([place for place in found if place < here] or found), animate=False, force=True)
+        self.refresh()
+        return bool(found)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        place, width = y + int(self.scroll_offset.y), self.size.width
+        if place >= len(self._lines):
+            return Strip.blank(width)
+        text = printable_line(self._lines[place])
+        return Strip(self._marked(text)).adjust_cell_length(width)
+
+    def _marked(self, text: str) -> list[Segment]:
+        if self.searched is None:
+            return [Segment(text)]
+        segments, end = [], 0
+        for match in self.searched.finditer(text):
+            segments += [Segment(text[end : match.start()]), Segment(match.group(), _FOUND)]
+            end = match.end()
+        return [*segments, Segment(text[end:])]
+
+
+_KEYS = " r restart  s stop  a attach  x exec  o open  c copy  / search  ? keys  q leave"
+_ALL_KEYS = """\
+up, down, j, k  another process         r  restart it (on this machine)
+home, end       the first, the last     s  end the experiment (it asks)
+pgup, pgdn      scroll its lines        a  attach to it (on this machine)
+/  n            search them, again      x  a shell where it runs
+f               only with a pattern     o  open a service in the browser
+F               follow the end or stay  c  copy the address of a service
+tab             the next experiment     q  leave; everything runs on"""
+
+
+_ACTIONS = {
+    "q": "leave",
+    "up,k": "move(-1)",
+    "down,j": "move(1)",
+    "home": "move(-1_000_000)",
+    "end": "move(1_000_000)",
+    "pageup": "scroll(-1)",
+    "pagedown": "scroll(1)",
+    "slash": "ask('search')",
+    "n": "again",
+    "f": "ask('filter')",
+    "F": "follow",
+    "r": "restart",
+    "s": "stop",
+    "a": "attach",
+    "x": "shell",
+    "o": "service('visit')",
+    "c": "service('copy')",
+    "tab": "next_experiment",
+    "question_mark": "help",
+}
+_STEERING = frozenset(action.partition("(")[0] for action in _ACTIONS.values()) - {"next_experiment"}
+
+
+class _Choice(ModalScreen[int | None]):
+    """A question with a few answers; the number of the chosen one, None for none."""
+
+    CSS = "_Choice {align: center middle;} OptionList {width: 78; max-height: 16; border: round $primary;}"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "leave")]
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        super().__init__()
+        self._answers = answers
+
+    def compose(self) -> ComposeResult:
+        """The answers below each other."""
+        yield OptionList(*self._answers, markup=False)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Take the answer."""
+        self.dismiss(event.option_index)
+
+    def action_leave(self) -> None:
+        """Take none."""
+        self.dismiss(None)
+
+
+class Cockpit(App[None]):
+    """One experiment at a time of those that `watcher` knows. Verbs that keys call are given `flags`."""
+
+    CSS = """
+    #head {height: 1; text-style: bold;}
+    #table {height: 1fr; overflow-x: hidden;}
+    #title {height: 1; color: $text-muted;}
+    #why {height: auto; max-height: 4; color: $text-warning; display: none;}
+    #lines {height: 1fr; overflow-x: hidden;}
+    #keys {height: 1; color: $text-muted;}
+    #ask {height: 1; border: none; padding: 0; display: none;}
+    """
+    # All with priority: those without are taken behind what the focus does, after keys that were pressed later.
+    BINDINGS: ClassVar[list[BindingType]] = [Binding(key, action, priority=True) for key, action in _ACTIONS.items()]
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, watcher: Watcher, name: str, flags: Sequence[str], interval_s: float) -> None:
+        super().__init__(ansi_color=True)
+        self._watcher, self._flags = watcher, list(flags)
+        self._wish = Wish(name=name)
+        self._picture: Picture | None = None
+        self._asked = ""
+        self._said = ""
+        self._looker = Looker(watcher, self._wish, self._shown, interval_s)
+
+    def compose(self) -> ComposeResult:
+        """Head, table, why the chosen one does not run, lines, and one line for keys or a question."""
+        yield Static(id="head", markup=False)
+        table = Table()
+        table.id = "table"
+        yield table
+        yield Static(id="title", markup=False)
+        yield Static(id="why", markup=False)
+        lines = Lines()
+        lines.id = "lines"
+        yield lines
+        yield Input(id="ask")
+        yield Static(_KEYS, id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self.query_one(Table).focus()
+        self._looker.start()
+
+    def on_resize(self) -> None:
+        """Draw the title in the new width; the panes see to themselves."""
+        self.call_after_refresh(self._title)
+
+    def on_unmount(self) -> None:
+        """Look no more."""
+        self._looker.stop()
+
+    def _shown(self, picture: Picture) -> None:
+        # Who leaves meanwhile has no screen left.
+        if self.is_running:
+            self.call_from_thread(self._show, picture)
+
+    def _show(self, picture: Picture) -> None:
+        if picture.wish != self._wish:
+            return
+        self._picture = picture
+        if picture.status is None:
+            self._say(picture.fault)
+            return
+        self.query_one("#head", Static).update(f" {head_of(picture.status, picture.usage, picture.now)}")
+        table = self.query_one(Table)
+        table.show(rows_of(picture.status, picture.usage, picture.last, picture.now))
+        why = self.query_one("#why", Static)
+        why.update(text := why_text(picture.status, table.chosen))
+        why.display = bool(text)
+        self.query_one(Lines).show(picture.lines)
+        self._title()
+
+    def _title(self) -> None:
+        lines = self.query_one(Lines)
+        only = f"  only /{self._wish.regex}/" if self._wish.regex else ""
+        searched = f"  /{lines.searched.pattern}/" if lines.searched else ""
+        mode = "follows" if lines.follows else "stays"
+        said = f"  {self._said}" if self._said else ""
+        chosen = self.query_one(Table).chosen or "no process"
+        text = f" {chosen}{only}{searched}  {mode}{said} "
+        self.query_one("#title", Static).update(f"──{text}".ljust(self.size.width, "─"))
+
+    def _say(self, text: str) -> None:
+        self._said = text
+        self._title()
+
+    def _want(self, wish: Wish) -> None:
+        self._wish, self._said = wish, ""
+        self._looker.wish(wish)
+
+    def on_table_chosen(self, event: Table.Chosen) -> None:
+        """Show the lines of another instance."""
+        self.query_one(Lines).follows = True
+        self._want(replace(self._wish, path=event.path))
+
+    def action_move(self, by: int) -> None:
+        """Choose another row."""
+        self.query_one(Table).move(by)
+
+    def action_scroll(self, by: int) -> None:
+        """Scroll the lines by a page."""
+        lines = self.query_one(Lines)
+        lines.follows = False
+        lines.scroll_relative(y=by * max(lines.size.height - 1, 1), animate=False)
+        self._title()
+
+    def action_follow(self) -> None:
+        """Stay at the end of the lines, or where they are."""
+        lines = self.query_one(Lines)
+        lines.follows = not lines.follows
+        self._looker.wish(self._wish)
+        self._title()
+
+    def action_again(self) -> None:
+        """Go to the next line that is searched for."""
+        self._say("" if self.query_one(Lines).next_match() else "not found")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave keys that steer to the pattern that is typed, and to an open question."""
+        del parameters
+        is_busy = isinstance(self.focused, Input) or isinstance(self.screen, ModalScreen)
+        return action not in _STEERING or not is_busy
+
+    def action_leave(self) -> None:
+        """Leave; everything runs on."""
+        self.exit()
+
+    def action_ask(self, what: str) -> None:
+        """Ask for a pattern. What is typed at once behind the key belongs to it: `r` would restart a process."""
+        self._asked = what
+        ask = self.query_one("#ask", Input)
+        ask.value = ""
+        ask.placeholder = (
+            "search: a regular expression" if what == "search" else "only lines with: a regular expression"
+        )
+        ask.display = True
+        self.query_one("#keys").display = False
+        self.screen.set_focus(ask)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Search or filter by what was typed."""
+        event.input.display = False
+        self.query_one("#keys").display = True
+        self.query_one(Table).focus()
+        try:
+            re.compile(event.value)
+        except re.error as error:
+            self._say(f"no regular expression: {error}")
+            return
+        if self._asked == "search":
+            self._say("" if self.query_one(Lines).search(event.value) else "not found")
+        else:
+            self._want(replace(self._wish, regex=event.value))
+
+    def action_next_experiment(self) -> None:
+        """Look at the next experiment."""
+        names = self._picture.names if self._picture else ()
+        if len(names) < 2:
+            self._say("there is no other experiment")
+            return
+        place = names.index(self._wish.name) if self._wish.name in names else -1
+        self._want(Wish(name=names[(place + 1) % len(names)]))
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        self.push_screen(_Choice(_ALL_KEYS.splitlines()))
+
+    def action_service(self, what: str) -> None:
+        """Ask for a service, and open it or copy its address."""
+        services = self._picture.status.services if self._picture and self._picture.status else ()
+        if not services:
+            self._say("it has no services")
+            return
+
+        def chosen(number: int | None) -> None:
+            if number is None:
+                return
+            if what == "copy":
+                self.copy_to_clipboard(services[number].outside or services[number].address)
+                self._say(f"copied {services[number].outside or services[number].address}")
+            else:
+                self._run("visit", services[number].name, self._wish.name)
+
+        self.push_screen(_Choice([f"{one.name}  {one.outside or one.address}" for one in services]), chosen)
+
+    def action_stop(self) -> None:
+        """End the experiment, after asking."""
+
+        def chosen(number: int | None) -> None:
+            if number == 1 and self._watcher.backend == "tmux":
+                self._run("down", self._wish.name)
+            elif number == 1:
+                self._run("delete", self._wish.name, "--yes")
+
+        self.push_screen(_Choice([f"leave {self._wish.name} running", f"end {self._wish.name}"]), chosen)
+
+    def action_restart(self) -> None:
+        """Restart the chosen process."""
+        if self._watcher.backend != "tmux":
+            self._say("only processes of this machine can be restarted by hand")
+            return
+        self._run("restart", self.query_one(Table).chosen, "-e", self._wish.name)
+
+    def action_attach(self) -> None:
+        """Go to the terminal of the chosen process, and come back."""
+        if self._watcher.backend != "tmux":
+            self._say("only processes of this machine have a terminal to attach to; x opens a shell")
+            return
+        self._beside("attach", self._wish.name, "-p", self.query_one(Table).chosen)
+
+    def action_shell(self) -> None:
+        """Open a shell where the chosen process runs, and come back."""
+        self._beside("ssh", self.query_one(Table).chosen, self._wish.name)
+
+    def _beside(self, *words: str) -> None:
+        with self.suspend():
+            subprocess.run(self._argv(*words), check=False)
+
+    def _run(self, *words: str) -> None:
+        self._say(f"{words[0]}...")
+        self.run_worker(lambda: self._done(*words), thread=True)
+
+    def _done(self, *words: str) -> None:
+        done = subprocess.run(
+            self._argv(*words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
+        )
+        told = [line for line in done.stderr.splitlines() if line.strip()]
+        text = f"{words[0]}: done" if done.returncode == 0 else (told[0] if told else f"{words[0]} failed")
+        self.call_from_thread(self._say, text)
+
+    def _argv(self, *words: str) -> list[str]:
+        own = [] if words[0] in ("down", "restart", "attach") else self._flags
+        return [sys.executable, "-m", "symphony_charts", *words, *own]

@@ -1,1 +1,0 @@
-"""`symph top` as a whole screen: processes, the lines of one, and keys to steer them. Needs the extra ``top``."""

@@ -1,0 +1,95 @@
+"""`symph down` and `symph restart`: stop a running experiment, or restart processes of it."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from symphony_charts.cli import experiments, options, output, rm
+from symphony_charts.errors import NotFound
+from symphony_charts.local import runs as local_runs
+from symphony_charts.local import up
+
+
+def configure_down(parser: argparse.ArgumentParser) -> None:
+    options.add_experiment(parser)
+    parser.add_argument("--all", action="store_true", help="every experiment that runs here")
+    parser.add_argument(
+        "--lost", action="store_true", help="note that a run which nobody here can see is over, and signal nothing"
+    )
+    options.add_output(parser, ("table", "json", "yaml", "name"))
+    options.add_yes(parser)
+    options.add_dry_run(parser)
+    options.add_examples(parser, "symph down ring", "symph down --all", "symph down ring --lost")
+
+
+def run_down(args: argparse.Namespace) -> int:
+    """End the runs; a process that survives makes this fail and is named."""
+    runs = local_runs.live_runs(
+        None if args.all else experiments.run_to_change(args, args.experiment_name, "down").experiment
+    )
+    for live_run in [] if args.dry_run else runs:
+        if args.lost:
+            up.give_up(live_run)
+        else:
+            up.down(live_run)
+        rm.say_what_is_kept(live_run)
+    items = [{"name": live_run.experiment, "run": live_run.run_id} for live_run in runs]
+    columns = [output.Column("WOULD END" if args.dry_run else "ENDED", "name"), output.Column("RUN", "run")]
+    output.print_items(args, "Run", items, columns, empty="nothing runs here")
+    return 0
+
+
+def configure_restart(parser: argparse.ArgumentParser) -> None:
+    options.add_experiment(parser, positional=False)
+    text = "which ones (default: all); after them the experiment may stand"
+    parser.add_argument("process", nargs="*", metavar="PROCESS", help=text)
+    options.add_output(parser, ("table", "json", "yaml", "name"))
+    options.add_yes(parser)
+    options.add_dry_run(parser)
+    options.add_examples(
+        parser, "symph restart", "symph restart learner rl", "symph restart learner team-a/agent-0 -e rl"
+    )
+
+
+def run_restart(args: argparse.Namespace) -> int:
+    """Stop each as `symph down` would, start it again, and say which."""
+    live_run, words = _choose(args)
+    processes = live_run.state().processes
+    named = [slot for word in words for slot in local_runs.find_slots(live_run, word)]
+    slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes]
+    if not args.dry_run:
+        up.restart(live_run, slots)
+    items = [{"name": processes[slot].name, "group": processes[slot].group} for slot in slots]
+    columns = [output.Column("GROUP", "group"), output.Column("WOULD RESTART" if args.dry_run else "RESTARTED", "name")]
+    output.print_items(args, "Process", items, columns, empty="nothing runs here")
+    return 0
+
+
+def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:
+    """Return the run and the processes that `PROCESS... [EXPERIMENT]` means; `-e` may name the experiment instead.
+
+    A last word that is a process of the experiment meant without a name, after others of it, is a process also where an
+    experiment has that name.
+    """
+    words: list[str] = args.process
+    command = shlex.join(["restart", *words, "-e"])
+    if args.experiment_name is not None or not words:
+        return experiments.run_to_change(args, args.experiment_name, command), words
+    *others, last = words
+    try:
+        only = local_runs.find_run(experiments.meant_here(live=True)[0], live=True)
+    except NotFound:
+        only = None
+    if only is None or not all(_has(only, word) for word in words):
+        name = experiments.name_in_spec(last)
+        if name in [run.experiment for run in local_runs.live_runs()] or (only is None and others):
+            return local_runs.find_run(name, live=True), others
+    return experiments.run_to_change(args, None, command), words
+
+
+def _has(run: local_runs.Run, word: str) -> bool:
+    try:
+        return bool(local_runs.find_slots(run, word))
+    except NotFound:
+        return False

@@ -1,0 +1,229 @@
+"""`symph export`: an experiment in the format of another tool, printed or written."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from symphony_charts.chart.files import kustomize
+from symphony_charts.cli import options, output, specs, validate
+from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.formats import yaml_write
+from symphony_charts.importers.common import report as import_report
+from symphony_charts.kinds import appwrapper_bundle, registry
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec.checks import finish
+from symphony_charts.system import files as system_files
+from symphony_charts.system.entry_points import entry_points
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    formats = parser.add_subparsers(dest="format", metavar="FORMAT", required=True)
+    ours = {name: (add_options, summary) for name, (add_options, summary, _) in FORMATS.items()}
+    added = {name: (module.configure, module.SUMMARY) for name, module in _added().items()}
+    for name, (add_options, summary) in sorted((ours | added).items()):
+        one = formats.add_parser(name, help=summary, description=f"Export {summary}.")
+        options.add_specs(one, many=False)
+        one.add_argument(
+            "--to",
+            "--file",
+            dest="file",
+            metavar="FILE|-",
+            default="-",
+            help="where it goes; a folder for several files (-: stdout)",
+        )
+        options.add_output(one, ("yaml", "json"), default="yaml", headers=False)
+        one.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
+        options.add_dry_run(one, "say what would be written and write nothing")
+        add_options(one)
+    options.add_examples(
+        parser,
+        "symph export appwrapper experiment.yaml --to appwrapper.yaml",
+        "symph export manifests experiment.yaml -n rl | kubectl apply -f -",
+        "symph export kustomize experiment.yaml --to base/",
+        "symph export dijob experiment.yaml --operator v1.1 | kubectl create -f -",
+        "symph export appwrapper experiment.yaml --set groups.agent.replicas=32 | kubectl apply -f -",
+    )
+
+
+def _add_release(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
+    parser.add_argument("-n", "--namespace", default=None, help="a namespace to write into every object")
+    options.add_values(parser)
+
+
+def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--api",
+        choices=("v1beta2", "v1beta1"),
+        default=None,
+        help="the version that the cluster serves; v1beta1 is MCAD's (default: the spec's workload.appwrapper.version)",
+    )
+    parser.add_argument(
+        "--everything", action="store_true", help="also wrap what the controller's own role does not let it create"
+    )
+    _add_release(parser)
+
+
+def _added() -> dict[str, Any]:
+    """Return the modules of formats that integrations and other packages add, by name."""
+    return {name: entry.load() for name, entry in entry_points("symph.exporters").items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """Kubernetes `objects` in the order in which they are applied, or the `files` of a folder by path.
+
+    `notes` say what they do not carry of the experiment, or carry in another way.
+    """
+
+    objects: tuple[dict[str, object], ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    notes: tuple[import_report.Note, ...] = ()
+
+
+def _manifests(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
+    objects, notes = _chart_objects(spec, args)
+    return Exported(objects=tuple(objects), notes=(*notes, *_secret_notes(spec)))
+
+
+def _secret_notes(spec: specfile.SpecFile) -> tuple[import_report.Note, ...]:
+    """What plain objects leave to others: the Secret of the experiment."""
+    notes = []
+    if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
+        next_step = f"symph secrets push {spec.path}"
+        notes.append(
+            import_report.Note(
+                path="secrets", what="the Secret is not among the objects: it is pushed apart", next=next_step
+            )
+        )
+    if spec.experiment.secret_source.source == "sops":
+        what = "the Secret is not among the objects: a publish writes it beside Flux's release"
+        notes.append(import_report.Note(path="secret_source", what=what, next="use source: existing, or symph publish"))
+    return tuple(notes)
+
+
+def _kustomize(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
+    """A kustomization with a file for each object; the namespace stands in it once."""
+    objects, notes = _chart_objects(spec, args, is_placed=False)
+    return Exported(
+        files=kustomize.kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec))
+    )
+
+
+def _appwrapper(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
+    """The AppWrapper, after the objects that it needs and its controller may not create."""
+    workload = msgspec.structs.replace(spec.experiment.workload, kind="appwrapper")
+    if args.api:
+        workload = msgspec.structs.replace(
+            workload, appwrapper=msgspec.structs.replace(workload.appwrapper, version=args.api)
+        )
+    wrapped = dataclasses.replace(spec, experiment=msgspec.structs.replace(spec.experiment, workload=workload))
+    objects, notes = _chart_objects(wrapped, args)
+    whole = appwrapper_bundle.absorb(objects, everything=args.everything)
+    return Exported(objects=whole.objects, notes=(*notes, *_appwrapper_notes(whole), *_secret_notes(spec)))
+
+
+def _appwrapper_notes(whole: appwrapper_bundle.Whole) -> Iterator[import_report.Note]:
+    for title in whole.outside:
+        what = "it stands before the AppWrapper, whose controller may not create it"
+        next_step = "--everything wraps it, too, where that controller has the rights"
+        yield import_report.Note(path=title, what=what, next=next_step, verdict="changed")
+    for title in whole.services:
+        what = "the AppWrapper has not ended as long as this service runs"
+        yield import_report.Note(path=title, what=what, next="delete the AppWrapper when the rest is done")
+
+
+def _chart_objects(
+    spec: specfile.SpecFile, args: argparse.Namespace, *, is_placed: bool = True
+) -> tuple[list[dict[str, object]], list[import_report.Note]]:
+    """Return the objects of the chart of `spec` under the values of the command line, and a note for each loss.
+
+    The test pod is Helm's, so it is not among them. If `is_placed` is true, each object has its namespace.
+
+    Raises:
+        SpecError: No chart can be made.
+    """
+    prepared = specs.prepared_of(args, spec, force=True)
+    place = args.namespace or ""
+    # What is applied by hand is not Helm's.
+    rendering = prepared.under({}, release=args.release or "", namespace=place, service="symph", is_draft=False)
+    lost = [import_report.Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses]
+    objects = [item for item in rendering.objects if not validate.is_test(item)]
+    # Workloads come after what they need.
+    objects.sort(key=lambda item: registry.kind_for(item) is not None)
+    return [_placed(item, args.namespace if is_placed else None) for item in objects], lost
+
+
+def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:
+    metadata = item["metadata"]
+    if namespace is None or not isinstance(metadata, dict):
+        return item
+    return {**item, "metadata": {**metadata, "namespace": namespace}}
+
+
+# The formats: a function that adds options, one line of help, and the function that exports.
+FORMATS = {
+    "appwrapper": (_add_appwrapper, "one AppWrapper with all that runs, for kubectl and CodeFlare", _appwrapper),
+    "kustomize": (_add_release, "a folder that kubectl kustomize builds to the chart's objects", _kustomize),
+    "manifests": (_add_release, "the chart's objects as one stream, for kubectl apply", _manifests),
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print or write the experiment in the chosen format, and say on stderr what did not come over as it is."""
+    spec = specfile.read(args.spec, args.spec_set)
+    if args.format in FORMATS:
+        *_, make = FORMATS[args.format]
+        exported = make(spec, args)
+    else:
+        made = _added()[args.format].run(finish.finish(spec.experiment), args)
+        exported = Exported(objects=made.objects, notes=made.notes)
+    report = import_report.Report(notes=exported.notes)
+    is_refused = args.strict and bool(report.lost)
+    if not is_refused and exported.files:
+        _write_folder(args, exported)
+    elif not is_refused:
+        _write_objects(args, exported)
+    output.print_report(report)
+    if is_refused:
+        what = f"{len(report.lost)} things of {args.spec} are lost, so nothing was written"
+        raise CheckFailed(what, next="change the experiment, or go without --strict")
+    return 0
+
+
+def _write_objects(args: argparse.Namespace, exported: Exported) -> None:
+    text = _text(args.output, exported)
+    if args.dry_run:
+        output.note(f"would write {len(exported.objects)} objects" + ("" if args.file == "-" else f" to {args.file}"))
+    elif args.file == "-":
+        sys.stdout.write(text)
+    else:
+        has_changed = system_files.write_file(Path(args.file), text.encode())
+        output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")
+
+
+def _text(form: str, exported: Exported) -> str:
+    if form == "json":
+        document = {"apiVersion": "v1", "kind": "List", "items": list(exported.objects)}
+        return json.dumps(exported.objects[0] if len(exported.objects) == 1 else document, indent=2) + "\n"
+
+    return yaml_write.dump_all(exported.objects)
+
+
+def _write_folder(args: argparse.Namespace, exported: Exported) -> None:
+    if args.file == "-":
+        raise UsageError(f"{args.format} is a folder of {len(exported.files)} files", next="give one: -f FOLDER")
+    if args.dry_run:
+        output.note(f"would write {len(exported.files)} files below {args.file}")
+        return
+    changed = system_files.write_tree(Path(args.file), exported.files)
+    output.note(f"wrote {len(changed)} of {len(exported.files)} files below {args.file}; the others are unchanged")

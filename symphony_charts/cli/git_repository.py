@@ -1,0 +1,330 @@
+"""How the verbs of Git find repository, settings and team, carry a change out, and print it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+
+from symphony_charts.cli import output
+from symphony_charts.errors import NotFound, SpecError, UsageError
+from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.printable import printable_line
+from symphony_charts.gitops.layout import POINTER_SUFFIX, check_folder, check_names, pointer_folder
+from symphony_charts.gitops.operations.base import REASON, Change, Operation
+from symphony_charts.gitops.review_links import review_link
+from symphony_charts.gitops.store.author import Author, author_of
+from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
+from symphony_charts.gitops.store.push_result import PushResult
+from symphony_charts.gitops.store.review import bring_up_to_date, find_stale
+from symphony_charts.gitops.store.store import Store
+from symphony_charts.secrets.leaks import Guard
+from symphony_charts.settings.project import Repository, Settings, find_settings
+from symphony_charts.system.git.identity import identity
+from symphony_charts.system.user_folders import state_dir
+
+
+def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Settings:
+    """The settings above `folder` (default: the current one), with what the flags say over them."""
+    settings = find_settings(folder or Path.cwd())
+    given = getattr(args, "repo", None)
+    if given:
+        url, _, branch = given.partition("#")
+        configured = settings.repository or Repository(url=url)
+        repository = msgspec.structs.replace(configured, url=url, branch=branch or "main")
+        settings = msgspec.structs.replace(settings, repository=repository)
+    if settings.repository:
+        args.repo_path = check_folder(getattr(args, "repo_path", None) or settings.repository.path)
+        repository = msgspec.structs.replace(settings.repository, path=args.repo_path)
+        settings = msgspec.structs.replace(settings, repository=repository)
+    if settings.repository is None and getattr(args, "into", None) is None:
+        raise UsageError(
+            "which repository holds the charts?", next="--repo URL, or `repository:` in .symph.yaml (symph gitops init)"
+        )
+    return settings
+
+
+def open_store(
+    args: argparse.Namespace,
+    settings: Settings,
+    guard: Guard | None = None,
+    *,
+    author: Author | None = None,
+    reads_only: bool = False,
+) -> Store:
+    """The store of the repository, to which `author` commits (default: `author_of_change`).
+
+    With `--branch` a change goes to that branch; a new branch begins at the usual one. `guard` searches what goes out;
+    without one, the store searches for private keys and tokens. If `reads_only`, no author is needed.
+    """
+    repository = settings.repository
+    assert repository is not None  # noqa: S101 - settings_of has seen to it
+    review = getattr(args, "branch", None)
+    guard = guard or Guard({}, allowed=settings.allowed_leaks)
+    if review and not reads_only:
+        guard.refuse_names([review])
+    reason = _reason(args, guard)
+    return Store(
+        repository.url,
+        review or repository.branch,
+        base=repository.branch if review else "",
+        root=state_dir() / "git",
+        author=author or (Author(name="") if reads_only else author_of_change(args, settings)),
+        guard=guard.refuse,
+        trailers=[(REASON, reason)] if reason else (),
+        notice=output.note,
+        folder=repository.path,
+    )
+
+
+def _reason(args: argparse.Namespace, guard: Guard) -> str:
+    """Why the change is made, in one line; empty where nobody says. Raises Conflict for one that holds a secret."""
+    reason = " ".join(printable_line(getattr(args, "message", None) or "").split())
+    guard.refuse({"the message (-m)": reason.encode()})
+    return reason
+
+
+def author_of_change(args: argparse.Namespace, settings: Settings) -> Author:
+    """Who commits the change, as git and the flags say: see `author_of`."""
+    assert settings.repository is not None  # noqa: S101 - settings_of has seen to it
+    return author_of(settings.repository, getattr(args, "sign", None))
+
+
+def author_name(settings: Settings, author: Author | None) -> str:
+    """Who makes the change, as pointers write it: the `author` of the commit, or who that would be without one.
+
+    Empty where nobody knows, and a commit by hand will say.
+    """
+    if author is not None:
+        return author.name
+    configured = settings.repository.author if settings.repository else ""
+    try:
+        return configured or identity().author
+    except SpecError:
+        return ""
+
+
+def move_text(facts: Mapping[str, object]) -> str:
+    """What a change of destination does, behind the line of a change; empty where there is none."""
+    moves = facts.get("moves")
+    if not isinstance(moves, Mapping):
+        return ""
+    if moves["ends"]:
+        return f"   ends in {moves['from']}, starts in {moves['to']}"
+    return f"   starts in {moves['to']}; in {moves['from']} it goes on until it is deleted there: retire it first"
+
+
+def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:
+    """The store, or None with `--into`, which needs no repository but the checkout."""
+    return None if args.into is not None else open_store(args, settings)
+
+
+def find_team(args: argparse.Namespace, settings: Settings, store: Store | None, env: str) -> str:
+    """The team of `args.experiment_name`; a ``team/`` before the name is taken off it.
+
+    Raises NotFound or UsageError where the name fits no team, or several.
+    """
+    team, _, name = args.experiment_name.rpartition("/")
+    args.experiment_name = name
+    check_names(experiment=name)
+    chosen: str = team or args.team or settings.team
+    if chosen:
+        check_names(team=chosen)
+        return chosen
+    teams = [
+        team
+        for team in _names(args, store, f"envs/{env}")
+        if f"{name}{POINTER_SUFFIX}" in _names(args, store, pointer_folder(env, team))
+    ]
+    if len(teams) == 1:
+        return teams[0]
+    if not teams:
+        raise NotFound(f"{env} runs no {name}", next=f"symph status --env {env} lists what it runs")
+    raise UsageError(f"{name} is an experiment of {', '.join(teams)}", next=f"say which: {teams[0]}/{name}")
+
+
+def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[str]:
+    if store is not None:
+        return sorted(store.read([folder], lambda _seen: ()).folder(folder))
+    place = Path(args.into).expanduser() / (args.repo_path or "") / folder
+    return sorted(item.name for item in place.iterdir()) if place.is_dir() else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The branch that a change goes to; `base` is the one that it is to be merged into, empty if it is that one."""
+
+    branch: str
+    base: str
+    repository: Repository | None
+
+    def review_link(self, heard: Sequence[str]) -> str:
+        """The page that proposes the branch; empty where there is none, or nobody can know."""
+        if self.repository is None or not self.base:
+            return ""
+        return review_link(self.repository.url, self.branch, self.base, heard=heard, forge=self.repository.forge)
+
+
+def branch_of(args: argparse.Namespace, settings: Settings) -> Target:
+    """Where a change goes."""
+    usual = settings.repository.branch if settings.repository else ""
+    is_review = bool(args.branch) and args.branch != usual and args.into is None
+    return Target(branch=args.branch or usual, base=usual if is_review else "", repository=settings.repository)
+
+
+def now_text(now: int) -> str:
+    """A time as pointers write it: ISO 8601 in UTC."""
+    return datetime.fromtimestamp(now, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def carry_out(
+    args: argparse.Namespace,
+    store: Store | None,
+    operations: Sequence[Operation],
+    now: int,
+    guard: Guard | None = None,
+) -> tuple[tuple[Change, ...], PushResult | None]:
+    """Push the operations' changes, or write them into `--into`, or with `--dry-run` only ask for them.
+
+    `guard` sees what is written into a checkout and what would be; what is pushed, the store shows to its own.
+    """
+    guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
+    if args.into is not None:
+        if args.message:
+            raise UsageError("with --into the commit is yours, and so is its message", next="git commit -m WHY")
+        checkout, folder = Path(args.into).expanduser(), check_folder(getattr(args, "repo_path", None) or "")
+        changes = preview_in_checkout(checkout, operations, folder)
+        for change in changes:
+            guard.refuse({path: content for path, content in change.edits.items() if content is not None})
+            if not args.dry_run:
+                apply_to_checkout(checkout / folder, change.edits)
+        return changes, None
+    assert store is not None  # noqa: S101 - only --into goes without
+    if args.branch:
+        _refresh(store, operations, now, is_dry=args.dry_run)
+    if args.dry_run:
+        changes = store.preview(operations)[1]
+        edits = [(path, content) for change in changes for path, content in change.edits.items()]
+        guard.refuse({path: content for path, content in edits if content is not None})
+        return changes, None
+    receipt = store.apply(operations, now=now)
+    return receipt.changes, receipt
+
+
+def _refresh(store: Store, operations: Sequence[Operation], now: int, *, is_dry: bool) -> None:
+    """Bring the branch for review up to date with the one it is for, and say so."""
+    stale = find_stale(store)
+    if stale is None:
+        return
+    text = f"{store.cache.branch} lacks commits of {store.cache.base}"
+    if is_dry:
+        output.note(f"{text}: they would be merged into it first, and what is shown may change")
+        return
+    bring_up_to_date(store, operations, stale, now=now)
+    output.note(f"{text}: merged into it, and everything is decided anew")
+
+
+def print_changes(
+    args: argparse.Namespace, changes: Sequence[Change], receipt: PushResult | None, *texts: str, branch: Target
+) -> None:
+    """Say what became of each change, a line each in `texts`, then which commit holds them, and where to review it."""
+    link = branch.review_link(receipt.heard if receipt else ()) if receipt else ""
+    record: dict[str, object] = {
+        "changes": [_record(change) for change in changes],
+        "commit": receipt.commit if receipt else None,
+        "branch": branch.branch,
+        "paths": sum(len(change.edits) for change in changes),
+        "dryRun": args.dry_run,
+    }
+    if receipt:
+        record |= {"seconds": round(receipt.seconds, 3), "moved": receipt.moved, "wasLost": receipt.was_lost}
+    if link:
+        record |= {"review": link}
+    if args.output == "markdown":
+        _print_markdown(changes, receipt, texts, branch)
+        return
+    output.print_record(args, "Change", record, "\n".join(texts))
+    listed = [change.facts.get("warnings") for change in changes]
+    for warning in dict.fromkeys(text for each in listed if isinstance(each, list) for text in each):
+        output.warn(warning)
+    if args.output != "table":
+        return
+    if args.dry_run:
+        for change in changes:
+            for path, content in _summed(change.edits):
+                output.line(f"  {'-' if content is None else '+'} {path}")
+    paths = sum(len(change.edits) for change in changes)
+    if not args.dry_run:
+        output.note(_ending(args, receipt, paths, branch.branch))
+    elif not paths:
+        output.note("nothing would change")
+    if link:
+        output.note(f"review: {link}")
+
+
+def say_what_is_new(settings: Settings, facts: Mapping[str, object]) -> None:
+    """Say that a change makes a new environment, which may be a misspelt one where no settings list it."""
+    env, others = str(facts["env"]), facts["newBeside"]
+    if not isinstance(others, list) or env in settings.environments:
+        return
+    near = nearest(env, others)
+    meant = f" (did you mean {near}?)" if near else ""
+    beside = f"a new one beside {', '.join(others)}{meant}" if others else "the first one"
+    output.note(f"environment {env} of the repository is {beside}; .symph.yaml lists none")
+
+
+def _ending(args: argparse.Namespace, receipt: PushResult | None, paths: int, branch: str) -> str:
+    if receipt is None:
+        return f"{paths} paths written to {args.into}; commit and push them" if paths else "nothing to change"
+    if receipt.commit is None:
+        return "nothing to change: the repository says so already"
+    moved = {0: "", 1: "   (tip moved once, recomputed)"}.get(receipt.moved, f"   (tip moved {receipt.moved} times)")
+    lost = "   (the server's answer was lost; the commit is there)" if receipt.was_lost else ""
+    counted = "1 path" if paths == 1 else f"{paths} paths"
+    return f"commit {receipt.commit[:7]} on {branch}, {counted}, {receipt.seconds:.2f} s{moved}{lost}"
+
+
+def _record(change: Change) -> dict[str, object]:
+    paths = {path: "remove" if content is None else "write" for path, content in change.edits.items()}
+    return {"subject": change.subject, **change.facts, "paths": paths}
+
+
+def _summed(edits: Mapping[str, bytes | None]) -> list[tuple[str, bytes | None]]:
+    """The paths, with all files of one new chart as one line."""
+    shown: dict[str, bytes | None] = {}
+    for path, content in edits.items():
+        parts = path.split("/")
+        is_chart = content is not None and parts[0] == "charts" and len(parts) > 4
+        shown["/".join(parts[:4]) + "/" if is_chart else path] = content
+    return sorted(shown.items())
+
+
+def _print_markdown(
+    changes: Sequence[Change],
+    receipt: PushResult | None,
+    texts: Sequence[str],
+    target: Target,
+) -> None:
+    """The title of a pull request, and its text: what changes, and what that does to objects."""
+    title = changes[0].subject if len(changes) == 1 else f"{len(changes)} changes"
+    output.line(f"# {title}\n\n| change | paths |\n| --- | --- |")
+    for change, text in zip(changes, texts, strict=True):
+        safe = text.replace("|", "\\|")
+        output.line(f"| {safe} | {len(change.edits)} |")
+    if receipt and receipt.commit and target.base and target.repository:
+        settings = Settings(repository=target.repository)
+        before = open_store(argparse.Namespace(), settings, reads_only=True)
+        after = open_store(argparse.Namespace(branch=target.branch), settings, reads_only=True)
+        # Comparing takes 40 ms to import, which changes without a review have not.
+        from symphony_charts.cli.reports import difference_text
+
+        output.line(f"\n{difference_text(before, after, changes)}")
+    if receipt and receipt.commit:
+        output.line(f"\ncommit `{receipt.commit}`")
+    link = target.review_link(receipt.heard) if receipt else ""
+    if link:
+        output.note(f"review: {link}")

@@ -1,0 +1,279 @@
+"""`symph gitops init` begins a repository of charts: where its environments run is asked or taken, and written down.
+
+What the cluster is given and what a publish writes come from the same settings: those that stand above the folder, or
+those that are written into it here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from symphony_charts.cli import git_repository, output
+from symphony_charts.errors import Conflict, SpecError, UsageError
+from symphony_charts.formats.names import DNS_LABEL, sanitize
+from symphony_charts.formats.urls import repository_fault
+from symphony_charts.formats.yaml_write import dump
+from symphony_charts.gitops.argocd.objects import DEFAULT_VERSION, ArgoSetup, parse_version
+from symphony_charts.gitops.bootstrap import Initialise
+from symphony_charts.gitops.bootstrap_files import FluxSetup, at_top, setup_files
+from symphony_charts.gitops.flux import needs_secret
+from symphony_charts.gitops.layout import check_names
+from symphony_charts.gitops.operations.base import Change
+from symphony_charts.settings.project import Destination, Environment, Repository, Settings, read_settings
+from symphony_charts.system import installation
+from symphony_charts.system.files import write_file
+from symphony_charts.system.git.checkout import origin_of
+
+__all__ = ["run"]
+
+_FILE = ".symph.yaml"
+_HEADER = "# What holds for every experiment in this folder and below it; `symph gitops init` wrote it first.\n"
+_NEW = "rl"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Lay the files down, and write the settings where there are none."""
+    found = git_repository.settings_of(args)
+    settings = _completed(args, found)
+    environments = {name: settings.environments[name].destination for name in _names(args, settings)}
+    repository = settings.repository
+    assert repository is not None  # noqa: S101 - _completed has seen to it
+    read_url = args.cluster_url or repository.url
+    if fault := repository_fault(read_url, "--cluster-url"):
+        raise SpecError([fault])
+    setup = ArgoSetup(
+        url=read_url,
+        branch=repository.branch,
+        project=repository.project,
+        version=parse_version(args.argocd_version) if args.argocd_version else DEFAULT_VERSION,
+        protects=args.protect,
+        gpg_keys=tuple(args.gpg_key),
+        root=repository.path,
+    )
+    files = setup_files(
+        setup,
+        environments,
+        requirement=_requirement(args),
+        owners=args.owners,
+        flux=_flux(args, read_url) if args.flux else None,
+        suspended_as=args.suspended_as,
+        forge=_forge(args, repository.url),
+    )
+    above: list[tuple[Change, str]] = []
+    if repository.path:
+        above = [_lay_at_top(args, settings, at_top(files))]
+        files = {path: content for path, content in files.items() if not at_top({path: content})}
+    store = git_repository.store_or_none(args, settings)
+    operation = Initialise(contents=files, replaces=args.force)
+    changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))
+    text = _text(changes[0].facts) + (f" in {repository.path}" if repository.path else "")
+    if settings is not found:
+        text += f"\n{_write_settings(settings, is_dry=args.dry_run)}"
+    changes = (*(change for change, _ in above), *changes)
+    texts = [*(said for _, said in above), text]
+    git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
+    if args.output == "table" and not args.dry_run:
+        output.next_step("apply bootstrap/ to the cluster as its README says", *_publish_steps(settings, environments))
+    return 0
+
+
+def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str, bytes]) -> tuple[Change, str]:
+    """Lay down what forges read at the top of the repository alone, in a commit before the folder's; in words, too."""
+    assert settings.repository is not None  # noqa: S101 - _completed has seen to it
+    folder, args.repo_path = args.repo_path, ""
+    whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(settings.repository, path=""))
+    store = git_repository.store_or_none(args, whole)
+    changes, receipt = git_repository.carry_out(args, store, [Initialise(contents=files)], int(time.time()))
+    args.repo_path = folder
+    facts = changes[0].facts
+    written, kept = facts["written"], facts["kept"]
+    assert isinstance(written, list)  # noqa: S101 - what Initialise says
+    assert isinstance(kept, list)  # noqa: S101 - likewise
+    for path in kept:
+        output.warn(f"{path} is there already and stays; add to it:\n{files[path].decode().rstrip()}")
+    done = f", commit {receipt.commit[:7]}" if receipt and receipt.commit else ""
+    names = ", ".join(written) or "none"
+    return changes[0], f"{len(written)} files at the top of the repository, where forges read them: {names}{done}"
+
+
+def _flux(args: argparse.Namespace, url: str) -> FluxSetup:
+    secret = args.git_secret or ("symph" if needs_secret(url) else "")
+    return FluxSetup(git_secret=secret, sops_secret=args.sops_secret)
+
+
+def _text(facts: Mapping[str, object]) -> str:
+    written, kept = facts["written"], facts["kept"]
+    assert isinstance(written, list)  # noqa: S101 - what Initialise says
+    assert isinstance(kept, list)  # noqa: S101 - likewise
+    return f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
+
+
+def _requirement(args: argparse.Namespace) -> str:
+    """What the check of the repository installs; empty without a CI of ours, where that is not known.
+
+    Raises UsageError where nobody else could install the same.
+    """
+    if args.install_from is not None:
+        return installation.requirement(installation.check_pinned(args.install_from))
+    where = installation.pinned_source()
+    if where is None and args.ci == "none":
+        return ""
+    if where is None:
+        what = "what shall the repository's check install? This symph did not come from where others find the same"
+        raise UsageError(what, "", f"--install-from WHERE: {installation.FORMS}")
+    return installation.requirement(where)
+
+
+def _forge(args: argparse.Namespace, url: str) -> str:
+    """Whose CI runs the check: as asked, else by the name of the host, else any."""
+    if args.ci:
+        return str(args.ci)
+    host = re.sub(r"^[a-z+]+://", "", url).partition("/")[0].partition(":")[0]
+    return next((forge for forge in ("github", "gitlab") if forge in host), "all")
+
+
+# Settings
+
+
+def _names(args: argparse.Namespace, settings: Settings) -> list[str]:
+    return _listed(args) or list(settings.environments)
+
+
+def _listed(args: argparse.Namespace) -> list[str]:
+    listed = [name.strip() for name in (args.environments or "").split(",") if name.strip()]
+    for name in listed:
+        check_names(environment=name)
+    return listed
+
+
+def _completed(args: argparse.Namespace, settings: Settings) -> Settings:
+    """The settings with repository and a destination for every environment; `settings` itself if a file says them all.
+
+    Raises UsageError where nobody says where an environment runs, Conflict where the file says something else.
+    """
+    given = dict(_destination(text) for text in args.destination)
+    if settings.path is not None and settings.environments:
+        _agree(settings, given, _listed(args))
+        return _with_repository(args, settings)
+    if settings.path is not None:
+        raise UsageError(
+            f"{settings.path} says of no environment where it runs",
+            next=f"add this to it: {_flow(given or {'dev': Environment(namespace='NAMESPACE')})}",
+        )
+    names = _listed(args) or list(given) or (["dev", "prod"] if output.can_ask() else [])
+    unknown = [name for name in names if name not in given]
+    if (unknown or not names) and not output.can_ask():
+        shown = " ".join(f"--destination {name}=NAMESPACE" for name in unknown or ["dev"])
+        raise UsageError("where do the environments run?", next=f"{shown}, or ENV=CLUSTER/NAMESPACE")
+    for name in unknown:
+        answer = output.ask(f"where does {name} run? [CLUSTER/]NAMESPACE", name)
+        given |= dict([_destination(f"{name}={answer}")])
+    settings = _with_repository(args, settings)
+    assert settings.repository is not None  # noqa: S101 - just seen to
+    team = args.team or _likely_team(settings.repository.url)
+    if not args.team and output.can_ask():
+        team = output.ask("whose experiments are these? TEAM", team)
+    check_names(team=team)
+    return msgspec.structs.replace(settings, team=team, environments={name: given[name] for name in names})
+
+
+def _destination(text: str) -> tuple[str, Environment]:
+    """``ENV=[CLUSTER/]NAMESPACE``; the cluster by its name, or by its address."""
+    name, _, place = text.partition("=")
+    cluster, _, namespace = place.rpartition("/")
+    check_names(environment=name, namespace=namespace)
+    if cluster.startswith(("https://", "http://")):
+        return name, Environment(server=cluster, namespace=namespace)
+    return name, Environment(cluster=cluster, namespace=namespace)
+
+
+def _agree(settings: Settings, given: Mapping[str, Environment], listed: list[str]) -> None:
+    """Raise Conflict or UsageError unless the settings' file says of each environment what the flags do."""
+    for name in (*listed, *given):
+        if name not in settings.environments:
+            new = {name: given.get(name, Environment(namespace="NAMESPACE"))}
+            raise UsageError(f"{settings.path} has no environment {name}", next=f"add this to it: {_flow(new)}")
+    for name, place in given.items():
+        said = settings.environments[name].destination
+        if (said.server, said.name, said.namespace) != (place.server, place.cluster, place.namespace):
+            where = f"{said.name or said.server}/{said.namespace}"
+            raise Conflict(f"{settings.path} lets {name} run in {where}", next="change it there, or leave it out here")
+
+
+def _flow(environments: Mapping[str, Environment]) -> str:
+    places = ", ".join(f"{name}: {{{_place_text(place)}}}" for name, place in environments.items())
+    return f"`environments: {{{places}}}`"
+
+
+def _place_text(place: Environment) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in _place(place).items())
+
+
+def _place(environment: Environment) -> dict[str, object]:
+    """What a file says of an environment: what differs from what is usual, and always the namespace."""
+    usual = Environment()
+    place = {"server": environment.server, "cluster": environment.cluster}
+    said: dict[str, object] = {key: value for key, value in place.items() if value != getattr(usual, key)}
+    return {**said, "namespace": environment.namespace}
+
+
+def _with_repository(args: argparse.Namespace, settings: Settings) -> Settings:
+    """The settings with a repository: without one in them, that of which `--into` is a checkout. Raises UsageError."""
+    if settings.repository is not None:
+        return settings
+    url = origin_of(Path(args.into).expanduser()) if args.into is not None else ""
+    if not url:
+        raise UsageError("which repository is this a checkout of?", next="--repo URL")
+    return msgspec.structs.replace(settings, repository=Repository(url=url))
+
+
+def _likely_team(url: str) -> str:
+    """Whom the repository belongs to by its address, else who asks."""
+    owner = re.split(r"[/:]", url.rstrip("/"))[-2:-1]
+    is_remote = not Path(url).exists()
+    if is_remote and owner and DNS_LABEL.fullmatch(owner[0].lower()):
+        return owner[0].lower()
+    return sanitize(getpass.getuser())
+
+
+def _write_settings(settings: Settings, *, is_dry: bool) -> str:
+    """Write the settings into the current folder; the line that says so."""
+    repository = settings.repository
+    assert repository is not None  # noqa: S101 - _completed has seen to it
+    is_here = "://" not in repository.url and Path(repository.url).is_dir()
+    data = {
+        "team": settings.team,
+        "repository": {
+            "url": str(Path(repository.url).absolute()) if is_here else repository.url,
+            "branch": repository.branch,
+            **({"path": repository.path} if repository.path else {}),
+        },
+        "environments": {name: _place(place) for name, place in settings.environments.items()},
+    }
+    if is_dry:
+        return f"{_FILE} would be written"
+    path = Path.cwd() / _FILE
+    write_file(path, (_HEADER + dump(data)).encode())
+    read_settings(path)
+    return f"{_FILE} written: team {settings.team}, environments {', '.join(settings.environments)}"
+
+
+def _publish_steps(settings: Settings, environments: Mapping[str, Destination]) -> list[str]:
+    first = next(iter(environments))
+    specs = [path for path in sorted(Path.cwd().glob("*.yaml")) if _is_spec(path)]
+    flags = f"--env {first}" + ("" if settings.team else " --team TEAM")
+    if specs:
+        return [f"symph publish {specs[0].name} {flags}"]
+    return [f"symph init {_NEW}", f"symph publish {_NEW}/experiment.yaml {flags}"]
+
+
+def _is_spec(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return bool(re.search(r"^(processes|groups):", text, re.MULTILINE))

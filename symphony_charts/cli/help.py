@@ -1,0 +1,144 @@
+"""`symph help` and `symph version`: pages of help, manual pages and the version."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+
+from symphony_charts.cli import options, output
+from symphony_charts.cli.defaults import VARIABLES
+from symphony_charts.cli.verbs import GROUPS, VERBS, Verb, find_verb
+from symphony_charts.errors import NotFound, SymphError
+from symphony_charts.version import __version__
+
+
+def configure_help(parser: argparse.ArgumentParser) -> None:
+    text = "a verb, and an action below it (default: the table of all verbs)"
+    parser.add_argument("words", metavar="VERB", nargs="*", help=text)
+    parser.add_argument("--man", action="store_true", help="as a manual page, for man")
+    options.add_examples(
+        parser, "symph help", "symph help up", "symph help gitops lint", "symph help up --man | man -l -"
+    )
+
+
+_SPECIAL = str.maketrans({"\\": "\\e", "-": "\\-", "`": "\\(ga", "'": "\\(aq", "~": "\\(ti", "^": "\\(ha"})
+
+
+def overview_page(verbs: Sequence[Verb] = VERBS) -> str:
+    """The page symph(1): all verbs by group, variables, exit statuses."""
+    lines = [*_head("symph", "experiments in tmux, as Helm charts and in Git"), ".SH SYNOPSIS"]
+    lines += [".B symph", _text("VERB [ARGUMENTS] [-- COMMAND]"), ".SH VERBS"]
+    for group, title in GROUPS.items():
+        lines.append(f".SS {_text(title)}")
+        for verb in verbs:
+            if verb.group == group:
+                lines += _item(verb.name, verb.summary)
+    lines.append(".SH ENVIRONMENT")
+    for option, variable in VARIABLES.items():
+        lines += _item(variable, f"stands for --{option} wherever that is not given")
+    lines += [".SH FILES", *_item(".symph.yaml", "settings of a project, in its folder or above")]
+    lines += _item("$XDG_CONFIG_HOME/symph/config.yaml", "your own settings, which those of a project come before")
+    lines.append(".SH EXIT STATUS")
+    for code, text in sorted(_statuses()):
+        lines += _item(str(code), text)
+    lines += [".SH SEE ALSO", ", ".join(f"\\fBsymph\\-{_text(verb.name)}\\fR(1)" for verb in verbs)]
+    return "\n".join(lines) + "\n"
+
+
+def manual_page(name: str, parser: argparse.ArgumentParser) -> str:
+    """The page symph-VERB(1), with what stands below the verb."""
+    description = parser.description or ""
+    lines = _head(f"symph-{name}", description[:1].lower() + description[1:].rstrip(".").split("\n")[0])
+    lines += [".SH SYNOPSIS", *_synopsis(parser), ".SH DESCRIPTION", _text(description)]
+    lines += _arguments(parser, ".SH")
+    for word, below in _below(parser):
+        lines += [f'.SH "{_text(word.upper())}"', *_synopsis(below), ".PP", _text(below.description or "")]
+        lines += _arguments(below, ".SS")
+    if parser.epilog:
+        lines += [".SH EXAMPLES", ".nf", *(_text(line.strip()) for line in parser.epilog.splitlines()[1:]), ".fi"]
+    return "\n".join([*lines, ".SH SEE ALSO", "\\fBsymph\\fR(1)"]) + "\n"
+
+
+def _head(name: str, summary: str) -> list[str]:
+    return [
+        f'.TH {_text(name.upper())} 1 "" "symphony\\-charts {__version__}" ""',
+        ".SH NAME",
+        _text(f"{name} - {summary}"),
+    ]
+
+
+def _synopsis(parser: argparse.ArgumentParser) -> list[str]:
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    return [f"\\fB{_text(parser.prog)}\\fR", _text(usage.removeprefix(parser.prog).strip())]
+
+
+def _arguments(parser: argparse.ArgumentParser, section: str) -> Iterator[str]:
+    """A section for each group of a parser's arguments; those that no help shows have none."""
+    for group in parser._action_groups:
+        actions = [action for action in group._group_actions if action.help is not argparse.SUPPRESS]
+        actions = [action for action in actions if not isinstance(action, argparse._SubParsersAction)]
+        if actions:
+            yield f'{section} "{_text((group.title or "").upper())}"'
+        formatter = parser._get_formatter()
+        for action in actions:
+            yield from _item(
+                formatter._format_action_invocation(action), formatter._expand_help(action) if action.help else ""
+            )
+
+
+def _below(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.items()
+
+
+def _statuses() -> Iterator[tuple[int, str]]:
+    """Each exit status with the first sentence of the class of errors that has it."""
+    yield 0, "done"
+    pending = SymphError.__subclasses__()
+    while pending:
+        error = pending.pop()
+        pending += error.__subclasses__()
+        if "exit_code" in vars(error):
+            yield error.exit_code, " ".join((error.__doc__ or "").split("\n\n")[0].split())
+
+
+def _item(term: str, text: str) -> list[str]:
+    return [".TP", f"\\fB{_text(term)}\\fR", _text(" ".join(text.split()))]
+
+
+def _text(text: str) -> str:
+    lines = (line.translate(_SPECIAL) for line in text.splitlines() or [""])
+    return "\n".join(f"\\&{line}" if line.startswith((".", "\\(aq")) else line for line in lines)
+
+
+def run_help(args: argparse.Namespace) -> int:
+    """Print the page, or let a program print its own."""
+    if args.man:
+        sys.stdout.write(_manual(args))
+        return 0
+    status: int = args.symphony.main([*args.words, "--help"])
+    return status
+
+
+def _manual(args: argparse.Namespace) -> str:
+    if not args.words:
+        return overview_page()
+    verb = find_verb(args.words[0])
+    if verb is None or len(args.words) > 1:
+        raise NotFound(f"there is no manual page symph-{'-'.join(args.words)}", next="symph help --man lists them")
+    return manual_page(verb.name, args.symphony.get_subparser(verb.name))
+
+
+def configure_version(parser: argparse.ArgumentParser) -> None:
+    options.add_output(parser, ("table", "json", "yaml"), headers=False)
+    options.add_examples(parser, "symph version", "symph version -o json")
+
+
+def run_version(args: argparse.Namespace) -> int:
+    """Print the line of `--version`, or a record."""
+    record = {"version": __version__, "python": platform.python_version()}
+    output.print_record(args, "Version", record, f"symphony-charts {__version__}")
+    return 0

@@ -1,0 +1,142 @@
+"""`symph import`: jobs of other tools as experiments, with a report of what did not come over."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.cli import options, output
+from symphony_charts.errors import CheckFailed, SpecError, UsageError
+from symphony_charts.formats import yaml_write
+from symphony_charts.importers.common import hardening, input_file
+from symphony_charts.importers.common import report as import_report
+from symphony_charts.spec import data as spec_data
+from symphony_charts.system import files
+from symphony_charts.system.entry_points import entry_points
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    formats = parser.add_subparsers(dest="format", metavar="FORMAT", required=True)
+    examples: list[str] = []
+    for name, entry in entry_points("symph.importers").items():
+        module: Any = entry.load()
+        summary = getattr(module, "SUMMARY", "") or " ".join((module.__doc__ or f"by {entry.package}").split())
+        one = formats.add_parser(name, help=summary, description=_description(module, summary))
+        one.set_defaults(importer=module)
+        if not hasattr(module, "main"):
+            _add_source(one)
+        if hasattr(module, "configure"):
+            module.configure(one)
+        if own := getattr(module, "EXAMPLES", ()):
+            options.add_examples(one, *own)
+            examples.append(own[0])
+    options.add_examples(parser, *examples)
+
+
+def _description(module: Any, summary: str) -> str | None:
+    if hasattr(module, "main"):
+        return None
+    return f"Import {summary}." if hasattr(module, "SUMMARY") else summary
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE", help="the file; `-` is stdin")
+    parser.add_argument(
+        "--to", dest="file", metavar="FILE", default="", help="write the experiment to it, not to stdout"
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("json", "yaml"), default="", help="print the experiment with the report"
+    )
+    parser.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
+    options.add_dry_run(parser, "report what would be written and write nothing")
+
+
+_STRICT = "change the input, or go without --strict"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the input, print or write the experiment, and report on stderr; a loss under `--strict` writes nothing."""
+    importer = args.importer
+    if hasattr(importer, "main"):
+        return int(importer.main(args))
+    source = _source(args, importer)
+    try:
+        document = importer.document(source, args) if hasattr(importer, "document") else None
+        if document is not None:
+            sys.stdout.write(
+                json.dumps(document, indent=2) + "\n" if args.output == "json" else yaml_write.dump(document)
+            )
+            return 0
+        imported: import_report.Imported = importer.run(source, args)
+    except SpecError as error:
+        raise source.with_location(error) from error
+    report = source.located(imported.report)
+    report = replace(report, notes=(*report.notes, *hardening.of_our_defaults(imported.experiment)))
+    is_refused = args.strict and bool(report.lost)
+    if args.output in ("json", "yaml"):
+        output.print_record(
+            args, "Import", {"experiment": spec_data.to_data(imported.experiment), "report": report.data()}
+        )
+    elif not is_refused:
+        _write(args, imported)
+    output.note(_title(args, imported))
+    output.print_report(report)
+    if is_refused:
+        raise CheckFailed(f"{len(report.lost)} things of {args.source} are lost, so nothing was written", next=_STRICT)
+    if args.file and not args.output and not args.dry_run:
+        output.next_step(f"symph up {args.file} (here)", f"symph package {args.file}")
+    return 0
+
+
+def _source(args: argparse.Namespace, importer: Any) -> input_file.Source:
+    words = list(getattr(args, "remainder", None) or [])
+    data = importer.made_data(args, words) if hasattr(importer, "made_data") else None
+    if data is not None:
+        return input_file.from_data(data, args.source)
+    if words:
+        raise UsageError("arguments after `--` are for TorchX components", next="drop them")
+    return _read(args.source, has_python_tags=getattr(importer, "HAS_PYTHON_TAGS", False))
+
+
+def _read(name: str, *, has_python_tags: bool) -> input_file.Source:
+    if name == "-":
+        return input_file.read(sys.stdin.buffer.read(), "stdin", python_tags=has_python_tags)
+    try:
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise SpecError.one(
+            f"cannot read {name}: {error.strerror or error}", name, "give a file that is there"
+        ) from error
+    return input_file.read(content, name, python_tags=has_python_tags)
+
+
+def _write(args: argparse.Namespace, imported: import_report.Imported) -> None:
+    """Write the experiment to the file that was named, or to stdout; nothing in a dry run."""
+    if args.dry_run:
+        if args.file:
+            output.note(f"would write {args.file}")
+        return
+    text = (
+        spec_data.to_json(imported.experiment)
+        if args.file.endswith(".json")
+        else spec_data.to_yaml(imported.experiment)
+    )
+    if not args.file:
+        output.line(text.rstrip("\n"))
+        return
+    has_changed = files.write_file(Path(args.file), text.encode())
+    output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")
+
+
+def _title(args: argparse.Namespace, imported: import_report.Imported) -> str:
+    """What was made, and of what."""
+    experiment = imported.experiment
+    pods = sum(one.replicas for one in (*experiment.processes.values(), *experiment.groups.values()))
+    count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())
+    configs = output.counted(len(experiment.configs), "config")
+    holds = f"{output.counted(count, 'process')} in {output.counted(pods, 'pod')}, {configs}"
+    return f"{experiment.name}   {holds}   from {args.source}"

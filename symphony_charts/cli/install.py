@@ -1,0 +1,248 @@
+"""`symph install`, `upgrade` and `uninstall`: Helm releases by hand; their history and rollback."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from symphony_charts.cli import error_report, options, output, specs
+from symphony_charts.errors import UsageError
+from symphony_charts.kubernetes.releases import helm_client, helm_command
+from symphony_charts.kubernetes.releases import releases as helm_releases
+from symphony_charts.kubernetes.releases import source as chart_source
+
+
+def configure_install(parser: argparse.ArgumentParser) -> None:
+    options.add_source(parser)
+    options.add_target(parser)
+    parser.add_argument("--create-namespace", action="store_true", help="make the namespace where it is missing")
+    options.add_waiting(parser)
+    options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
+    options.add_dry_run(parser, "let the cluster judge every object and install nothing")
+    options.add_examples(
+        parser,
+        "symph install experiment.yaml",
+        "symph install dist/rl-0.2.0.tgz -n ml --create-namespace --set groups.agent.replicas=32",
+        "symph install experiment.yaml --name rl-b --wait",
+        "symph install experiment.yaml --dry-run -o json",
+    )
+
+
+def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> helm_releases.Releases:
+    """The releases of the cluster that the flags name; helm has `timeout_s`, or what `--timeout` says.
+
+    Raises ToolMissing or ToolFailed.
+    """
+    target = helm_command.Target(
+        kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context
+    )
+    return helm_releases.Releases(target, timeout_s=getattr(args, "timeout", 300.0) if timeout_s is None else timeout_s)
+
+
+def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
+    """Install or upgrade what `args.source` is."""
+    if getattr(args, "create_namespace", False) and is_upgrade and not args.install:
+        raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
+    values = specs.user_values_of(args)
+    with (
+        chart_source.chart_of(
+            args.source, values, args.pools, changes=args.spec_set, force=args.force_unschedulable
+        ) as source,
+        open_releases(args) as there,
+    ):
+        name = args.name or source.name
+        namespace = args.namespace or source.namespace or there.namespace
+        secret = source.secret(name, namespace, values)
+        before = there.run_of(name, namespace) if is_upgrade else ""
+        if is_upgrade and not args.install:
+            made = there.upgrade(name, source.chart, values, namespace=namespace, secret=secret, dry_run=args.dry_run)
+        else:
+            made = there.install(
+                name,
+                source.chart,
+                values,
+                namespace=namespace,
+                create_namespace=args.create_namespace,
+                secret=secret,
+                replace=is_upgrade,
+                dry_run=args.dry_run,
+            )
+        for text in there.warnings:
+            output.warn(text)
+        run: dict[str, object] = {"run": there.sent_run, "wasRun": before} if there.sent_run and before else {}
+        if run and there.sent_run != before:
+            run["restartedServices"] = list(there.sent_services)
+        if made is None:
+            return _print_dry_run(args, name, namespace, run)
+        _print_made(args, made, has_secret=secret is not None, run=run)
+        if args.wait or args.wait_for_jobs:
+            there.wait(name, namespace, finished=args.wait_for_jobs, timeout_s=args.timeout)
+            output.note(f"{name} {'has finished' if args.wait_for_jobs else 'is ready'}")
+    return 0
+
+
+def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dict[str, object]) -> int:
+    record = {"name": name, "namespace": namespace, "dryRun": True, **run}
+    text = f"{name} in {namespace}: the cluster takes every object{_effect(run)}"
+    output.print_record(args, "Release", record, text)
+    if args.output == "name":
+        output.line(name)
+    return 0
+
+
+def _print_made(
+    args: argparse.Namespace, made: helm_client.Revision, *, has_secret: bool, run: dict[str, object]
+) -> None:
+    text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}{_effect(run)}"
+    output.print_record(args, "Release", {**_item(made), "secretPushed": has_secret, **run}, text)
+    if args.output == "name":
+        output.line(made.name)
+    if args.output == "table":
+        if has_secret:
+            output.note("its secrets were pushed first")
+        steps = (f"symph {verb} {made.name} -n {made.namespace}" for verb in ("status", "logs"))
+        output.next_step(*(error_report.placed(step, args) for step in steps))
+
+
+def _effect(run: dict[str, object]) -> str:
+    """What an upgrade is to what runs; empty for an install."""
+    if not run:
+        return ""
+    if run["run"] == run["wasRun"]:
+        return "   in place: the run goes on"
+    services = ", ".join(output.texts(run["restartedServices"]))
+    return f"   a new run, {run['run']}" + (f"; anew with it: {services} (but for `keep: true`)" if services else "")
+
+
+def helm_history(args: argparse.Namespace) -> int:
+    """Print the revisions of a release, the newest first."""
+    with open_releases(args) as there:
+        found = there.history(args.experiment_name, args.namespace or there.namespace)
+    columns = [
+        output.Column("REVISION", "revision"),
+        output.Column("STATUS", "status", state=lambda item: "good" if item["status"] == "deployed" else "dim"),
+        output.Column("CHART", "chart"),
+        output.Column("UPDATED", "updated"),
+        output.Column("DESCRIPTION", "description"),
+    ]
+    output.print_items(args, "Revision", [_item(one) for one in found], columns, name="revision")
+    return 0
+
+
+def helm_rollback(args: argparse.Namespace) -> int:
+    """Roll a release back, after saying which finished Jobs that runs again."""
+    revision = _revision(args.to)
+    with open_releases(args) as there:
+        namespace = args.namespace or there.namespace
+        name = args.experiment_name
+        chosen = there.rollback(name, namespace, revision, dry_run=True)
+        again = there.reruns(name, namespace, chosen)
+        if again:
+            output.warn(f"these run again from their beginning: {', '.join(again)}", _RERUN)
+        if not args.dry_run:
+            if again:
+                output.confirm(args, f"Roll {name} in {namespace} back to revision {chosen}?")
+            there.rollback(name, namespace, chosen)
+        record = {"name": name, "namespace": namespace, "to": chosen, "reruns": again, "dryRun": args.dry_run}
+        text = f"{name} in {namespace} {'would go' if args.dry_run else 'is'} back to revision {chosen}"
+        output.print_record(args, "Rollback", record, text)
+        if args.wait and not args.dry_run:
+            there.wait(name, namespace, timeout_s=args.timeout)
+    return 0
+
+
+_RERUN = "results they overwrite are lost: collect them first"
+
+
+def _revision(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(
+            f'a release goes back to a revision, a number; "{text}" is none', next="symph history shows them"
+        )
+    return int(text)
+
+
+def _item(one: helm_client.Revision) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "namespace": one.namespace,
+        "revision": one.revision,
+        "status": one.status,
+        "chart": one.chart,
+        "updated": one.updated,
+        "description": one.description,
+    }
+
+
+def run_install(args: argparse.Namespace) -> int:
+    """Check every object on the cluster, push the declared secrets, install, and wait if that is asked for."""
+    return send(args, is_upgrade=False)
+
+
+def configure_upgrade(parser: argparse.ArgumentParser) -> None:
+    options.add_source(parser)
+    options.add_target(parser)
+    parser.add_argument("-i", "--install", action="store_true", help="install it where it is not there")
+    parser.add_argument(
+        "--create-namespace", action="store_true", help="with --install: make the namespace where it is missing"
+    )
+    options.add_waiting(parser)
+    options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
+    options.add_dry_run(parser, "let the cluster judge every object and change nothing")
+    options.add_examples(
+        parser,
+        "symph upgrade experiment.yaml",
+        "symph upgrade dist/rl-0.3.0.tgz --set runKey=2 --wait",
+        "symph upgrade experiment.yaml --install --dry-run",
+    )
+
+
+def run_upgrade(args: argparse.Namespace) -> int:
+    """The same steps as `symph install`; values of earlier revisions do not count."""
+    return send(args, is_upgrade=True)
+
+
+def configure_uninstall(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("release", metavar="RELEASE", help="its name")
+    options.add_target(parser)
+    parser.add_argument("--keep-history", action="store_true", help="let helm remember the release")
+    parser.add_argument("--wait", action="store_true", help="return when its pods are gone")
+    parser.add_argument(
+        "--timeout",
+        type=options.helm_seconds,
+        default=300.0,
+        metavar="TIME",
+        help="for helm and for waiting (default: 5m)",
+    )
+    options.add_yes(parser)
+    options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
+    options.add_dry_run(parser, "list what would be removed")
+    options.add_examples(
+        parser, "symph uninstall rl", "symph uninstall rl -n ml --yes --wait", "symph uninstall rl -dr"
+    )
+
+
+def run_uninstall(args: argparse.Namespace) -> int:
+    """Ask, uninstall, sweep."""
+    with open_releases(args) as releases:
+        namespace = args.namespace or releases.namespace
+        removal = releases.uninstall(args.release, namespace, dry_run=True)
+        if not args.dry_run:
+            count = len(removal.objects) + len(removal.swept)
+            output.confirm(args, f"Uninstall {args.release} from {namespace}, {count} objects?")
+            wait_s = args.timeout if args.wait else None
+            removal = releases.uninstall(args.release, namespace, keep_history=args.keep_history, wait_s=wait_s)
+    items = [{"name": title, "why": why} for why, titles in _by_why(removal.objects, removal.swept) for title in titles]
+    if args.output == "table":
+        for item in items:
+            note = "   left by a failed upgrade" if item["why"] == "leftover" else ""
+            output.line(f"{'would remove' if args.dry_run else 'removed'} {item['name']}{note}")
+    else:
+        output.print_items(args, "Removed", items, [output.Column("NAME", "name"), output.Column("WHY", "why")])
+    return 0
+
+
+def _by_why(objects: tuple[str, ...], swept: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    return [("release", objects), ("leftover", swept)]

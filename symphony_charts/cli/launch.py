@@ -1,0 +1,432 @@
+"""Start experiments on this machine for `symph up` and `symph run`, and follow them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.backend.status import ExperimentStatus, LogQuery
+from symphony_charts.cli import experiments, output
+from symphony_charts.cli.error_report import tell
+from symphony_charts.cli.failures import INTERRUPTED
+from symphony_charts.cli.following import Follower, LinePrinter
+from symphony_charts.cli.rm import say_what_is_kept
+from symphony_charts.cli.specs import prepared_of, spec_here
+from symphony_charts.errors import CheckFailed, NotFound, SymphError, ToolFailed
+from symphony_charts.formats.age import age
+from symphony_charts.kinds.leftovers import failure_difference
+from symphony_charts.local import up as local_run
+from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.log_tail import tail_of
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.reload import FileWatch, parse_watched, touched_slots
+from symphony_charts.local.run_state import Failure
+from symphony_charts.local.runs import Run, find_slots
+from symphony_charts.local.supervisor.launcher import SupervisorProcess
+from symphony_charts.local.supervisor.policy import describe_status
+from symphony_charts.placement.plan import Plan
+from symphony_charts.placement.report.money import price_per_hour
+from symphony_charts.settings.project import settings_of_spec
+from symphony_charts.spec.files import SpecFile
+from symphony_charts.spec.services import allocate
+
+# As many restarts in a row, each caused so soon (in seconds) after the one before, are the processes' own doing.
+_ROW, _SOON_S = 3, 2.0
+
+
+def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
+    """Watch until interrupted; the run goes on. What changes after its end starts it anew, from the file `spec`."""
+    watched = [parse_watched(text) for text in args.watch]
+    for name in dict.fromkeys(name for one in watched for name in one.processes):
+        find_slots(run, name)
+    try:
+        with FileWatch(watched, spec, args.ignore) as files:
+            output.note(f"watching {', '.join(args.watch)}; Ctrl-C ends that, and {run.experiment} goes on")
+            told, storm = None, _Storm()
+            while True:
+                if not run.is_live and told != run:
+                    told = run
+                    output.note(f"{_end_of(run)}; a change starts it again")
+                changed = files.wait(run)
+                if changed:
+                    storm.note(changed)
+                    run = _start_again(args, run, changed, files)
+                    storm.settle()
+                else:
+                    local_run.ensure_supervised(run)
+    except KeyboardInterrupt:
+        left = f"{run.experiment} goes on: symph attach {run.experiment} | symph down {run.experiment}"
+        output.note(f"\nno longer watching; {left if run.is_live else f'{run.experiment} has ended'}")
+        return INTERRUPTED
+
+
+class _Storm:
+    """Notices processes that write at each start what is watched, and says once how to leave that out."""
+
+    def __init__(self) -> None:
+        self._last: set[Path] = set()
+        self._row, self._settled, self._is_told = 0, 0.0, False
+
+    def note(self, changed: set[Path]) -> None:
+        """These files have changed."""
+        same = self._last & changed
+        self._row = self._row + 1 if same and time.monotonic() - self._settled < _SOON_S else 0
+        self._last = changed
+        if self._row >= _ROW and not self._is_told:
+            self._is_told = True
+            name = min(same).name
+            output.warn(f"{name} changes after each restart", next=f"--ignore '{name}', if the processes write it")
+
+    def settle(self) -> None:
+        """The restart is done."""
+        self._settled = time.monotonic()
+
+
+def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: FileWatch) -> Run:
+    """The run after the change, which is told; an experiment that is wrong now changes nothing."""
+    began = time.monotonic()
+    try:
+        spec = spec_here(args)
+        services = allocate(spec.experiment, spec.pins)
+        for is_last in (False, True):
+            touched = touched_slots(run, changed, files.watched) if run.is_live else {}
+            try:
+                started = local_run.up(
+                    spec.experiment, services, folder=spec.path.parent, share_gpus=args.share_gpus, touched=touched
+                )
+                break
+            except NotFound:
+                # It ended in between: then it is started anew.
+                if is_last or run.is_live:
+                    raise
+    except SymphError as error:
+        tell(error)
+        return run
+    assert started is not None  # noqa: S101 - only a dry run gives none
+    output.note(f"{'again' if started == run else 'started'} in {time.monotonic() - began:.2f} s")
+    return started
+
+
+def _end_of(run: Run) -> str:
+    failed = run.state().failed
+    if not failed:
+        return f"{run.experiment} has ended"
+    return f"{run.experiment} has ended: {failed.name} failed ({describe_status(failed.status)})"
+
+
+# So many lines of a process that failed are shown.
+_LAST_LINES = 5
+
+
+def start(
+    args: argparse.Namespace, spare: SupervisorProcess | None, *, is_new: bool = False
+) -> tuple[SpecFile, Run | None]:
+    """Return the spec, and its run under the supervisor `spare`; with `--dry-run` print the plan, and return no run.
+
+    With `is_new` an experiment that runs already is a Conflict.
+    """
+    spec = spec_here(args)
+    started = local_run.up(
+        spec.experiment,
+        allocate(spec.experiment, spec.pins),
+        folder=spec.path.parent,
+        force=args.force,
+        dry_run=args.dry_run,
+        share_gpus=args.share_gpus,
+        is_new=is_new,
+        spare=spare,
+        show=lambda data, text: output.print_record(args, "Run", data, text.removesuffix("\n")),
+    )
+    return spec, started
+
+
+def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: float) -> int:
+    """Say where the run is, with --wait how it ended; with --watch follow its files until interrupted."""
+    plan, name = started.plan(), started.experiment
+    for text in plan.notes:
+        output.warn(text)
+    count = len(plan.processes)
+    record = {
+        "name": name,
+        "run": started.run_id,
+        "address": plan.base_address,
+        "processes": count,
+        "ports": {**plan.ports, **{service: ports[0] for service, ports in plan.moved.items()}},
+    }
+    limits = sorted({limit.by for process in plan.processes for limit in process.limits})
+    record |= {"limits": limits, "commits": started.state().commits}
+    took = time.monotonic() - began
+    limited = f"   limits by {' and '.join(limits)}" if limits else ""
+    text = f"{name}   {plan.base_address}   {output.counted(count, 'process')} up in {took:.2f} s{limited}"
+    output.print_record(args, "Run", record, text)
+    if args.watch:
+        return follow_files(args, started, spec.path)
+    if not args.wait:
+        output.next_step(f"symph ps {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
+        return 0
+    names = [process.path for process in plan.processes]
+    printer = LinePrinter(names, color=getattr(args, "color", None))
+    follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
+    follower.start()
+    status = local_run.wait(started)
+    follower.wait()
+    say_what_is_kept(started)
+    fail_if_failed(spec, started, plan)
+    return status
+
+
+def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines: bool = False) -> None:
+    """Raise CheckFailed, whose exit status is that of the process, naming it and its place; it has the last words."""
+    state = run.state()
+    if state.reason == "stopped":
+        raise CheckFailed("the run was stopped before its end")
+    if state.cause:
+        step = f"symph logs {run.experiment} --tail 50, then symph up {spec.path}"
+        raise ToolFailed(f"the run failed: {state.cause}, so that its processes had no terminals any more", next=step)
+    failed = state.failed
+    if failed is None:
+        return
+    process, planned = state.processes[failed.slot], plan.processes[failed.slot]
+    for line in () if has_shown_lines else tail_of(run.process_dir(failed.slot) / "log", _LAST_LINES):
+        output.note(f"{process.path} | {line}")
+    if planned.on_exit == "stop-all" and (text := failure_difference(spec.experiment)):
+        output.note(f"note: {text}")
+    again = f" after {process.restarts} restarts" if process.restarts else ""
+    cause = failed.limit or process.unhealthy or ("command not found" if failed.status == 127 else "")
+    why = f": {cause}" if cause else ""
+    error = CheckFailed(
+        f'process "{failed.name}" failed ({describe_status(failed.status)}){again}{why}',
+        f"{spec.path}, {planned.spec_path}",
+        _next_step(run, planned, failed),
+    )
+    error.exit_code = failed.status or 1
+    raise error
+
+
+def _next_step(run: Run, planned: PlannedProcess, failed: Failure) -> str:
+    """What to try: mostly to read on; a program whose name has spaces in it was meant to be several words."""
+    words = planned.argv[0].split()
+    if failed.status == 127 and len(words) > 1:
+        return f"write its words apart: command: {json.dumps(words)}"
+    return f"symph logs {failed.name} {run.experiment} --tail 50"
+
+
+if sys.platform != "win32":
+    import termios
+    import tty
+
+_KEYS = "d: leave it running   ctrl-c: end it   any other key: go on looking"
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: who ends the command ends what it runs, as with any other program in the foreground."""
+
+
+class _HungUp(KeyboardInterrupt):
+    """SIGHUP: the terminal is gone, which must not cost anybody hours of work."""
+
+
+def stay(name: str, begin: Callable[[], None], wait: Callable[[], int], end: Callable[[], None]) -> tuple[int, bool]:
+    """The exit status once `wait`, after `begin`, has returned one, and whether the experiment has ended.
+
+    Interrupted on a terminal it asks: the experiment is left running (0), ended by `end` (130), or waited for again.
+    Without a terminal an interrupt ends it. SIGTERM ends it (143); SIGHUP leaves it running (129).
+    """
+    with _signals():
+        is_begun = False
+        while True:
+            try:
+                if not is_begun:
+                    is_begun = True
+                    _whole(begin)
+                return wait(), True
+            except _HungUp:
+                return 128 + signal.SIGHUP, False
+            except _Terminated:
+                return _end(name, wait, end, 128 + signal.SIGTERM)
+            except KeyboardInterrupt:
+                choice = _ask(name)
+            if choice == "leave":
+                return 0, False
+            if choice == "end":
+                return _end(name, wait, end, INTERRUPTED)
+            output.note("looking on")
+
+
+def _whole(begin: Callable[[], None]) -> None:
+    """Do all of `begin`, whose threads would else be started in part; signals are heard afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        begin()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end(name: str, wait: Callable[[], int], end: Callable[[], None], status: int) -> tuple[int, bool]:
+    output.note(f"ending {name}")
+    end()
+    wait()
+    return status, True
+
+
+def _ask(name: str) -> Literal["leave", "end", "on"]:
+    if not output.can_ask():
+        return "end"
+    output.note(f"\n{name} runs on   {_KEYS}")
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor)
+        key = os.read(descriptor, 1)
+    except _HungUp:
+        return "leave"
+    except KeyboardInterrupt:
+        return "end"
+    except OSError:
+        key = b""
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+    return "leave" if key in (b"d", b"D", b"") else "on"
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """While it is open, SIGTERM and SIGHUP are exceptions as SIGINT is; what was ignored before stays so."""
+
+    def terminated(*_: object) -> None:
+        raise _Terminated
+
+    def hung_up(*_: object) -> None:
+        raise _HungUp
+
+    handlers = {signal.SIGTERM: terminated, signal.SIGHUP: hung_up}
+    before = {number: signal.getsignal(number) for number in handlers}
+    for number, handler in handlers.items():
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def follow(args: argparse.Namespace, watcher: Watcher, name: str, *, run: str = "") -> Follower:
+    """A follower of the processes that `-p` names (default: of all) that is to be started."""
+    status = watcher.describe(name, events=False)
+    chosen = [one.path for word in args.process for one in experiments.some_instances(status, word)]
+    paths = tuple(dict.fromkeys(chosen))
+    printer = LinePrinter(
+        paths or tuple(instance.path for instance in status.instances),
+        form=args.output,
+        color=getattr(args, "color", None),
+        has_times=args.timestamps,
+        is_live=True,
+    )
+    query = LogQuery(instances=paths, follow=True, is_one_run=bool(run))
+    return Follower(watcher, name, printer, query, run)
+
+
+def say_end(
+    args: argparse.Namespace,
+    status: ExperimentStatus | None,
+    name: str,
+    code: int,
+    began: float,
+    plan: Plan | None,
+) -> None:
+    """Print one line: how it ended, how long it took, the price of the plan's nodes per hour, and how to read the logs.
+
+    `plan` is None if no node pools are known.
+    """
+    took = (status.ended if status and status.ended else time.time()) - (status.started if status else began)
+    phase = status.phase if status else "deleted"
+    price = price_per_hour(plan) if plan else None
+    if args.output == "json":
+        record: dict[str, object] = {"time": time.time(), "name": name, "phase": phase, "status": code}
+        record |= {"seconds": round(took, 3), "pricePerHour": price}
+        output.line(json.dumps(record, ensure_ascii=False))
+        return
+    where = "" if args.backend == "tmux" else " --on kube"
+    logs = f"   logs: symph logs {name}{where}" if status else ""
+    rate = f"   ${price:.2f}/h as planned on {plan.source}" if plan and price else ""
+    output.note(f"{name} {phase} after {_span(took)}{rate}{logs}")
+
+
+def left_running(args: argparse.Namespace, name: str) -> None:
+    """Say how to come back to an experiment that runs on."""
+    where = "" if args.backend == "tmux" else " --on kube"
+    end = f"symph down {name}" if args.backend == "tmux" else f"symph rm {name}{where}"
+    output.note(f"{name} runs on")
+    output.next_step(f"symph logs -f {name}{where}", end)
+
+
+def _span(seconds: float) -> str:
+    """A time span to the second, and to a tenth of one where that is much."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return age(seconds) if seconds >= 3600 else f"{int(seconds // 60)} m {int(seconds % 60)} s"
+
+
+def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: float) -> int:
+    """Start it under the supervisor `spare`; its exit status, or 0 where it is left running."""
+    args.backend, args.wait, args.watch = "tmux", False, []
+    spec, started = start(args, spare, is_new=True)
+    if started is None:
+        return 0
+    if args.detach:
+        return follow_up(args, spec, started, time.monotonic() - (time.time() - began))
+    plan, name = started.plan(), started.experiment
+    for text in plan.notes:
+        output.warn(text)
+    took = f"{output.counted(len(plan.processes), 'process')} up in {time.time() - began:.2f} s"
+    output.note(f"{name}   {took}   ctrl-c: leave or end it   symph attach {name}")
+    follower = follow(args, LocalWatcher(), name, run=started.run_id)
+    priced: Plan | None = None
+
+    def wait() -> int:
+        # The plan takes a moment, in which the follower prints lines already.
+        nonlocal priced
+        priced = _plan_of(args, spec)
+        return local_run.wait(started)
+
+    status, is_over = stay(name, follower.start, wait, lambda: local_run.down(started))
+    if not is_over:
+        left_running(args, name)
+        return status
+    last = follower.wait()
+    say_end(args, last, name, status, began, priced)
+    say_what_is_kept(started)
+    if status < 128 or last is None or last.phase == "failed":
+        fail_if_failed(spec, started, plan, has_shown_lines=True)
+    return status
+
+
+def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
+    """Return the plan on the node pools of the options, the spec or the project; None without pools.
+
+    It only prices the run, so an error in it is a note.
+    """
+    try:
+        if args.pools or spec.experiment.placement.pools or settings_of_spec(spec.path).pools:
+            return prepared_of(args, spec, force=True).plan
+    except SymphError as error:
+        output.note(f"note: the price of {spec.experiment.name} is unknown: {error.what}")
+    return None
+
+
+def run_there(args: argparse.Namespace) -> int:
+    """Start it on a backend that another package adds, which says what becomes of it."""
+    spec = spec_here(args)
+    cluster = args.symphony.cluster_for(args)
+    cluster.start(spec.experiment, folder=spec.path.parent, pins=spec.pins, force=args.force, dry_run=args.dry_run)
+    return 0

@@ -1,0 +1,405 @@
+"""`symph local`: what processes here see, how that compares with their pods, other runners, and runs of the past."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from symphony_charts.cli import options, output, rm
+from symphony_charts.errors import Conflict, SymphError, UsageError
+from symphony_charts.formats import age, size
+from symphony_charts.local import history, run_folder, show_environment, up
+from symphony_charts.local import runs as local_runs
+from symphony_charts.local.export import plain_files, process_compose, tmuxp
+from symphony_charts.local.machine import git_volumes, machine
+from symphony_charts.local.plan import masking, records
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec import services as spec_services
+from symphony_charts.system import files, remover
+
+FORMATS = ("table", "json", "yaml", "name")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="local_action", metavar="ACTION", required=True)
+    for name, text, add, examples in _ACTIONS:
+        action = actions.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
+        add(action)
+        options.add_examples(action, *examples)
+    options.add_examples(
+        parser,
+        "symph local env learner rl",
+        "symph local render experiment.yaml --as process-compose",
+        "symph local history ring",
+        "symph local replay ring",
+        "symph local gc --keep 5 --older-than 7d --dry-run",
+        "symph local volumes",
+    )
+
+
+def _add_env(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("component_name", metavar="PROCESS", nargs="?", help="default: the only one there is")
+    options.add_experiment(parser)
+    parser.add_argument(
+        "--spec", metavar="SPEC", type=options.spec_of, default=None, help="of this experiment file, which need not run"
+    )
+    options.add_spec_changes(parser)
+    parser.add_argument("--show-secrets", action="store_true", help="print secret values, too")
+    options.add_output(parser, ("shell", "json", "yaml"), default="shell", headers=False)
+
+
+def _add_render(parser: argparse.ArgumentParser) -> None:
+    options.add_specs(parser, many=False)
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=("plan", "tmuxp", "process-compose"),
+        default="plan",
+        help="for which runner (default: plan, which prints the plan and writes nothing)",
+    )
+    parser.add_argument("--to", metavar="FOLDER", default=None, help="where its files go (default: NAME-local)")
+    parser.add_argument("--force", action="store_true", help="replace what an earlier render wrote there")
+    parser.add_argument("--show-secrets", action="store_true", help="print secret values in the plan, too")
+    options.add_output(parser, ("table", "json", "yaml"), headers=False)
+    options.add_dry_run(parser, "print the runner's file and write nothing")
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment_name", metavar="EXPERIMENT", help="an experiment that has run here")
+    parser.add_argument("--run", metavar="ID", default=None, help="which run, or how its id begins (default: the last)")
+    parser.add_argument("--wait", action="store_true", help="wait until it is over; exit with its status")
+    parser.add_argument("--force", action="store_true", help="end the experiment first if it runs already")
+    options.add_output(parser, ("table", "json", "yaml"), headers=False)
+    options.add_dry_run(parser, "print what would be started, without values of variables")
+
+
+def _add_history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help="default: all of them")
+    options.add_output(parser, FORMATS)
+
+
+def _add_gc(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help="default: all of them")
+    parser.add_argument(
+        "--keep",
+        metavar="N",
+        type=int,
+        default=None,
+        help="newest ended runs to keep (default: 10; 0 with --older-than)",
+    )
+    parser.add_argument(
+        "--older-than", metavar="AGE", default=None, help="only runs that ended so long ago: 90s, 12h, 7d"
+    )
+    options.add_output(parser, FORMATS)
+    options.add_yes(parser)
+    options.add_dry_run(parser)
+
+
+def _add_volumes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help="default: all of them")
+    parser.add_argument(
+        "--remove",
+        metavar="NAME",
+        nargs="+",
+        default=[],
+        help="remove these with all their files: EXPERIMENT/VOLUME, or VOLUME where one experiment alone has it",
+    )
+    options.add_output(parser, FORMATS)
+    options.add_yes(parser)
+    options.add_dry_run(parser)
+
+
+_ACTIONS = (
+    (
+        "env",
+        "the exact environment of a process",
+        _add_env,
+        ("symph local env learner rl", '(eval "$(symph local env learner rl --show-secrets)"; ./debug.sh)'),
+    ),
+    (
+        "render",
+        "the plan for this machine, also for tmuxp or process-compose",
+        _add_render,
+        ("symph local render experiment.yaml", "symph local render experiment.yaml --as tmuxp --to /tmp/rl"),
+    ),
+    (
+        "replay",
+        "start a past run again from what it kept",
+        _add_replay,
+        ("symph local replay ring", "symph local replay ring --run 20260101-1200 --wait"),
+    ),
+    ("history", "the runs that this machine remembers", _add_history, ("symph local history ring -o json",)),
+    (
+        "gc",
+        "remove old runs and their logs",
+        _add_gc,
+        ("symph local gc --keep 5 --dry-run", "symph local gc ring --older-than 7d --yes"),
+    ),
+    (
+        "volumes",
+        "the volumes that outlive runs: what claims and NFS mounts hold on this machine",
+        _add_volumes,
+        ("symph local volumes", "symph local volumes -o json", "symph local volumes --remove rl/ckpt"),
+    ),
+)
+
+
+def env(args: argparse.Namespace) -> int:
+    """Print the environment of one process, of a run or of a file."""
+    word = args.component_name
+    if args.spec is not None:
+        environment = show_environment.of_spec(args.spec, word, args.spec_set)
+    elif args.spec_set:
+        raise UsageError("--spec-set changes a spec, and this is a run", next="name the spec with --spec")
+    else:
+        environment = show_environment.of_run(args.experiment_name, word)
+    masked = frozenset() if args.show_secrets else environment.secret
+    if args.output == "shell":
+        sys.stdout.write(show_environment.shell_text(environment.env, masked))
+    else:
+        shown = {name: masking.MASK if name in masked else value for name, value in environment.env.items()}
+        record = {
+            "experiment": environment.experiment,
+            "process": environment.process,
+            "env": shown,
+            "masked": sorted(masked),
+        }
+        output.print_record(args, "Environment", record)
+    if masked:
+        output.note(f"masked: {', '.join(sorted(masked))} (--show-secrets)")
+    if environment.has_preamble:
+        output.note("its preamble runs after this and may change it")
+    return 0
+
+
+def render(args: argparse.Namespace) -> int:
+    """Print the plan, or write the files of another runner."""
+    spec = specfile.read(args.spec, args.spec_set)
+    if args.form == "plan":
+        return _print_plan(args, spec)
+    folder = Path(args.to or f"{spec.experiment.name}-local").absolute()
+    plan = _plan_for(spec, folder)
+    export = {"tmuxp": tmuxp.to_tmuxp, "process-compose": process_compose.to_process_compose}[args.form](
+        plan, str(folder)
+    )
+    if args.dry_run:
+        sys.stdout.write(export.text)
+        return 0
+    _write(folder, export, replaces=args.force)
+    _fill(plan)
+    record = {
+        "name": spec.experiment.name,
+        "form": args.form,
+        "folder": str(folder),
+        "main": export.main,
+        "files": sorted(export.files),
+        "notes": list(export.notes),
+        "start": export.start,
+    }
+    output.print_record(args, "Export", record, f"{folder}/{export.main}   {len(export.files)} files")
+    for text in export.notes:
+        output.warn(text)
+    if spec.experiment.secrets:
+        output.warn(f"{folder} holds the secrets of the experiment", "keep it to yourself, and remove it after use")
+    output.next_step(export.start)
+    return 0
+
+
+def _plan_for(spec: specfile.SpecFile, folder: Path | None) -> records.LocalPlan:
+    services = spec_services.allocate(spec.experiment, spec.pins)
+    return machine.plan_here(spec.experiment, services, spec.path.parent, "render", run_dir=folder)
+
+
+def _print_plan(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+    if args.to is not None:
+        raise UsageError("--to goes with --as", next="add --as tmuxp, for example")
+    plan = _plan_for(spec, None)
+    record: Mapping[str, object] = {
+        "name": plan.experiment,
+        "address": plan.base_address,
+        "ports": plan.ports,
+        "processes": show_environment.plan_items(
+            spec.experiment, plan, spec.path.parent, shows_secrets=args.show_secrets
+        ),
+        "doneWhen": [plan.processes[slot].name for slot in plan.done_when],
+        "notes": list(plan.notes),
+    }
+    if args.output == "table":
+        args.output = "yaml"
+    output.print_record(args, "LocalPlan", record)
+    return 0
+
+
+def _fill(plan: records.LocalPlan) -> None:
+    """Make the folders of volumes and check out those from Git, but for those that an earlier render has filled."""
+    for place in plan.folders:
+        Path(place).mkdir(parents=True, exist_ok=True, mode=0o700)
+    run_folder.make_sub_paths(plan)
+    git_volumes.check_out_all([checkout for checkout in plan.checkouts if not any(Path(checkout.folder).iterdir())])
+
+
+def _write(folder: Path, export: plain_files.Export, *, replaces: bool) -> None:
+    """Write the files into a private folder that is new, empty, or ours."""
+    if folder.exists() and any(folder.iterdir()) and not (replaces and (folder / "p").is_dir()):
+        raise Conflict(
+            f"{folder} is not empty", next="give another folder with --to, or --force for one of an earlier render"
+        )
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+    for name, (content, mode) in export.files.items():
+        files.write_file(folder / name, content, mode=mode)
+        (folder / name).chmod(mode)
+
+
+def run(args: argparse.Namespace) -> int:
+    actions: dict[str, Callable[[argparse.Namespace], int]] = {
+        "env": env,
+        "render": render,
+        "replay": _replay,
+        "history": _history,
+        "gc": _gc,
+        "volumes": rm.volumes,
+    }
+    return actions[args.local_action](args)
+
+
+def _replay(args: argparse.Namespace) -> int:
+    past = history.find_past(args.experiment_name, args.run)
+    saved = history.load_saved(past)
+    services = spec_services.allocate(saved.experiment, saved.ports)
+    started = up.up(
+        saved.experiment,
+        services,
+        folder=saved.folder,
+        force=args.force,
+        dry_run=args.dry_run,
+        share_gpus=past.plan().is_sharing_gpus,
+    )
+    if started is None:
+        return 0
+    record = {"name": started.experiment, "run": started.run_id, "replays": past.run_id}
+    output.print_record(args, "Run", record, f"{started.experiment}   run {started.run_id} replays {past.run_id}")
+    if not args.wait:
+        output.next_step(f"symph ps {started.experiment}", f"symph logs -f {started.experiment}")
+        return 0
+    return up.wait(started)
+
+
+def _history(args: argparse.Namespace) -> int:
+    if args.experiment_name is not None:
+        history.find_past(args.experiment_name)
+    items = [_item(history.past_run(run)) for run in history.all_runs(args.experiment_name)]
+    output.print_items(args, "Run", items, _COLUMNS, empty="no runs are remembered here", name="run")
+    return 0
+
+
+def _gc(args: argparse.Namespace) -> int:
+    keep = args.keep if args.keep is not None else 0 if args.older_than else 10
+    if keep < 0:
+        raise UsageError(f"--keep takes a number of at least 0, got {keep}")
+    if args.experiment_name is not None:
+        history.find_past(args.experiment_name)
+    items, refusals = [], []
+    runs: list[local_runs.Run] = []
+    for run in history.removable(history.all_runs(args.experiment_name), keep=keep, older_than_s=_age(args.older_than)):
+        try:
+            remover.check(run.home, run.experiment, run.run_id)
+        except SymphError as error:
+            refusals.append(str(error))
+        else:
+            runs.append(run)
+            items.append(_item(history.past_run(run)))
+    # What an earlier removal left behind goes whatever is asked for: it is no run any more.
+    rest = [str(path) for path in remover.trash(local_runs.home())]
+    if not args.dry_run and (items or rest):
+        if items and not args.yes:
+            output.note(output.format_table(items, _COLUMNS, room=output.room_of(args.output)))
+        output.confirm(args, f"Remove {_what(items, rest)}?")
+        removed = [item for run, item in zip(runs, items, strict=True) if _is_removed(run, refusals)]
+        items = removed
+        refusals += remover.empty_trash(local_runs.home()) if rest else []
+    output.print_items(args, "Run", items, _COLUMNS, empty="no run to remove", name="run")
+    if args.output == "table" and (items or rest):
+        output.note(f"{_what(items, rest)} {'would be removed' if args.dry_run else 'removed'}")
+    for refusal in refusals:
+        output.warn(f"cannot be removed: {refusal}")
+    return 1 if refusals else 0
+
+
+def _what(items: list[dict[str, object]], rest: list[str]) -> str:
+    total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
+    parts = [f"{len(items)} runs with their logs, {size.size(total)}"] if items else []
+    parts += [f"{len(rest)} leftovers of earlier removals"] if rest else []
+    return ", and ".join(parts)
+
+
+def _is_removed(run: local_runs.Run, refusals: list[str]) -> bool:
+    """Remove a run; whether all of it is gone, else `refusals` get the reason."""
+    try:
+        left = history.remove(run)
+    except SymphError as error:
+        left = [str(error)]
+    refusals += left
+    return not left
+
+
+def _age(text: str | None) -> float:
+    if text is None:
+        return 0.0
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+    if not text[:-1].isdecimal() or text[-1] not in units:
+        raise UsageError(f'--older-than takes an age such as 90s, 12h or 7d, got "{text}"')
+    return float(int(text[:-1]) * units[text[-1]])
+
+
+def _item(past: history.PastRun) -> dict[str, object]:
+    return {
+        "name": past.run.experiment,
+        "run": past.run.run_id,
+        "phase": past.phase,
+        "started": past.started,
+        "ended": past.ended,
+        "processes": past.processes,
+        "failed": past.failed,
+        "status": past.status,
+        "bytes": past.bytes,
+        "replay": past.can_replay,
+        "folder": str(past.run.folder),
+    }
+
+
+def _took(item: object) -> str:
+    assert isinstance(item, dict)  # noqa: S101 - made by _item
+    if item["started"] is None:
+        return ""
+    return age.age((item["ended"] or time.time()) - item["started"])
+
+
+def _started(item: object) -> str:
+    assert isinstance(item, dict)  # noqa: S101 - likewise
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item["started"])) if item["started"] else ""
+
+
+def _how(item: object) -> str:
+    assert isinstance(item, dict)  # noqa: S101 - likewise
+    status = "with unknown status" if item["status"] is None else item["status"]
+    return f"failed {status} ({item['failed']})" if item["failed"] else str(item["phase"])
+
+
+def _size(item: object) -> str:
+    assert isinstance(item, dict)  # noqa: S101 - likewise
+    return size.size(item["bytes"])
+
+
+_COLUMNS = (
+    output.Column("EXPERIMENT", "name"),
+    output.Column("RUN", "run"),
+    output.Column("STARTED", _started),
+    output.Column("TOOK", _took),
+    output.Column("PROCESSES", "processes"),
+    output.Column("END", _how),
+    output.Column("SIZE", _size),
+)

@@ -1,0 +1,131 @@
+"""`symph logs`: what processes printed, one or many, as a whole or as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from datetime import datetime
+
+from symphony_charts.backend import protocol
+from symphony_charts.backend import status as backend_status
+from symphony_charts.cli import experiments, following, options
+from symphony_charts.errors import NotFound, UsageError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    text = "process, process/REPLICA, group/process, or an experiment for all of its"
+    parser.add_argument("component_name", metavar="PROCESS", nargs="?", help=text)
+    options.add_experiment(parser)
+    parser.add_argument(
+        "-p", "--process", metavar="PROCESS", action="append", default=[], help="one more process; may be repeated"
+    )
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the experiment has ended")
+    parser.add_argument(
+        "-s", "--since", metavar="TIME", type=_moment, help="only from then on: 90 (seconds ago), 5m, or a time"
+    )
+    parser.add_argument("--until", metavar="TIME", type=_moment, help="only up to then, written like --since")
+    parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only the last so many lines")
+    parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
+    parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
+    parser.add_argument("--stream", default="combined", help="combined: terminals and containers keep but one")
+    parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    options.add_backend(parser)
+    options.add_output(parser, ("table", "json"), headers=False)
+    options.add_examples(
+        parser,
+        "symph logs learner",
+        "symph logs -f ring",
+        "symph logs agent/3 rl --on kube --since 5m --regex reward",
+        "symph logs team-a/worker-0 integrate --tail 20 --timestamps",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the lines of all chosen processes in order of time."""
+    if args.stream != "combined":
+        raise UsageError(
+            f'there is no stream "{args.stream}"', next="only the combined one is kept: leave out --stream"
+        )
+    try:
+        re.compile(args.regex)
+    except re.error as error:
+        step = r"write a character that means itself with a backslash, as in '\['"
+        raise UsageError(f"--regex is no regular expression: {error}", "--regex", step) from error
+    watcher = experiments.watcher_of(args)
+    status, words = _choose(args, watcher)
+    chosen = [instance for word in words for instance in experiments.some_instances(status, word)]
+    paths = tuple(dict.fromkeys(one.path for one in chosen))
+    query = backend_status.LogQuery(
+        instances=paths,
+        since=args.since,
+        until=args.until,
+        tail=args.tail,
+        regex=args.regex,
+        follow=args.follow,
+        previous=args.previous,
+    )
+    names = paths or tuple(instance.path for instance in status.instances)
+    printer = following.LinePrinter(
+        names,
+        form=args.output,
+        color=getattr(args, "color", None),
+        has_times=args.timestamps,
+        is_live=args.follow,
+        has_names=len(names) > 1,
+    )
+    for line in watcher.logs(status.name, query):
+        printer.print(line)
+    return 0
+
+
+def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backend_status.ExperimentStatus, list[str]]:
+    """The experiment and processes that the words mean: `PROCESS [EXPERIMENT]`, or an experiment alone."""
+    word = args.component_name
+    words = [*([word] if word else []), *args.process]
+    if word is None or args.experiment_name is not None:
+        return experiments.find_status(args, watcher), words
+    try:
+        status = experiments.find_status(args, watcher)
+        if _knows(status, word):
+            return status, words
+    except NotFound as error:
+        status, unclear = None, error
+    try:
+        return watcher.describe(experiments.name_in_spec(word), events=False), list(args.process)
+    except NotFound:
+        if status is None:
+            raise (unclear if watcher.names() else _of_ended(watcher, word)) from None
+        return status, words
+
+
+def _of_ended(watcher: protocol.Watcher, word: str) -> NotFound:
+    """What to say of a word alone when nothing runs: it is mostly a process of what has ended."""
+    ended = watcher.experiments(ended=True)
+    names = [status.name for status in ended if _knows(status, word)]
+    if not names:
+        known = ", ".join(status.name for status in ended)
+        step = f"with logs there are: {known}" if known else "symph up SPEC starts an experiment, which has logs"
+        return NotFound(f'there is no experiment "{word}", and nothing runs', next=step)
+    is_are = f"{names[0]}, which has" if len(names) == 1 else f"{', '.join(names)}, which have"
+    return NotFound(f'"{word}" is a process of {is_are} ended', next=f"symph logs {word} {names[0]}")
+
+
+def _knows(status: backend_status.ExperimentStatus, word: str) -> bool:
+    try:
+        return bool(protocol.find_instances(status, word))
+    except NotFound:
+        # A process with another number of replicas; the error is raised where it is chosen.
+        return True
+
+
+def _moment(text: str) -> float | None:
+    """Seconds since 1970 of so long ago (`seconds`), or of a time such as 2026-03-01T12:00:00Z; None for ``0``."""
+    try:
+        ago = options.seconds(text)
+    except ValueError:
+        try:
+            return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no time: write 10m, 2h, or 2026-03-01T12:00:00Z") from None
+    return time.time() - ago if ago else None

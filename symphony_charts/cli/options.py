@@ -1,0 +1,434 @@
+"""Add the options that several verbs share, under one spelling each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from symphony_charts.cli.defaults import typed
+from symphony_charts.errors import UsageError
+from symphony_charts.system.entry_points import entry_points
+
+# Every verb takes `-v`, `-q` and `--color`, before or after its name; the rest is added by the verbs that need it.
+
+FORMATS = ("table", "wide", "json", "yaml", "name")
+FINDING_FORMATS = ("table", "json", "yaml", "sarif")
+
+
+class _Backends(tuple[str, ...]):
+    """The backends of this package; those that others add are among them, too, and looked for when they are named."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in entry_points("symph.backends")
+
+
+BACKENDS = _Backends(("tmux", "kube"))
+# How the spec of a folder is called, and what is said of the word that names one.
+SPEC_NAMES = ("experiment.yaml", "experiment.yml", "experiment.json", "experiment.py")
+SPEC_HELP = "experiment file (YAML, JSON or Python), its folder, or `-` for stdin (default: ./experiment.yaml)"
+
+
+def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False) -> None:
+    """Add `-v`, `-q` and `--color`; a verb's copy keeps what was given before the verb."""
+    absent: object = argparse.SUPPRESS if is_verb else None
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        default=argparse.SUPPRESS if is_verb else False,
+        help="say more; show the output of programs that failed",
+    )
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        default=argparse.SUPPRESS if is_verb else False,
+        help="print only the answer: lists as names, no notes and next steps",
+    )
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default=absent, help="when to colour (default: on a terminal)"
+    )
+
+
+def add_output(
+    parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS, *, default: str = "table", headers: bool = True
+) -> None:
+    """Add `-o FORMAT` (args.output) and `--no-headers` (args.no_headers)."""
+    parser.add_argument(
+        "-o", "--output", choices=tuple(formats), default=default, help=f"format of the answer (default: {default})"
+    )
+    if headers and "table" in formats:
+        parser.add_argument("--no-headers", action="store_true", help="leave out the line of column names")
+
+
+def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be done and change nothing") -> None:
+    """Add `--dry-run` (args.dry_run)."""
+    parser.add_argument("--dry-run", action="store_true", help=help)
+
+
+def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
+    """Add `--dry-run`, and without a line of help the `-dr` that Symphony's `delete`, `delete-batch` and `scp` have."""
+    add_dry_run(parser)
+    parser.add_argument("-dr", dest="dry_run", action="store_true", help=argparse.SUPPRESS)
+
+
+def add_yes(parser: argparse.ArgumentParser) -> None:
+    """Add `-y/--yes` (args.yes) for verbs that ask before they destroy."""
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask; needed where there is no terminal")
+
+
+def add_force(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add `--force` (args.force), also under Symphony's `-f`, which no help shows: elsewhere that is values."""
+    parser.add_argument("--force", action="store_true", help=help)
+    parser.add_argument("-f", dest="force", action="store_true", help=argparse.SUPPRESS)
+
+
+def add_volumes(parser: argparse.ArgumentParser) -> None:
+    """Add `--volumes`, for verbs that remove experiments."""
+    text = "on this machine: also the volumes that outlive runs, with all their files"
+    parser.add_argument("--volumes", action="store_true", help=text)
+
+
+def add_on(parser: argparse.ArgumentParser) -> None:
+    """Add `--on tmux|kube` (args.on), read by `backend_of`."""
+    parser.add_argument("--on", choices=BACKENDS, default=None, help="where the experiment runs (default: tmux)")
+
+
+def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
+    """Add `-n/--namespace` (`namespace` is its help), `--context` and `--kubeconfig`."""
+    parser.add_argument("-n", "--namespace", default=None, help=namespace)
+    parser.add_argument("--context", default=None, help="the kubeconfig's context (default: the current one)")
+    parser.add_argument("--kubeconfig", metavar="FILE", default=None, help="default: $KUBECONFIG, else ~/.kube/config")
+
+
+def cluster_flags(args: argparse.Namespace) -> list[str]:
+    """Which flags of a cluster were typed: any of them means one."""
+    names = ("namespace", "all_namespaces", "context", "kubeconfig")
+    return [name.replace("_", "-") for name in names if typed(args, name)]
+
+
+def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> None:
+    """Add `--on`, and for a cluster `-n`, `-A`, `--context` and `--kubeconfig`, each of which means `--on kube`.
+
+    `is_one`: for a verb that starts an experiment, which is in one namespace.
+    """
+    add_on(parser)
+    if is_one:
+        add_cluster(parser, "of the cluster (default: the spec's, else the context's)")
+        return
+    add_cluster(parser, "of the cluster (default: all that may be read)")
+    add_all_namespaces(parser)
+
+
+def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
+    """Add `-A`, for verbs that look for experiments; those that make or end a release have one namespace."""
+    text = "all of the cluster that may be read, whatever else says which namespace is meant"
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help=text)
+
+
+def add_selector(parser: argparse.ArgumentParser) -> None:
+    """Add `-l/--selector` (args.selector: what says whether labels fit, or None), for verbs that mean several."""
+    text = "only those with these labels: KEY=VALUE, KEY!=VALUE, KEY or !KEY, all of a list with commas"
+    parser.add_argument("-l", "--selector", metavar="LABELS", type=selector, default=None, help=text)
+
+
+def backend_of(args: argparse.Namespace) -> str:
+    """The backend the user chose: the flag, else $SYMPH_ON, else tmux."""
+    chosen: str = getattr(args, "on", None) or os.environ.get("SYMPH_ON", "") or "tmux"
+    if chosen not in BACKENDS:
+        raise UsageError(f'SYMPH_ON names no backend: "{chosen}"', "", f"use one of {', '.join(BACKENDS)}")
+    return chosen
+
+
+def add_experiment(parser: argparse.ArgumentParser, *, required: bool = False, positional: bool = True) -> None:
+    """Add the experiment's name (args.experiment_name), as a word or as `-e/--exp`."""
+    text = "the experiment; part of a name is enough when it fits only one"
+    flags = ("-e", "--exp", "--experiment", "--experiment-name")
+    if not positional:
+        parser.add_argument(*flags, dest="experiment_name", required=required, default=None, help=text)
+    elif required:
+        parser.add_argument("experiment_name", metavar="EXPERIMENT", help=text)
+    else:
+        # A word that is not there must not undo what the flag said.
+        text = f"{text} (default: the current one); also as -e EXPERIMENT"
+        absent = argparse.SUPPRESS
+        parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=absent, help=text)
+        parser.add_argument(*flags, dest="experiment_name", default=None, help=absent)
+
+
+def add_component(parser: argparse.ArgumentParser) -> None:
+    """Add the process (args.component_name), written `process` or `group/process`."""
+    parser.add_argument("component_name", metavar="PROCESS", help="process, or group/process where a name fits several")
+
+
+def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
+    """Add the experiment files (args.specs, a list) or the one file (args.spec), by default the one of this folder."""
+    if many:
+        parser.add_argument("specs", metavar="SPEC", nargs="*", type=spec_of, default=[spec_of(".")], help=SPEC_HELP)
+    else:
+        parser.add_argument("spec", metavar="SPEC", nargs="?", type=spec_of, default=".", help=SPEC_HELP)
+    add_spec_changes(parser)
+
+
+def add_spec_changes(parser: argparse.ArgumentParser) -> None:
+    """Add `--spec-set PATH=VALUE` (args.spec_set), for every verb that reads a spec."""
+    text = "change the spec before it is read, as in processes.agent.replicas=8; may be repeated"
+    parser.add_argument("--spec-set", metavar="PATH=VALUE", action="append", default=[], help=text)
+
+
+def spec_of(text: str) -> str:
+    """The spec file that a word means: the one of a folder; as it is where a folder has none, which its reader says."""
+    is_file, join = os.path.isfile, os.path.join  # pathlib takes 5 ms to import, which help has not
+    if not os.path.isdir(text) or is_file(join(text, "Chart.yaml")):  # noqa: PTH112 - likewise
+        return text
+    paths = [os.path.normpath(join(text, name)) for name in SPEC_NAMES]
+    return next((path for path in paths if is_file(path)), SPEC_NAMES[0] if text == "." else text)
+
+
+def add_placement(parser: argparse.ArgumentParser) -> None:
+    """Add `--pools FILE` (args.pools) and `--force-unschedulable` (args.force_unschedulable)."""
+    parser.add_argument(
+        "--pools",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="node pools to prove the fit on; may be repeated"
+        " (default: the spec's placement.pools, else the project's)",
+    )
+    parser.add_argument(
+        "--force-unschedulable", action="store_true", help="go on even if a group cannot be scheduled on the pools"
+    )
+
+
+def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, str]:
+    """`["a=1", "b=x=y"]` as `{"a": "1", "b": "x=y"}`; raises UsageError where the `=` or the key is missing."""
+    assignments: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f'{flag} takes KEY=VALUE, got "{text}"')
+        assignments[key] = value
+    return assignments
+
+
+def selector(text: str) -> Callable[[Mapping[str, str]], bool]:
+    """What says whether labels are those of `text`: ``team=rl,stage!=old,gpu,!draft``, as kubectl writes them."""
+    terms = [re.fullmatch(r"(!?)([\w./-]+)(?:(!?==?)([\w.-]*))?", term.strip(), re.ASCII) for term in text.split(",")]
+    if not all(term and not (term[1] and term[3]) for term in terms):
+        raise argparse.ArgumentTypeError(f"{text!r} selects no labels: write KEY=VALUE,KEY!=VALUE,KEY,!KEY")
+
+    def fits(labels: Mapping[str, str]) -> bool:
+        return all(_has(labels, term) for term in terms if term)
+
+    return fits
+
+
+def _has(labels: Mapping[str, str], term: re.Match[str]) -> bool:
+    absent, key, operator, value = term.groups()
+    if operator:
+        return (labels.get(key) == value) is not operator.startswith("!")
+    return (key in labels) is not bool(absent)
+
+
+def add_system(parser: argparse.ArgumentParser) -> None:
+    """Add --system, which says what the cluster's own pods take of the nodes."""
+    parser.add_argument(
+        "--system",
+        metavar="FILE|AMOUNTS",
+        default=None,
+        help="what the cluster's own pods take: cpu=470m,memory=774Mi of each node; a file with"
+        " `kubectl get daemonsets,deployments -A -o json`; or elsewhere, where kube-system runs on other pools",
+    )
+
+
+def add_examples(parser: argparse.ArgumentParser, *lines: str) -> None:
+    """Show these command lines under the verb's help."""
+    parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def add_workload_kind(parser: argparse.ArgumentParser) -> None:
+    """Add the kind of workload of what is imported."""
+    parser.add_argument("--kind", default="", metavar="KIND", help="workload kind of the result")
+
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds(text: str) -> float:
+    """``90``, ``90s``, ``5m``, ``1h`` or ``2d`` in seconds; argparse turns the ValueError into wrong usage."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text, re.ASCII)
+    if match is None:
+        raise ValueError(f"{text!r} is no time")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+_FLAGS = (
+    ("--set", "KEY=VALUE", "change one value; may be repeated"),
+    ("--set-string", "KEY=TEXT", "the same, and the value stays a text"),
+    ("--set-json", "KEY=JSON", "the same with a value in JSON, or a whole object"),
+    ("--set-file", "KEY=FILE", "the same with the content of a file"),
+    ("--set-literal", "KEY=TEXT", "the same with all that follows, commas too"),
+)
+
+
+def add_values(parser: argparse.ArgumentParser) -> None:
+    """Add `-f FILE` (args.values) and `--set` with its sisters (args.set, ...)."""
+    parser.add_argument(
+        "-f",
+        "--values",
+        dest="values",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="values to put over the experiment's; `-` is stdin",
+    )
+    for flag, form, text in _FLAGS:
+        parser.add_argument(flag, metavar=form, action="append", default=[], help=text)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Add `-n/--namespace`, `--context` and `--kubeconfig`."""
+    add_cluster(parser, "the namespace (default: the spec's, else the context's)")
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Add what is installed, its name, and the values over its own."""
+    text = "experiment file, its folder or `-` for stdin; chart folder or .tgz archive (default: ./experiment.yaml)"
+    parser.add_argument("source", metavar="SPEC|CHART", nargs="?", type=spec_of, default=".", help=text)
+    parser.add_argument("--name", default=None, help="the release (default: the experiment's name)")
+    add_values(parser)
+    add_spec_changes(parser)
+    add_placement(parser)
+
+
+def add_waiting(parser: argparse.ArgumentParser) -> None:
+    """Add `--wait`, `--wait-for-jobs` and `--timeout`."""
+    parser.add_argument(
+        "--wait", action="store_true", help="return when all is ready or has finished; fail when a Job fails"
+    )
+    parser.add_argument("--wait-for-jobs", action="store_true", help="the same, and every Job has finished")
+    parser.add_argument(
+        "--timeout",
+        type=helm_seconds,
+        default=300.0,
+        metavar="TIME",
+        help="for helm and for waiting: 90, 90s, 5m (default)",
+    )
+
+
+def helm_seconds(text: str) -> float:
+    """``90``, ``90s``, ``5m`` or ``1h`` in seconds, wrong usage otherwise: helm knows no days."""
+    if text.endswith("d"):
+        raise ValueError(f"{text!r} is no time")
+    return seconds(text)
+
+
+# argparse prints the name of a type in its errors.
+helm_seconds.__name__ = "seconds"
+
+
+CHANGE_FORMATS = ("table", "json", "yaml", "markdown")
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add `--repo URL[#BRANCH]` (args.repo) and `--repo-path` (args.repo_path)."""
+    parser.add_argument(
+        "--repo",
+        metavar="URL[#BRANCH]",
+        default=None,
+        help="the Git repository of charts (default: `repository` of .symph.yaml)",
+    )
+    parser.add_argument(
+        "--repo-path",
+        metavar="FOLDER",
+        default=None,
+        help="its folder that holds charts and environments",
+    )
+
+
+def add_repository(parser: argparse.ArgumentParser) -> None:
+    """Add where the repository is, and `--team` (args.team)."""
+    add_place(parser)
+    parser.add_argument("--team", default=None, help="whose experiment (default: the spec's, else .symph.yaml's)")
+
+
+def add_env(parser: argparse.ArgumentParser, *, text: str = "the environment") -> None:
+    """Add `--env NAME` (args.env)."""
+    parser.add_argument("--env", metavar="NAME", default=None, help=f"{text} (default: the only one of .symph.yaml)")
+
+
+def add_named(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment (args.experiment_name) by its name in Git, ``team/name`` where teams share one."""
+    parser.add_argument("experiment_name", metavar="EXPERIMENT", help="its name, or team/name")
+
+
+def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True) -> None:
+    """Add what every change of the repository takes; `is_alone`: also how it is printed, and `--dry-run`."""
+    parser.add_argument("--expect", metavar="VERSION", default=None, help="only if this version runs there now")
+    parser.add_argument("--branch", metavar="NAME", default=None, help="push a branch of this name, for a review")
+    parser.add_argument("--into", metavar="CHECKOUT", default=None, help="write into this work tree; do not push")
+    parser.add_argument(
+        "-m", "--message", metavar="WHY", default=None, help="why, for `symph history`: it stands in the commit"
+    )
+    parser.add_argument("--sign", metavar="KEY", default=None, help="sign the commit: an SSH key, or gpg:KEYID")
+    parser.add_argument(
+        "--no-sign", dest="sign", action="store_const", const="", help="sign nothing, whatever git or .symph.yaml say"
+    )
+    if not is_alone:
+        return
+    add_output(parser, CHANGE_FORMATS, headers=False)
+    add_dry_run(parser, "show what would change in the repository and push nothing")
+
+
+def add_publish_options(parser: argparse.ArgumentParser) -> None:
+    """Add which environment is published to, and its values."""
+    add_env(parser, text="the environment that shall run it")
+    parser.add_argument("--chart-only", action="store_true", help="publish the chart; no environment runs it yet")
+    parser.add_argument(
+        "--env-values",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="the environment's own values, instead of those it has",
+    )
+    parser.add_argument(
+        "--env-set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="one value of the environment alone, over those that it has",
+    )
+    parser.add_argument(
+        "--env-unset",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="take one value of the environment's own away: .symph.yaml's counts again, or the chart's",
+    )
+    parser.add_argument(
+        "--cert",
+        metavar="FILE|URL|cluster",
+        default=None,
+        help="certificate for sealed secrets (default: .symph.yaml's)",
+    )
+    add_repository(parser)
+
+
+def add_registry(parser: argparse.ArgumentParser) -> None:
+    """Add `--plain-http`, `--ca-file` and their like, and who asks."""
+    group = parser.add_argument_group("registry")
+    group.add_argument(
+        "--plain-http", action="store_true", help="speak HTTP without TLS (default: to this machine alone)"
+    )
+    group.add_argument("--ca-file", metavar="FILE", default="", help="trust the authorities in this file alone")
+    group.add_argument("--cert-file", metavar="FILE", default="", help="show this certificate to the registry")
+    group.add_argument("--key-file", metavar="FILE", default="", help="the key of --cert-file")
+    group.add_argument("--insecure-skip-tls-verify", action="store_true", help="take any certificate of the registry")
+    group.add_argument(
+        "--username", metavar="USER", default="", help="who asks (default: what helm or docker are logged in as)"
+    )
+    group.add_argument("--password-stdin", action="store_true", help="read the password of --username from stdin")

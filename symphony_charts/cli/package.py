@@ -1,0 +1,293 @@
+"""`symph package`: experiments as Helm charts and archives."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from symphony_charts import package
+from symphony_charts import prepare as preparing
+from symphony_charts.chart.files import package_cache
+from symphony_charts.cli import options, output, reports
+from symphony_charts.cli import specs as cli_specs
+from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.formats import data
+from symphony_charts.kinds import leftovers
+from symphony_charts.kubernetes.releases import helm_program
+from symphony_charts.oci import images as oci_images
+from symphony_charts.settings import project
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec import pods as spec_pods
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    options.add_specs(parser)
+    parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
+    options.add_output(parser, headers=False)
+    parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
+    parser.add_argument(
+        "-t",
+        "--template",
+        metavar="DIR|URL@REF",
+        default=None,
+        help="a fork of the chart template: its folder, or a Git repository at a tag or commit; no hook of it runs"
+        " (default: `template` of .symph.yaml; '' is the template of this installation)",
+    )
+    options.add_values(parser)
+    options.add_placement(parser)
+    parser.add_argument("--push", action="store_true", help="publish them, too; takes --env and the like of `publish`")
+    options.add_publish_options(parser)
+    options.add_change_options(parser, is_alone=False)
+    _add_workspace(parser)
+    options.add_registry(parser)
+    options.add_dry_run(parser)
+    options.add_examples(
+        parser,
+        "symph package experiment.yaml",
+        "symph package experiment.yaml --pools cluster.tf.json",
+        "symph package experiments/*.yaml -d charts",
+        "symph package rl.yaml --set groups.agent.replicas=32 --version 1.0.0",
+        "symph package rl.yaml --dry-run -o json",
+        "symph package rl.yaml --push --env dev",
+        "symph package rl.yaml --template https://git.example.org/ml/chart-template.git@v3",
+        "symph package rl.yaml --workspace . --image-repo registry.example.org/rl/images",
+    )
+
+
+def _add_workspace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workspace",
+        metavar="DIR",
+        default=None,
+        help="put the files of DIR (without those of its .dockerignore) into the working folder of every image",
+    )
+    parser.add_argument(
+        "--image-repo", metavar="HOST/PATH", default=None, help="where the images with the workspace are pushed to"
+    )
+    parser.add_argument(
+        "--platform",
+        metavar="OS/ARCH",
+        action="append",
+        default=[],
+        help="keep only this platform of the images; may be repeated (default: all of Linux)",
+    )
+
+
+def check_fork(item: package.Packaged, fork: str) -> None:
+    """Warn about the objects that differ from those of the built-in template.
+
+    Raises:
+        CheckFailed: Helm's lint refuses the chart.
+        ToolFailed: Helm cannot render it.
+        ToolMissing: There is no helm.
+    """
+    chart, prepared, release = item.chart, item.prepared, item.prepared.own.release
+    linted = helm_program.lint_chart(chart.name, chart.files)
+    if linted.status:
+        text = f"{linted.text}\n{linted.error_text}".strip()
+        raise CheckFailed(f"helm lint refuses the chart that {fork} makes:\n{text}", next="fix the template")
+    values = _without_sealed(prepared)
+    # Helm's own label says that helm manages them.
+    native = json.dumps(prepared.under(values, service="Helm", version=chart.version).objects)
+    theirs = _by_name(
+        helm_program.template_chart(chart.name, chart.files, release.name, namespace=release.namespace, values=values)
+    )
+    ours = _by_name(json.loads(native))
+    other = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
+    names = ", ".join(other[:5]) + (", ..." if len(other) > 5 else "")
+    said = (
+        f"{len(other)} of {len(theirs)} objects are not those of symph's own template ({names})"
+        if other
+        else (f"all {len(theirs)} objects are those of symph's own template")
+    )
+    output.warn(f"{chart.name}: {said}; render, lint, plan and diff speak of symph's own")
+
+
+def _without_sealed(prepared: preparing.Prepared) -> data.Values:
+    """Return the values with which helm renders a chart that still lacks its sealed secrets."""
+    secrets = data.sub(prepared.values, "secrets")
+    is_open = prepared.experiment.secret_source.source == "sealed" and not secrets.get("encryptedData")
+    return {"secrets": {"name": "sealed-later"}} if is_open and secrets and not secrets.get("name") else {}
+
+
+def _by_name(objects: list[dict[str, object]]) -> dict[str, dict[str, object]]:
+    return {f"{item.get('kind')}/{data.sub(item, 'metadata').get('name')}": item for item in objects}
+
+
+# What only the push of a workspace reads.
+_REGISTRY = {
+    "--plain-http": "plain_http",
+    "--ca-file": "ca_file",
+    "--cert-file": "cert_file",
+    "--key-file": "key_file",
+    "--insecure-skip-tls-verify": "insecure_skip_tls_verify",
+    "--username": "username",
+    "--password-stdin": "password_stdin",
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
+    images = oci_images.Images()
+    named = project.settings_of_spec(Path(cli_specs.specs_of(args.specs)[0])).template
+    args.template = named if args.template is None else args.template
+    if args.push and (args.template or named):
+        what = "what is published is made by the template of this installation"
+        raise UsageError(what, next="package with --template, and publish the folder by your own means")
+    if args.workspace is not None or args.image_repo is not None or args.platform:
+        # The client of registries takes 28 ms to import, of the 250 in which a chart is packaged.
+        from symphony_charts.cli.push import push_workspace
+
+        images = push_workspace(args, cli_specs.specs_of(args.specs))
+    elif flags := [flag for flag, name in _REGISTRY.items() if getattr(args, name)]:
+        what = f"{', '.join(flags)}: no registry is asked here, since no image is pushed"
+        raise UsageError(what, next="leave it out, or give --workspace and --image-repo")
+    status = _package(args, images)
+    if args.push:
+        # The store takes 45 ms to import, likewise.
+        from symphony_charts.cli.publish import publish
+
+        publish(args, cli_specs.specs_of(args.specs), cli_specs.user_values_of(args), images.by_base)
+    return status
+
+
+def _package(args: argparse.Namespace, images: oci_images.Images) -> int:
+    dest = Path(args.dest)
+    specs = cli_specs.specs_of(args.specs)
+    if len(specs) == 1 and args.output in ("table", "wide"):
+        (item,) = _prepare_all(args, specs, dest, images)
+        _print_one(item, _record(item, 0 if args.dry_run else package.write(item), images), dry_run=args.dry_run)
+    else:
+        output.print_items(args, "Chart", _package_many(args, specs, dest, images), _columns())
+    return 0
+
+
+def _package_many(
+    args: argparse.Namespace, specs: list[str], dest: Path, images: oci_images.Images
+) -> list[dict[str, object]]:
+    """The records of all charts, in order; what has not changed since the last time is not even read."""
+    cache = package_cache.PackageCache(
+        dest, {"overrides": cli_specs.user_values_of(args), "version": args.version, "changes": args.spec_set}
+    )
+    # What fits depends on files that the cache does not know, as does a fork of the template.
+    has_pools = args.pools or any(project.settings_of_spec(Path(spec)).pools for spec in specs)
+    cached = [] if has_pools or images.by_base or args.template else specs
+    fresh = {spec: record for spec in cached if (record := cache.fresh(spec)) is not None}
+    stale = [spec for spec in specs if spec not in fresh]
+    packaged = dict(zip(stale, _prepare_all(args, stale, dest, images), strict=True))
+    records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
+    with output.progress("writing", len(packaged)) as advance:
+        for spec, item in packaged.items():
+            records[spec] = _record(item, 0 if args.dry_run else package.write(item), images)
+            if not (args.dry_run or item.prepared.own.fit or images.by_base or args.template):
+                cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
+            advance(1)
+    cli_specs.refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
+    if not args.dry_run:
+        cache.save()
+    return [records[spec] for spec in specs]
+
+
+def _prepare_all(
+    args: argparse.Namespace, paths: Sequence[str], dest: Path, images: oci_images.Images
+) -> list[package.Packaged]:
+    filled = package.template(args.template)
+    is_other = bool(args.template) and filled.makes != package.template().makes
+
+    def prepare(path: str) -> package.Packaged:
+        spec = oci_images.with_images(specfile.read(path, args.spec_set), images.by_base)
+        prepared = cli_specs.prepared_of(args, spec, force=True)
+        packaged = package.package(
+            prepared, spec, dest, filled, version=args.version, is_forced=args.force_unschedulable
+        )
+        if is_other:
+            check_fork(packaged, args.template)
+        return packaged
+
+    packaged = cli_specs.each_spec(paths, prepare)
+    cli_specs.refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
+    for item in packaged:
+        _say_missing(item)
+    reports.note_warnings([item.verdict for item in packaged])
+    return packaged
+
+
+def _say_missing(item: package.Packaged) -> None:
+    """Say which secret files are not here: the chart only names them, and its pods wait for the Secret."""
+    experiment, folder = item.spec.experiment, item.spec.path.parent
+    missing = [each.file for each in experiment.secrets if not (folder / Path(each.file).expanduser()).is_file()]
+    # What an external store holds is read from there.
+    if missing and experiment.secret_source.source != "external":
+        verb = "seal" if experiment.secret_source.source == "sealed" else "push"
+        step = f"symph secrets {verb} {item.spec.path}, where they are: the pods wait for them"
+        output.note(f"not here, and not needed for the chart: secret files {', '.join(missing)}\n  next: {step}")
+
+
+def _record(item: package.Packaged, touched: int, images: oci_images.Images) -> dict[str, object]:
+    used = oci_images.images_of(item.spec.experiment) if images.records else []
+    return {
+        "name": item.chart.name,
+        "version": item.chart.version,
+        "last": item.last,
+        "change": item.change.describe() if item.change is not None else "",
+        "digest": item.chart.digest,
+        "fit": item.prepared.own.fit,
+        "folder": str(item.folder),
+        "archive": str(item.archive_path),
+        "files": len(item.chart.files),
+        "bytes": len(item.chart.archive),
+        "written": touched,
+        "runsOn": _runs_on(item),
+        "onFailure": leftovers.failure_difference(item.prepared.experiment),
+        **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
+    }
+
+
+def _runs_on(item: package.Packaged) -> list[str]:
+    left = leftovers.runs_on(item.prepared.own.chart, item.prepared.values)
+    return [group if group == process else f"{group}/{process}" for group, process in left]
+
+
+def _columns() -> list[output.Column]:
+    return [
+        output.Column("NAME", "name"),
+        output.Column("VERSION", "version"),
+        output.Column("WAS", "last"),
+        output.Column("WRITTEN", "written"),
+        output.Column("CHANGE", "change"),
+        output.Column("DIGEST", "digest", is_wide=True),
+        output.Column("ARCHIVE", "archive", is_wide=True),
+    ]
+
+
+def _print_one(item: package.Packaged, record: dict[str, object], *, dry_run: bool) -> None:
+    pods = spec_pods.pods_of(item.spec.experiment)
+    processes = sum(len(pod.processes) for pod in pods.values())
+    services = output.counted(len(item.prepared.services), "service")
+    counts = f"{output.counted(processes, 'process')} in {output.counted(len(pods), 'pod')}, {services}"
+    output.line(f"{item.chart.name} {item.chart.version}   {counts}{_was(item)}")
+    written = "nothing to write" if not dry_run and not record["written"] else "schema and README generated"
+    if dry_run:
+        written = f"{len(item.plan.writes)} would be written"
+    output.line(f"  chart    {item.folder}/   {len(item.chart.files)} files, {written}")
+    size = f"{len(item.chart.archive) / 1000:.1f} kB"
+    output.line(f"  archive  {item.archive_path}   {size}   {item.chart.digest[:19]}…")
+    if item.prepared.own.fit:
+        output.line(f"  fit      {item.prepared.own.fit}")
+    runs_on = record["runsOn"]
+    if isinstance(runs_on, list) and runs_on:
+        output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")
+    if record["onFailure"]:
+        output.line(f"  note     {record['onFailure']}")
+    name = item.chart.name
+    output.next_step(f"symph up {item.spec.path} (here)", f"helm install {name} {item.folder}")
+
+
+def _was(item: package.Packaged) -> str:
+    if item.last is None:
+        return "   new"
+    if item.change is None:
+        return "   unchanged" if item.last == item.chart.version else f"   was {item.last}"
+    return f"   was {item.last}: {item.change.describe()}"

@@ -1,0 +1,227 @@
+"""`symph plan`: where an experiment would run, and whether it certainly can."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from symphony_charts import prepare
+from symphony_charts.backend import protocol
+from symphony_charts.backend import status as backend_status
+from symphony_charts.backend import why as backend_why
+from symphony_charts.cli import options, output, specs
+from symphony_charts.errors import NotFound, PlacementError, SymphError, UsageError
+from symphony_charts.kinds import leftovers
+from symphony_charts.kubernetes import experiments
+from symphony_charts.kubernetes import status as kube_status
+from symphony_charts.placement import plan as placement_plan
+from symphony_charts.placement.fit import demand
+from symphony_charts.placement.fit import reasons as fit_reasons
+from symphony_charts.placement.pools import files as pools_files
+from symphony_charts.placement.pools import pool, readers
+from symphony_charts.placement.report import money, node_svg
+from symphony_charts.placement.report import tables as report
+from symphony_charts.settings import project
+from symphony_charts.spec import files, model
+from symphony_charts.spec import pods as spec_pods
+from symphony_charts.system import files as system_files
+
+
+def _hours(text: str) -> float:
+    hours = float(text)
+    if not 0 < hours < 1e6:
+        raise ValueError(text)
+    return hours
+
+
+def _trials(text: str) -> int:
+    trials = int(text)
+    if trials < 1:
+        raise ValueError(text)
+    return trials
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    options.add_specs(parser, many=False)
+    parser.add_argument(
+        "--pools",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="node pools: a Terraform file, plan or state, gcloud's or kubectl's output, a pools.yaml;"
+        " may be repeated (default: the spec's placement.pools, else the project's)",
+    )
+    parser.add_argument(
+        "--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable; may be repeated"
+    )
+    options.add_system(parser)
+    options.add_values(parser)
+    parser.add_argument(
+        "--hours", metavar="H", type=_hours, default=None, help="say what it costs to run for so many hours"
+    )
+    parser.add_argument(
+        "--trials", metavar="N", type=_trials, default=1, help="with --hours: that many runs, as a sweep makes them"
+    )
+    options.add_output(parser, ("table", "wide", "json", "yaml"))
+    parser.add_argument("--explain", metavar="PROCESS", default=None, help="why this pool, and why not the others")
+    parser.add_argument("--svg", metavar="FILE", default=None, help="draw the nodes with their pods")
+    options.add_examples(
+        parser,
+        "symph plan experiment.yaml --pools cluster.tf.json",
+        "symph plan experiment.yaml --pools pools.yaml --explain learner",
+        "kubectl get nodes,pods,daemonsets -A -o json > live.json; symph plan experiment.yaml --pools live.json",
+        "symph plan experiment.yaml --pools pools.yaml --svg plan.svg",
+        "symph plan experiment.yaml --pools pools.yaml --hours 12 --trials 8",
+        "symph plan experiment.yaml --pools pools.yaml --system cpu=470m,memory=774Mi",
+    )
+
+
+_STATES = {"PROVEN": "good", "PACKABLE": "busy", "UNKNOWN": "busy", "NO": "bad"}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the plan; raises PlacementError (exit 4) when a group cannot be scheduled."""
+    spec = files.read(args.spec, args.spec_set)
+    if not (args.pools or spec.experiment.placement.pools or project.settings_of_spec(spec.path).pools):
+        hint = "add --pools FILE, or placement.pools to the spec; symph init makes a pools.yaml to begin with"
+        raise UsageError("no node pools are known", str(spec.path), hint)
+    prepared = specs.prepared_of(args, spec, force=True)
+    plan = prepared.plan
+    assert plan is not None  # noqa: S101 - there are pools
+    if args.explain:
+        _explain(args, plan, _pod_named(prepared.experiment, plan, args.explain))
+        return 0
+    if args.svg:
+        system_files.write_file(Path(args.svg), node_svg.draw_nodes(plan).encode())
+    _print(args, plan)
+    lost = sum(group.verdict == "NO" for group in plan.groups)
+    if lost:
+        raise PlacementError(f"{lost} of {len(plan.groups)} groups cannot be scheduled")
+    if args.output == "table":
+        _print_notes(prepared, spec.path)
+    return 0
+
+
+def _print_notes(prepared: prepare.Prepared, path: Path) -> None:
+    """Say what a plan of pods does not show: what a failure ends, and who tells what becomes of what runs already."""
+    if text := leftovers.failure_difference(prepared.experiment):
+        output.note(f"note: {text}")
+    if environments := project.settings_of_spec(path).environments:
+        env, name = next(iter(environments)), prepared.experiment.name
+        output.note(f"note: what of {name} moves, starts anew or ends is told by: symph diff SPEC --env {env}")
+
+
+def _print(args: argparse.Namespace, plan: placement_plan.Plan) -> None:
+    if args.output in ("json", "yaml"):
+        output.print_record(args, "Plan", report.plan_data(plan, hours=args.hours, trials=args.trials))
+        return
+    output.line(report.plan_sentence(plan))
+    rows = report.pool_rows(plan)
+    if rows:
+        output.print_items(args, "Pool", rows, _columns())
+    color = output.use_color(sys.stdout, getattr(args, "color", None))
+    groups = report.group_rows(plan)
+    name_width = max((len(group.name) for group in groups), default=0)
+    verdict_width = max((len(group.verdict) for group in groups), default=0)
+    for group in groups:
+        verdict = output.paint(group.verdict.ljust(verdict_width), _STATES[group.verdict], color)
+        output.line(f"{group.name.ljust(name_width)}  {verdict}  {group.why}")
+        if group.next:
+            output.line(f"{' ' * name_width}  next: {group.next}")
+    output.line(report.total_line(plan))
+    for line in money.money_lines(plan, args.hours, args.trials):
+        output.line(f"  {line}")
+    for note in plan.notes:
+        output.note(f"note: {note}")
+
+
+def _columns() -> list[output.Column]:
+    return [
+        output.Column("POOL", "name"),
+        output.Column("MACHINE", "machine"),
+        output.Column("NODES", "nodes"),
+        output.Column("CPU", "cpu"),
+        output.Column("MEMORY", "memory"),
+        output.Column("GPU", "gpu"),
+        output.Column("$/H", "price"),
+        output.Column("WASTE", "waste", is_wide=True),
+        output.Column("KNOWN BY", "accuracy", is_wide=True),
+        output.Column("WHAT", "what"),
+        output.Column("SOURCE", "source", is_wide=True),
+    ]
+
+
+def _pod_named(experiment: model.Experiment, plan: placement_plan.Plan, name: str) -> str:
+    """The group or lone process that `name` means: itself, or the one that holds the process of that name."""
+    return name if any(group.name == name for group in plan.groups) else spec_pods.find_process(experiment, name).pod
+
+
+def _explain(args: argparse.Namespace, plan: placement_plan.Plan, pod: str) -> None:
+    explanation = report.explain(plan, pod)
+    if explanation is None:
+        raise NotFound(f'"{pod}" has no pods in this plan', "", "are its replicas 0?")
+    if args.output in ("json", "yaml"):
+        output.print_record(args, "Explanation", explanation)
+        return
+    requests = explanation["requests"]
+    asks = (
+        ", ".join(fit_reasons.amount_text(k, v) for k, v in requests.items() if k != "pods")
+        if isinstance(requests, dict)
+        else ""
+    )
+    output.line(f"{explanation['name']}   {explanation['verdict']}   asks for {asks}")
+    output.line(f"  {explanation['why']}")
+    reasons, pools = explanation["reasons"], explanation["pools"]
+    for reason in reasons if isinstance(reasons, list) else []:
+        output.line(f"  {reason}")
+    rows = pools if isinstance(pools, list) else []
+    columns = [
+        output.Column("POOL", "pool"),
+        output.Column("PODS", "pods"),
+        output.Column("PER NODE", "perNode"),
+        output.Column("WHY NOT", lambda row: "; ".join(output.texts(row["obstacles"]))),
+    ]
+    output.line(output.format_table(rows, columns, room=output.room_of(args.output)))
+
+
+_LIVE = "the cluster's nodes"
+
+
+def with_plan(
+    watcher: protocol.Watcher, status: backend_status.ExperimentStatus, why: backend_why.Why
+) -> backend_why.Why:
+    """The cause with the plan's verdict and way out, on the project's pools, else on the nodes that are there."""
+    if not isinstance(watcher, experiments.KubeExperiments):
+        return why
+    first = next(instance for instance in status.instances if instance.path == why.paths[0])
+    try:
+        pools = _pools(watcher, status)
+        plan = placement_plan.plan_demands(
+            demand.demands_of(watcher.workloads(status.name), pools=pools), pools, experiment=status.name
+        )
+    except SymphError as error:
+        return replace(why, text=f"{why.text}; no plan: {error.what}")
+    group = next((group for group in plan.groups if group.name == (first.group or first.process)), None)
+    if group is None:
+        return why
+    text = f"{why.text}; the plan on {pools.source}: {group.verdict}, {group.why}"
+    return replace(why, text=text, next=group.next or why.next)
+
+
+def _pools(watcher: experiments.KubeExperiments, status: backend_status.ExperimentStatus) -> pool.Pools:
+    files = project.find_settings(Path.cwd()).pools
+    if files:
+        return pools_files.read_pool_files(files)
+    api = watcher.api
+    nodes = [{**item, "kind": "Node"} for item in api.listed(api.collection("v1", "Node", None))]
+    pods = [
+        {**item, "kind": "Pod"}
+        for item in api.listed(api.collection("v1", "Pod", None))
+        # Its own pods are what is planned.
+        if (item["metadata"].get("labels") or {}).get(kube_status.INSTANCE) != status.name
+    ]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]})
+    return readers.resolve_references(readers.read_pools(text, _LIVE, catalog=pools_files.user_catalog()))

@@ -1,0 +1,170 @@
+"""`symph publish`: charts into the Git repository that Argo CD syncs, and an environment's pointer to them."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from symphony_charts import package
+from symphony_charts.chart.values import set_values
+from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
+from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
+from symphony_charts.gitops import prepare
+from symphony_charts.gitops.operations import base, environment_values
+from symphony_charts.oci import images as oci_images
+from symphony_charts.secrets import files as secrets_files
+from symphony_charts.settings import project, values_files
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec import sources
+from symphony_charts.system import files as system_files
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    options.add_specs(parser)
+    parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
+    options.add_values(parser)
+    options.add_publish_options(parser)
+    options.add_change_options(parser)
+    options.add_placement(parser)
+    options.add_examples(
+        parser,
+        "symph publish rl.yaml --env dev",
+        "symph publish experiments/*.yaml --env dev           # one commit",
+        "symph publish rl.yaml --env dev --env-set groups.agent.replicas=32",
+        "symph publish rl.yaml --env dev --branch rl-0.2      # a branch for review",
+        "symph publish rl.yaml --env dev --dry-run -o markdown",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Publish all specs in one commit, or none."""
+    publish(args, specs.specs_of(args.specs), specs.user_values_of(args))
+    return 0
+
+
+def publish(
+    args: argparse.Namespace,
+    paths: Sequence[str],
+    overrides: dict[str, object],
+    images: Mapping[str, str] | None = None,
+) -> None:
+    """What `symph publish` and `symph package --push` do with the spec files `paths`; `images` take others' places."""
+    settings = git_repository.settings_of(args, Path(paths[0]).absolute().parent)
+    if settings.template:
+        what = f"{settings.path} names a template, and what is published is made by that of this installation"
+        raise UsageError(what, next="symph package, and publish the folder by your own means")
+    env = None if args.chart_only else settings.environment(args.env)
+    now = int(time.time())
+    author = None if args.into is not None else git_repository.author_of_change(args, settings)
+    by = git_repository.author_name(settings, author)
+    candidates = _candidates(args, settings, paths, overrides, env, now, images or {}, by)
+    if env is not None:
+        _check_secrets(candidates, settings, env)
+    guard = secrets_files.guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
+    store = None if author is None else git_repository.open_store(args, settings, guard, author=author)
+    operations = [candidate.operation for candidate in candidates]
+    changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
+    if not args.dry_run and args.branch is None:
+        _write_locks(candidates, changes)
+    texts = [_text(change, env, by) for change in changes]
+    reports.note_warnings([verdict for candidate in candidates for verdict in candidate.verdicts[-1:]])
+    git_repository.say_what_is_new(settings, changes[0].facts)
+    git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
+    if args.output == "table" and not args.dry_run and args.into is None:
+        # What waits for review is shown without an environment: it runs in none yet.
+        output.next_step(
+            f"symph status {candidates[0].chart.name}" + (f" --env {env}" if env and not args.branch else "")
+        )
+
+
+def _candidates(
+    args: argparse.Namespace,
+    settings: project.Settings,
+    paths: Sequence[str],
+    overrides: dict[str, object],
+    env: str | None,
+    now: int,
+    images: Mapping[str, str],
+    by: str,
+) -> list[prepare.Candidate]:
+    """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
+    filled = package.template()
+    place = settings.environments.get(env) if env else None
+    given = _given(args)
+
+    def candidate(path: str) -> prepare.Candidate:
+        spec = oci_images.with_images(specfile.read(path, args.spec_set), images)
+        return prepare.prepare_publish(
+            spec,
+            filled,
+            team=prepare.team_of(spec, args.team, settings.team),
+            env=env,
+            settings=place.values if place else None,
+            given=given,
+            overrides=overrides,
+            destination=place.destination if place else None,
+            certificate=lambda: secrets.certificate_of(args.cert or (place.certificate if place else None)),
+            pools=args.pools,
+            force_unschedulable=args.force_unschedulable,
+            version=args.version,
+            expect=args.expect,
+            at=git_repository.now_text(now),
+            by=by,
+        )
+
+    candidates = specs.each_spec(paths, candidate)
+    specs.refuse_twins([(str(item.spec.path), item.chart.name) for item in candidates])
+    return candidates
+
+
+def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Settings, env: str) -> None:
+    """Look whether the Secrets that charts only name are in the environment's cluster, where its context is known.
+
+    Raises CheckFailed for one that is not, since its pods would wait for ever; a cluster out of reach is a warning.
+    """
+    place = settings.environments.get(env)
+    if place is None or place.context is None:
+        return
+    for candidate in candidates:
+        experiment = candidate.spec.experiment
+        if not experiment.secrets or experiment.secret_source.source != "existing":
+            continue
+        name = secrets_files.secret_name(candidate.spec)
+        try:
+            keys = secrets_files.secret_keys(name, place.namespace, place.context)
+        except (ToolFailed, ToolMissing) as error:
+            output.warn(f"cannot look whether the Secret {name} is in {env}: {error.what}")
+            return
+        lacking = sorted({sources.key_of(file) for file in experiment.secrets} - (keys or set()))
+        if lacking:
+            raise CheckFailed(
+                f"the Secret {name} of {env} {'lacks ' + ', '.join(lacking) if keys is not None else 'is not there'}",
+                f"namespace {place.namespace}",
+                f"symph secrets push {candidate.spec.path} -n {place.namespace}",
+            )
+
+
+def _given(args: argparse.Namespace) -> environment_values.Given:
+    files = tuple(values_files.read_values(path) for path in args.env_values)
+    own = set_values.user_values(set_values.Overrides(files=files)) if files else None
+    return environment_values.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
+
+
+def _write_locks(candidates: Sequence[prepare.Candidate], changes: Sequence[base.Change]) -> None:
+    """Keep ports and version beside each spec, as `symph package` does."""
+    for candidate, change in zip(candidates, changes, strict=True):
+        system_files.write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
+
+
+def _text(change: base.Change, env: str | None, by: str) -> str:
+    facts = change.facts
+    where = f" -> {env}" if env else ""
+    is_another = facts.get("was") and facts["was"] != facts["version"]
+    taken = facts.get("wasBy") if facts.get("wasBy") not in (None, by) else None
+    was = f"   was {facts['was']}{f' by {taken}' if taken else ''}" if is_another or taken else ""
+    what = "" if facts["isNew"] else "   the chart is published already"
+    why = f": {facts['change']}" if facts.get("change") else ""
+    run = {"new": "   a new run", "same": "   in place: the run goes on"}.get(str(facts.get("run")), "")
+    return f"{facts['name']} {facts['version']}{where}{was}{what}{run}{git_repository.move_text(facts)}{why}"

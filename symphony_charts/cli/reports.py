@@ -1,0 +1,152 @@
+"""Print comparisons and findings for people and programs: text, Markdown, data, SARIF."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+
+from symphony_charts.chart.lint.finding import Finding
+from symphony_charts.chart.lint.sarif import to_sarif
+from symphony_charts.cli import output
+from symphony_charts.errors import NotFound
+from symphony_charts.formats.quantity import cores_text, gib_text
+from symphony_charts.gate import Verdict
+from symphony_charts.gitops.diff.comparison import Comparison, Line, Side, compare_sides
+from symphony_charts.gitops.diff.sides import Published
+from symphony_charts.gitops.operations.base import Change
+from symphony_charts.gitops.store.store import Store
+from symphony_charts.version import __version__
+
+
+def markdown_of(comparison: Comparison, *, has_all: bool = False) -> str:
+    """The comparison as Markdown; with `has_all` also the objects that only follow others."""
+    lines = [f"**{comparison.before} -> {comparison.after}**: {comparison.summary}", ""]
+    lines += ["| object | effect | fields |", "| --- | --- | --- |"]
+    for line in comparison.lines:
+        if is_dull(line) and not has_all:
+            continue
+        fields = "<br>".join(f"`{path}` {_cell(change_text(old, new))}" for path, old, new in shown_fields(line))
+        lines.append(f"| {line.difference.name} | {line.effect} | {fields} |")
+    lines += ["", amounts_text(comparison), *(text for note in comparison.notes for text in ("", f"> {note}"))]
+    return "\n".join(lines)
+
+
+def is_dull(line: Line) -> bool:
+    """Whether an object only follows what happens to others."""
+    return line.effect == "nothing" or (line.effect == "updated" and not line.difference.fields)
+
+
+def shown_fields(line: Line) -> list[tuple[str, object, object]]:
+    """The fields under names that fit a line: ``agent.env.LR`` of a pod template's container."""
+    shown = []
+    for field in line.difference.fields:
+        path = field.path.removeprefix("spec.template.spec.").removeprefix("containers.")
+        shown.append((path, field.before, field.after))
+    return shown
+
+
+def change_text(old: object, new: object) -> str:
+    if old is None:
+        return f"+{_text(new)}"
+    if new is None:
+        return f"-{_text(old)}"
+    return f"{_text(old)} -> {_text(new)}"
+
+
+def _text(value: object) -> str:
+    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def amounts_text(comparison: Comparison) -> str:
+    parts = []
+    for name, (old, new) in comparison.amounts.items():
+        if name == "cpu":
+            parts.append(f"CPU {cores_text(old)} -> {cores_text(new)}")
+        elif name == "memory":
+            parts.append(f"memory {gib_text(old)} -> {gib_text(new)} GiB")
+        elif not name.startswith("ephemeral"):
+            parts.append(f"{'GPU' if name == 'nvidia.com/gpu' else name} {old} -> {new}")
+    return "   ".join(parts)
+
+
+def difference_text(before: Store, after: Store, changes: Sequence[Change]) -> str:
+    """What the changes do to objects, as Markdown: each experiment as one branch runs it, and as the other does."""
+    texts = []
+    for change in changes:
+        env, team, name = (str(change.facts.get(key) or "") for key in ("env", "team", "name"))
+        if env and team and name:
+            sides = [_side(store, env, team, name) for store in (before, after)]
+            texts.append(markdown_of(compare_sides(sides[0], sides[1])))
+    return "\n\n".join(texts)
+
+
+def _side(store: Store, env: str, team: str, name: str) -> Side:
+    try:
+        return Published(store.at_tip(), team, name).in_environment(env)
+    except NotFound:
+        return Side(title=f"nothing in {env}", objects=())
+
+
+_SEVERITY_COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
+
+
+def print_findings(
+    args: argparse.Namespace,
+    findings: Sequence[tuple[str, Finding]],
+    what: str,
+    line: Callable[[str, str], int | None] = lambda _file, _path: None,
+) -> int:
+    """Print findings with their files in the format of `-o`, then counts after `what`; `line` is for SARIF.
+
+    Return the exit status: 1 if one is an error, or with `--strict` a warning.
+    """
+    bad = ("error", "warning") if args.strict else ("error",)
+    status = int(any(finding.severity in bad for _, finding in findings))
+    if args.output == "sarif":
+        output.line(json.dumps(to_sarif(list(findings), __version__, line), indent=2))
+        return status
+    records: list[dict[str, object]] = [
+        {
+            "file": file,
+            "rule": finding.rule,
+            "severity": finding.severity,
+            "path": finding.path,
+            "what": finding.what,
+            "next": finding.next,
+        }
+        for file, finding in findings
+    ]
+    if args.output in ("json", "yaml"):
+        output.print_items(args, "Finding", records, ())
+        return status
+    color = output.use_color(sys.stdout, getattr(args, "color", None))
+    for record in records:
+        severity = str(record["severity"])
+        output.line(
+            f"{output.paint(severity, _SEVERITY_COLORS[severity], color)}: {record['what']}  [{record['rule']}]"
+        )
+        where = ", ".join(str(record[key]) for key in ("file", "path") if record[key])
+        if where:
+            output.line(f"  at:   {where}")
+        if record["next"]:
+            output.line(f"  next: {record['next']}")
+    counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
+    output.note(f"{what}: {', '.join(counts)}")
+    return status
+
+
+def note_warnings(verdicts: Sequence[Verdict]) -> None:
+    """Print the number of warnings to stderr, and the command that shows them."""
+    found = [verdict for verdict in verdicts if verdict.warnings]
+    if found:
+        count = output.counted(sum(verdict.warnings for verdict in found), "warning")
+        specs = found[0].path if len(found) == 1 else f"SPEC ({len(found)} of {len(verdicts)} specs)"
+        output.note(f"{count}: symph validate {specs}")

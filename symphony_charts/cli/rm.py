@@ -1,0 +1,202 @@
+"""`symph rm` and `delete-batch`: end experiments and remove their runs, logs and volumes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from symphony_charts.backend import protocol
+from symphony_charts.cli import experiments, options, output
+from symphony_charts.errors import CheckFailed, NotFound, UsageError
+from symphony_charts.formats import age
+from symphony_charts.local import runs
+from symphony_charts.local import volumes as local_volumes
+
+
+def configure_rm(parser: argparse.ArgumentParser) -> None:
+    options.add_experiment(parser)
+    parser.add_argument(
+        "--match",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="all whose whole names this regular expression fits; quote it; may be repeated",
+    )
+    options.add_selector(parser)
+    add_removal(parser)
+    options.add_examples(
+        parser,
+        "symph rm ring",
+        "symph rm ring --yes",
+        "symph rm rl --volumes   # what its claims hold here, too",
+        "symph rm rl --on kube --dry-run",
+        "symph rm --match 'sweep-.*' --dry-run",
+        "symph rm -l stage=old --dry-run",
+        "symph rm dijob/cart -n rl   # a DIJob that kubectl made",
+        "symph rm experiment.yaml   # the experiment that the file describes",
+    )
+
+
+def add_removal(parser: argparse.ArgumentParser) -> None:
+    """Add where they run, and how they are removed."""
+    options.add_backend(parser)
+    options.add_output(parser, ("table", "json", "yaml", "name"))
+    options.add_yes(parser)
+    options.add_force(parser, "do not ask, and take the name exactly as it is")
+    options.add_volumes(parser)
+    options.add_dry_run_like_symphony(parser)
+
+
+def volumes(args: argparse.Namespace) -> int:
+    """List the volumes; with `--remove` remove some of them, after asking."""
+    chosen = local_volumes.all_volumes(args.experiment_name)
+    if args.remove:
+        chosen = local_volumes.choose(chosen, args.remove)
+        if not args.dry_run:
+            names = ", ".join(f"{volume.full_name} ({volume.size})" for volume in chosen)
+            output.confirm(args, f"Remove {names} with everything in it?")
+            remove_all(chosen)
+    items = [_item(volume) for volume in chosen]
+    output.print_items(args, "Volume", items, _COLUMNS, empty="no volume outlives its runs here", name="name")
+    return 0
+
+
+def remove_all(chosen: Sequence[local_volumes.Volume]) -> None:
+    """Remove volumes. Raises CheckFailed naming what is left of them."""
+    left = local_volumes.remove_volumes(chosen)
+    if left:
+        raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}")
+
+
+def say_what_is_kept(run: runs.Run) -> None:
+    """Say after the end of a run which of its files outlive it, and where; nothing where none do."""
+    kept = ", ".join(f"{volume.name} ({volume.size}) in {volume.folder}" for volume in local_volumes.kept_by(run))
+    if kept:
+        output.note(f"kept: {kept}   symph local volumes {run.experiment}")
+    for path in run.state().stuck:
+        output.warn(f"a mount point stays: {path}", next="rmdir it, if nothing needs it")
+
+
+def _item(volume: local_volumes.Volume) -> dict[str, object]:
+    return {
+        "name": volume.full_name,
+        "experiment": volume.experiment,
+        "volume": volume.name,
+        "folder": str(volume.folder),
+        "bytes": volume.bytes,
+        "isMore": volume.is_more,
+        "size": volume.size,
+        "lastUsed": volume.last_used,
+        "usedBy": list(volume.used_by),
+    }
+
+
+def _used(item: object) -> str:
+    assert isinstance(item, dict)  # noqa: S101 - made by _item
+    return f"by {', '.join(item['usedBy'])}" if item["usedBy"] else f"{age.age(time.time() - item['lastUsed'])} ago"
+
+
+_COLUMNS = (
+    output.Column("EXPERIMENT", "experiment"),
+    output.Column("VOLUME", "volume"),
+    output.Column("SIZE", "size"),
+    output.Column("LAST USED", _used),
+    output.Column("FOLDER", "folder"),
+)
+
+
+def run_rm(args: argparse.Namespace) -> int:
+    """Say what would go, ask, remove it."""
+    watcher = experiments.watcher_of(args)
+    if args.match or args.selector:
+        if args.experiment_name:
+            raise UsageError("a name, and --match or -l, are two ways to say what goes", next="leave one of them out")
+        return delete_all(args, watcher, _matching(watcher, args.match or [".*"], args.selector))
+    word = args.experiment_name or ""
+    if watcher.backend != "tmux" and word.startswith("dijob/"):
+        return delete_all(args, watcher, [word])
+    named = experiments.name_in_spec(word)
+    exactly = named if args.force or named != word else None
+    name = watcher.describe(exactly, events=False).name if exactly else experiments.find_experiment(args, watcher)
+    return delete_all(args, watcher, [name])
+
+
+def _matching(
+    watcher: protocol.Watcher, texts: Sequence[str], selector: Callable[[Mapping[str, str]], bool] | None
+) -> list[str]:
+    """The experiments whose whole names a pattern fits, and labels the selector; those that have ended too.
+
+    Raises NotFound for none.
+    """
+    patterns = [_compiled(text) for text in texts]
+    listed = watcher.experiments(ended=True)
+    every = sorted({each.name for each in listed if selector is None or selector(each.labels)})
+    names = [name for name in every if any(pattern.fullmatch(name) for pattern in patterns)]
+    if not names:
+        begun = [name for name in every if any(pattern.match(name) for pattern in patterns)]
+        hint = f"patterns fit whole names; to mean {', '.join(begun)} add .*" if begun else "symph ls -a lists them"
+        labels = "" if selector is None else " among those with such labels" if every else " and the labels"
+        raise NotFound(f"no experiment fits {', '.join(texts)}{labels}", next=hint)
+    output.note(f"{len(names)} of {len(listed)} experiments fit: {', '.join(names)}")
+    return names
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(f'"{text}" is no regular expression: {error}') from error
+
+
+def delete_all(args: argparse.Namespace, watcher: protocol.Watcher, names: Sequence[str]) -> int:
+    """Delete these experiments, after one question; with `--dry-run` only list what would go."""
+    kind = "run" if watcher.backend == "tmux" else "object"
+    volumes = _volumes_of(args, watcher, names)
+    removals = {name: watcher.delete(name, dry_run=True) for name in names}
+    items = [{"name": name, kind: title} for name, removed in removals.items() for title in removed]
+    if not args.dry_run:
+        args.yes = args.yes or args.force
+        counts = ", ".join(f"{name} ({len(removed)} {kind}(s))" for name, removed in removals.items())
+        logs = " with their logs" if watcher.backend == "tmux" else ""
+        files = "".join(f", and volume {volume.full_name} ({volume.size})" for volume in volumes if args.volumes)
+        output.confirm(args, f"Delete {counts}{logs}{files}?")
+        for name in names:
+            watcher.delete(name)
+        if args.volumes:
+            remove_all(volumes)
+    items += [{"name": volume.experiment, kind: f"volume {volume.name}"} for volume in volumes if args.volumes]
+    output.print_items(
+        args, kind.capitalize(), items, [output.Column("EXPERIMENT", "name"), output.Column(kind.upper(), kind)]
+    )
+    if volumes and not args.volumes:
+        output.note(f"kept: volumes {', '.join(volume.full_name for volume in volumes)}   symph local volumes")
+    return 0
+
+
+def _volumes_of(
+    args: argparse.Namespace, watcher: protocol.Watcher, names: Sequence[str]
+) -> list[local_volumes.Volume]:
+    """The volumes of these experiments that outlive their runs; only this machine has any."""
+    if watcher.backend == "tmux":
+        return [volume for name in names for volume in local_volumes.all_volumes(name)]
+    if args.volumes:
+        step = "on a cluster, claims are removed with kubectl"
+        raise UsageError("--volumes means those of experiments on this machine", next=step)
+    return []
+
+
+def configure_delete_batch(parser: argparse.ArgumentParser) -> None:
+    text = "a regular expression that fits the whole name; quote it"
+    parser.add_argument("experiment_names", metavar="PATTERN", nargs="+", help=text)
+    add_removal(parser)
+    options.add_examples(
+        parser, "symph rm --match 'sweep-.*' --dry-run", "symph rm --match 'rl-[0-9]+' --yes --on kube"
+    )
+
+
+def run_delete_batch(args: argparse.Namespace) -> int:
+    """Remove what fits."""
+    args.experiment_name, args.match, args.selector = None, args.experiment_names, None
+    return run_rm(args)

@@ -1,0 +1,75 @@
+"""`symph run`: start an experiment, print what it does, and end with its status."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+
+from symphony_charts.cli import options
+from symphony_charts.cli.defaults import typed
+from symphony_charts.errors import UsageError
+from symphony_charts.local import tmux_client
+from symphony_charts.local.supervisor import launcher
+from symphony_charts.system import platforms
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    options.add_specs(parser, many=False)
+    parser.add_argument("-d", "--detach", action="store_true", help="return at once and leave it running")
+    parser.add_argument(
+        "-p",
+        "--process",
+        metavar="PROCESS",
+        action="append",
+        default=[],
+        help="print only the lines of this process; may be repeated",
+    )
+    parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    parser.add_argument("--no-color", action="store_true", help="the same as --color never")
+    parser.add_argument("--force", action="store_true", help="end it first if it runs already")
+    parser.add_argument(
+        "--share-gpus", action="store_true", help="here: let processes have the same GPUs in turn, not each alone"
+    )
+    options.add_backend(parser, is_one=True)
+    options.add_values(parser)
+    options.add_placement(parser)
+    options.add_output(parser, ("table", "json"), headers=False)
+    options.add_dry_run(parser, "print what would be started, and start nothing")
+    options.add_examples(
+        parser,
+        "symph run experiment.yaml",
+        "symph run experiment.yaml -p learner --timestamps",
+        "symph run experiment.yaml --on kube -n ml --set groups.agent.replicas=8",
+        "symph run experiment.yaml -o json | jq -r 'select(.line) | .line'",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start it and stay until its end; `--detach` returns at once."""
+    began = time.time()
+    if args.no_color:
+        args.color = "never"
+    flags = options.cluster_flags(args)
+    if flags and typed(args, "on") == "tmux":
+        raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
+    backend = options.backend_of(args)
+    if flags or backend == "kube":
+        # The client of Kubernetes takes 100 ms to import, which no run on this machine has.
+        from symphony_charts.cli.run_kube import run_kube
+
+        return run_kube(args, began)
+    is_here = backend == "tmux"
+    if is_here:
+        platforms.refuse_elsewhere()
+    if is_here and not args.dry_run:
+        tmux_client.need_tmux()
+    with (
+        contextlib.nullcontext()
+        if args.dry_run or not is_here
+        else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare
+    ):
+        # As in `symph up`: meanwhile the supervisor imports the same.
+        from symphony_charts.cli.launch import run_here, run_there
+
+        return run_here(args, spare, began) if is_here else run_there(args)

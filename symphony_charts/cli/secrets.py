@@ -1,0 +1,133 @@
+"""`symph secrets`: the Secret that an experiment's files become, pushed, sealed or looked for."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import sys
+
+from symphony_charts.chart.values import merge
+from symphony_charts.cli import options, output
+from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
+from symphony_charts.formats import yaml_write
+from symphony_charts.secrets import files, sealing
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec import sources
+from symphony_charts.system import subprocess_runner
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("push", "seal", "check"),
+        help="push: put the files into the cluster's Secret; seal: encrypt them for Git; check: look whether the Secret"
+        " is there with all keys",
+    )
+    options.add_specs(parser, many=False)
+    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
+    options.add_cluster(parser, "the namespace (default: the experiment's)")
+    parser.add_argument("--name", default=None, help="the Secret's name (default: <release>-secrets)")
+    parser.add_argument("--cert", metavar="FILE|URL|cluster", default=None, help="seal: the controller's certificate")
+    options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
+    parser.add_argument(
+        "--hide-values", action="store_true", help="with --dry-run: print sizes instead of the contents"
+    )
+    options.add_dry_run(parser, "print the Secret and push nothing")
+    options.add_examples(
+        parser,
+        "symph secrets push experiment.yaml --dry-run --hide-values",
+        "symph secrets push experiment.yaml -n rl",
+        "symph secrets check experiment.yaml -n rl",
+        "symph secrets seal experiment.yaml -n rl --cert cluster > sealed-values.yaml",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    spec = specfile.read(args.spec, args.spec_set)
+    if not spec.experiment.secrets:
+        raise SpecError.one(
+            "the experiment has no `secrets`", "secrets", f"there is nothing to {args.action}", args.spec
+        )
+    # A Secret with a name of its own may be mounted by several releases, so none of them deletes it.
+    args.owner = None if args.name else args.release or spec.experiment.name
+    args.name = args.name or files.secret_name(spec, args.release)
+    args.namespace = args.namespace or spec.experiment.namespace
+    return {"push": _push, "seal": _seal, "check": _check}[args.action](args, spec)
+
+
+def certificate_of(source: str | None) -> sealing.Certificate:
+    """The certificate that `--cert` names, or kubeseal's own variable. Raises UsageError where neither does."""
+    chosen = source or os.environ.get("SEALED_SECRETS_CERT")
+    if not chosen:
+        raise UsageError("sealing needs the controller's certificate", next="--cert FILE, --cert URL or --cert cluster")
+    return sealing.read_certificate(files.fetch_certificate(chosen), chosen)
+
+
+def _push(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+    made = files.secret_object(spec.experiment, files.read_secrets(spec), args.name, args.namespace, release=args.owner)
+    if args.dry_run:
+        _print(args, made)
+        return 0
+    _apply(args, made)
+    output.line(f"secret/{args.name} pushed{f' to {args.namespace}' if args.namespace else ''}")
+    return 0
+
+
+def _seal(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+    """Print values for the chart: `helm install -f`, or `symph publish --env-values`."""
+    if spec.experiment.secret_source.source != "sealed":
+        what = "the chart takes no sealed secrets, since the experiment has another source of them"
+        step = "set `secret_source: {source: sealed}` in the spec, or give --spec-set secret_source.source=sealed"
+        raise SpecError.one(what, "secret_source", step, args.spec)
+    sealed = files.sealed_values(spec, certificate_of(args.cert), args.namespace or "default", args.name)
+    values = merge.merge({"secrets": {"name": args.name}}, sealed)
+    if args.output == "name":
+        output.line(f"sealedsecret/{args.name}")
+    else:
+        sys.stdout.write(json.dumps(values, indent=2) + "\n" if args.output == "json" else yaml_write.dump(values))
+    return 0
+
+
+def _check(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+    where = f" in {args.namespace}" if args.namespace else ""
+    keys = files.secret_keys(args.name, args.namespace, args.context, args.kubeconfig)
+    if keys is None:
+        raise NotFound(f"there is no Secret {args.name}{where}", next=f"symph secrets push {args.spec}")
+    lacking = sorted({sources.key_of(file) for file in spec.experiment.secrets} - keys)
+    if lacking:
+        raise CheckFailed(
+            f"the Secret {args.name}{where} lacks {', '.join(lacking)}", next=f"symph secrets push {args.spec}"
+        )
+    output.line(f"secret/{args.name}{where} has all {len(spec.experiment.secrets)} keys")
+    return 0
+
+
+def _print(args: argparse.Namespace, made: dict[str, object]) -> None:
+    data = made["data"]
+    if args.hide_values and isinstance(data, dict):
+        made = {**made, "data": {key: f"<{len(base64.b64decode(value))} bytes>" for key, value in data.items()}}
+    if args.output == "name":
+        metadata = made["metadata"]
+        output.line(f"secret/{metadata['name'] if isinstance(metadata, dict) else ''}")
+    else:
+        sys.stdout.write(json.dumps(made, indent=2) + "\n" if args.output == "json" else yaml_write.dump(made))
+
+
+def _apply(args: argparse.Namespace, made: dict[str, object]) -> None:
+    """By kubectl, through stdin: a secret in an argv can be read by every user of the machine."""
+    argv = ["kubectl", "apply", *files.cluster_options(args.context, args.kubeconfig)]
+    argv += ["--server-side", "--field-manager=symph", "-f", "-"]
+    ended = subprocess_runner.run(argv, input=json.dumps(made).encode(), timeout_s=30, check=False)
+    if ended.status:
+        said = ended.error_text.strip().splitlines()
+        raise ToolFailed(
+            f"the Secret was not pushed: {said[-1] if said else 'kubectl failed'}",
+            next="check `kubectl config current-context`, or print it with --dry-run",
+            argv=ended.argv,
+            status=ended.status,
+            stderr=ended.error_text,
+            seconds=ended.seconds,
+        )

@@ -1,0 +1,383 @@
+"""`symph status`: how experiments are here, on clusters and in Git, and why one does not run."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from symphony_charts.backend import status as backend_status
+from symphony_charts.backend import why as backend_why
+from symphony_charts.chart import helpers
+from symphony_charts.cli import experiments, git_repository, options, output, status_sources
+from symphony_charts.cli.defaults import typed
+from symphony_charts.cli.output import Screen
+from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
+from symphony_charts.formats.printable import printable_line
+from symphony_charts.gitops import review_links
+from symphony_charts.gitops.argocd import objects, sync
+from symphony_charts.gitops.store import pointers
+from symphony_charts.settings import project
+from symphony_charts.system.git import addresses
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "How experiments are here, on the clusters that .symph.yaml names by `context` (else the kubeconfig's current"
+        " one) and in Git, and why one does not run. Exit 1: something has failed, drifted, or will not pass by itself."
+    )
+    parser.add_argument(
+        "experiment_name", metavar="EXPERIMENT", nargs="?", help="its name, or team/name (default: all)"
+    )
+    options.add_env(parser, text="only this environment")
+    options.add_repository(parser)
+    options.add_target(parser)
+    options.add_all_namespaces(parser)
+    options.add_selector(parser)
+    parser.add_argument("-w", "--watch", action="store_true", help="go on until nothing changes by itself any more")
+    options.add_output(parser)
+    options.add_examples(
+        parser,
+        "symph status",
+        "symph status rl",
+        "symph status rl --watch",
+        "symph status --env prod -o wide",
+        "symph status rl -n ml -o json",
+        "symph status -l team=rl",
+    )
+
+
+_WIDTH, _LEAST = 80, 12
+_EVERY_S = 2.0
+_REPOSITORY = "no repository is configured: --repo URL, or `repository:` in .symph.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """What is asked: one experiment or all, of which places.
+
+    Flags may have named a cluster, or the repository; what was named has to answer. `left_out` says why of environments
+    that are not asked since a default names another one.
+    """
+
+    name: str
+    team: str
+    settings: project.Settings
+    env: str | None
+    is_here: bool
+    is_git: bool
+    names_cluster: bool
+    names_git: bool
+    places: tuple[status_sources.Place, ...]
+    left_out: Mapping[str, str]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a row for each place of the experiment, or of all; the status is 1 where something is wrong."""
+    question = _question(args)
+    screen = Screen()
+    while True:
+        rows, silent = _ask(args, question)
+        if args.selector:
+            # What runs nowhere has no labels.
+            rows = [row for row in rows if row.live is not None and args.selector(row.live.labels)]
+        _check(args, question, rows, silent)
+        if args.watch and args.output in ("table", "wide"):
+            screen.show(_text(args, question, rows) or "nothing is known")
+        else:
+            _print(args, question, rows, silent)
+        if not args.watch or all(row.is_settled for row in rows):
+            return int(any(row.is_bad for row in rows))
+        time.sleep(_EVERY_S)
+
+
+def _question(args: argparse.Namespace) -> _Question:
+    """What the arguments mean. Raises UsageError for flags that contradict each other."""
+    flags = options.cluster_flags(args)
+    named = typed(args, "env")
+    if flags and named:
+        raise UsageError("--env names an environment, and -n, --context and --kubeconfig a cluster", next="choose one")
+    team, _, name = (args.experiment_name or "").rpartition("/")
+    try:
+        settings = git_repository.settings_of(args)
+    except UsageError:
+        if named:
+            raise
+        settings = project.find_settings(Path.cwd())
+    # An environment that a default names is the only one asked; this machine is asked all the same.
+    env = settings.environment(args.env) if args.env and not flags else None
+    kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
+    places = tuple(
+        status_sources.Place(context=each.context, namespace=each.namespace, env=label)
+        for label, each in settings.environments.items()
+        if each.context and env in (None, label)
+    )
+    if flags or not (places or named):
+        namespace = None if args.all_namespaces else args.namespace
+        places = (status_sources.Place(context=args.context, namespace=namespace, kubeconfig=kubeconfig),)
+    return _Question(
+        name=name,
+        team=team or args.team or "",
+        settings=settings,
+        env=env,
+        is_here=not flags and not named,
+        is_git=not flags and settings.repository is not None,
+        names_cluster=bool(flags or named),
+        names_git=bool(named or typed(args, "repo")),
+        places=places,
+        left_out=_left_out(settings, named or flags, env, args.env),
+    )
+
+
+def _left_out(settings: project.Settings, is_named: object, env: str | None, default: object) -> dict[str, str]:
+    """The environments beside the one that a default names, which whoever typed nothing may look for here."""
+    if is_named or env is None:
+        return {}
+    why = f"{getattr(default, 'source', 'a default')} says {env}; --env NAME asks another"
+    return {label: why for label in settings.environments if label != env}
+
+
+def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sources.Row], dict[str, str]]:
+    """The rows, and what could not be asked with its reason; raises that where flags named the place."""
+    silent = dict(question.left_out)
+    here = status_sources.Part(name="here", ask=partial(status_sources.ask_here, question.name))
+    clusters: dict[status_sources.Place, status_sources.Part[status_sources.Live]] = {}
+    for place in question.places:
+        try:
+            address = status_sources.address_of(place)
+        except SymphError as error:
+            if question.names_cluster:
+                raise
+            silent[place.name] = error.what
+            continue
+        clusters[place] = status_sources.Part(
+            name=place.name, ask=partial(status_sources.ask_cluster, place, question.name), address=address
+        )
+    git: status_sources.Part[status_sources.Published] | None = None
+    if question.is_git and question.settings.repository is not None:
+        url = question.settings.repository.url
+        git = status_sources.Part(
+            name="git",
+            ask=partial(status_sources.ask_git, args, question.settings, question.env),
+            address=addresses.git_address(url),
+        )
+    elif not question.names_cluster:
+        silent["git"] = _REPOSITORY
+    parts: list[status_sources.Part[status_sources.Live] | status_sources.Part[status_sources.Published]] = [
+        *([here] if question.is_here else []),
+        *clusters.values(),
+    ]
+    parts += [git] if git else []
+    status_sources.ask_all(parts)
+    for part in parts:
+        if part.error is not None and (question.names_git if part is git else question.names_cluster):
+            raise part.error
+        if part.error is not None:
+            silent[part.name] = part.error.what if isinstance(part.error, SymphError) else str(part.error)
+    lives = {place: part.answer for place, part in clusters.items() if part.answer}
+    rows = [*_rows_here(here.answer), *_rows_there(question, lives, git.answer if git else None)]
+    return rows, silent
+
+
+def _rows_here(answer: status_sources.Live | None) -> Iterator[status_sources.Row]:
+    for status, why in answer.found if answer else ():
+        yield status_sources.Row(where="here", name=status.name, live=status, why=why)
+
+
+def _rows_there(
+    question: _Question,
+    lives: Mapping[status_sources.Place, status_sources.Live],
+    published: status_sources.Published | None,
+) -> Iterator[status_sources.Row]:
+    """Environments as Git and their clusters say, then what runs beside, then what waits for review."""
+    taken: set[tuple[str, str, str]] = set()
+    for placed in published.pointers if published else ():
+        if not _is_meant(question, placed.team, placed.name):
+            continue
+        answer = next((live for place, live in lives.items() if place.env == placed.env), None)
+        row = _row_of(placed, answer, question.settings.repository)
+        if row.live is not None:
+            taken.add((placed.env, row.live.namespace, row.live.name))
+        yield row
+    for place, answer in lives.items():
+        for status, why in answer.found:
+            if (place.env, status.namespace, status.name) not in taken:
+                where = place.env or answer.context or place.name
+                yield status_sources.Row(where=where, name=status.name, context=answer.context, live=status, why=why)
+    repository = question.settings.repository
+    for waiting, runs in published.waiting if published else ():
+        if repository and _is_meant(question, waiting.team, waiting.name):
+            link = review_links.review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge)
+            yield status_sources.Row(
+                where=waiting.env, name=waiting.name, team=waiting.team, waiting=waiting, runs=runs, review=link
+            )
+
+
+def _is_meant(question: _Question, team: str, name: str) -> bool:
+    return question.name in ("", name) and question.team in ("", team)
+
+
+def _row_of(
+    placed: pointers.Placed, answer: status_sources.Live | None, repository: project.Repository | None
+) -> status_sources.Row:
+    """A pointer with what its cluster says, if that was asked."""
+    live, why = None, None
+    pointer = placed.pointer
+    if answer is not None and pointer is not None:
+        place = placed.name, pointer.destination.namespace
+        live, why = next((pair for pair in answer.found if (pair[0].name, pair[0].namespace) == place), (None, None))
+        name = objects.app_name(placed.env, placed.team, placed.name)
+        application = answer.application(name, repository.url if repository else "")
+        why = (sync.why_unsynced(application) if application else None) or _drift(placed, live) or why
+        if live is None and why is None:
+            why = backend_why.Why(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
+    if not placed.has_chart:
+        text = placed.fault or "the chart that it names is not in the repository"
+        why = backend_why.Why(cause="chart", text=text, next=f"symph history {placed.name} --env {placed.env}")
+    return status_sources.Row(
+        where=placed.env,
+        name=placed.name,
+        team=placed.team,
+        context=answer.context if answer else None,
+        placed=placed,
+        live=live,
+        why=why,
+    )
+
+
+def _drift(placed: pointers.Placed, live: backend_status.ExperimentStatus | None) -> backend_why.Why | None:
+    """Return the cause if a cluster runs another version than the pointer in Git names."""
+    pointer, label = placed.pointer, live.chart if live else ""
+    if not label or pointer is None:
+        return None
+    chart = pointer.chart.split("/")[2]
+    wanted = helpers.chart_label(chart, pointer.version)
+    if label == wanted:
+        return None
+    step = f"symph history {placed.name} --env {placed.env}"
+    return backend_why.Why(cause="drift", text=f"Git says {wanted}, the cluster runs {label}", next=step)
+
+
+def _check(
+    args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row], silent: Mapping[str, str]
+) -> None:
+    """Raise NotFound for an experiment that nobody knows, ToolFailed where somebody who may know it did not answer."""
+    if not question.name or rows:
+        return
+    what = f"nothing is known of {args.experiment_name}"
+    asked = {name: why for name, why in silent.items() if why != _REPOSITORY and not why.startswith("no cluster is")}
+    asked = {name: why for name, why in asked.items() if question.left_out.get(name) != why}
+    _note_silent(silent)
+    if asked:
+        raise ToolFailed(f"{what}, and {', '.join(asked)} did not answer", next="symph status, when it does again")
+    raise NotFound(
+        what, next="symph status lists what is known; -n NAMESPACE or --env ENV --repo URL say where to look"
+    )
+
+
+def _print(
+    args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row], silent: Mapping[str, str]
+) -> None:
+    if args.output in ("json", "yaml"):
+        missing = [{"name": name, "why": why} for name, why in silent.items()]
+        output.print_record(args, "StatusList", {"items": [row.item() for row in rows], "notAsked": missing})
+    elif args.output == "name":
+        for name in dict.fromkeys(row.name for row in rows):
+            output.line(name)
+    elif text := _text(args, question, rows):
+        output.line(text)
+    else:
+        output.note("nothing is known")
+    for row in rows:
+        if row.placed and row.placed.fault:
+            what = f"the pointer of {row.team}/{row.name} in {row.where} cannot be read: {row.placed.fault}"
+            output.warn(what)
+    if args.output not in ("json", "yaml"):
+        _note_silent(silent)
+
+
+def _note_silent(silent: Mapping[str, str]) -> None:
+    for why in dict.fromkeys(silent.values()):
+        output.note(f"not asked: {', '.join(name for name in silent if silent[name] == why)}: {why}")
+
+
+def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row]) -> str:
+    """The table, cut to the width of the terminal; of one experiment each reason with its step below."""
+    color = output.use_color(sys.stdout, getattr(args, "color", None))
+    items = [{**row.item(), "color": row.color, "sentence": row.why.sentence if row.why else ""} for row in rows]
+    if not items:
+        return ""
+    if args.output == "wide" or not question.name:
+        columns = _columns(args, items)
+        return output.format_table(items, columns, headers=not args.no_headers, color=color, room=None)
+    columns, room = [*_LEADING, *experiments.took_columns(items)], output.room_of(args.output)
+    table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
+    return "\n".join([table, *(line for row in rows for line in _below(row))])
+
+
+def _below(row: status_sources.Row) -> Iterator[str]:
+    if row.why:
+        yield printable_line(f"{row.where}: {row.why.sentence}")
+        yield from [f"  next: {row.why.next}"] if row.why.next else []
+    if row.review:
+        yield f"{row.where}: {row.review}"
+
+
+def _cut(limit: int, key: str) -> Callable[[Mapping[str, object]], str]:
+    def text(item: Mapping[str, object]) -> str:
+        whole = printable_line(str(item.get(key) or ""))
+        return whole if len(whole) <= limit else f"{whole[: limit - 1]}…"
+
+    return text
+
+
+def _ready(item: Mapping[str, object]) -> str:
+    return "" if item["processes"] is None else f"{item['ready']}/{item['processes']}"
+
+
+def _color(item: Mapping[str, object]) -> str:
+    return str(item["color"])
+
+
+_LEADING = (
+    output.Column("WHERE", "where"),
+    output.Column("VERSION", "version"),
+    output.Column("STATE", "state", state=_color),
+    output.Column("READY", _ready),
+)
+_WIDE = (
+    output.Column("RUNS", "running"),
+    output.Column("WAS", "was"),
+    output.Column("OP", "op"),
+    output.Column("AT", "at"),
+    output.Column("BY", "by"),
+    output.Column("TEAM", "team"),
+    output.Column("CONTEXT", "context"),
+    output.Column("NAMESPACE", "namespace"),
+    output.Column("HELD BY", lambda item: ", ".join(output.texts(item["heldBy"]))),
+    output.Column("DIGEST", "digest"),
+    output.Column("REVIEW", "review"),
+)
+
+
+def _columns(args: argparse.Namespace, items: Sequence[Mapping[str, object]]) -> list[output.Column]:
+    """All of it for `-o wide`, else what fits: the reason has what the rest leaves of the width."""
+    why = output.Column("WHY", "sentence")
+    if args.output == "wide":
+        return [output.Column("NAME", "name"), *_LEADING, *experiments.took_columns(items), *_WIDE, why]
+    columns = [
+        output.Column("NAME", _cut(20, "name")),
+        output.Column("WHERE", _cut(12, "where")),
+        output.Column("VERSION", _cut(10, "version")),
+        output.Column("STATE", _cut(24, "state"), state=_color),
+        output.Column("READY", _ready),
+        *experiments.took_columns(items),
+    ]
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+    rest = width - 2 - max(map(len, output.format_table(items, columns, room=None).splitlines()))
+    return [*columns, output.Column("WHY", _cut(max(rest, _LEAST), "sentence"))]

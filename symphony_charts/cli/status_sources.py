@@ -1,0 +1,324 @@
+"""Ask this machine, clusters and Git for the rows of `symph status`, all at once."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.backend.status import FINAL, ExperimentStatus, age_since
+from symphony_charts.backend.why import Why, to_data, why_of
+from symphony_charts.cli import git_repository
+from symphony_charts.cli.experiments import diagnose
+from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
+from symphony_charts.formats.data import sub
+from symphony_charts.gitops.store.pointers import Placed, pointers
+from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
+from symphony_charts.kubernetes.kubeconfig import read_context
+from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.settings.project import Settings
+from symphony_charts.system.git.addresses import REACH_S, direct_address
+from symphony_charts.system.user_folders import state_dir
+
+_ARGO = ("argoproj.io/v1alpha1", "Application")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place of a cluster: its context (None: the current one), namespace (None: all), and the environment there."""
+
+    context: str | None = None
+    namespace: str | None = None
+    env: str = ""
+    kubeconfig: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """What the place is called."""
+        return self.env or self.context or "cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """What runs in a place, each with why it does not; and Argo CD's Applications."""
+
+    found: Sequence[tuple[ExperimentStatus, Why | None]]
+    applications: Sequence[Mapping[str, Any]] = ()
+    context: str | None = None
+
+    def application(self, name: str, url: str) -> Mapping[str, Any] | None:
+        """The Application of a name; where several Argo CDs have one, that of the repository at `url`."""
+        named = [item for item in self.applications if item["metadata"]["name"] == name]
+        ours = [item for item in named if sub(item, "spec", "source").get("repoURL") == url]
+        # Alone it may be ours by another address, as ssh is one of https.
+        return next(iter(named if len(named) == 1 else ours), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What the repository holds: pointers, and what waits on branches with the version that runs instead."""
+
+    pointers: Sequence[Placed]
+    waiting: Sequence[tuple[Waiting, str | None]]
+
+
+def ask_here(name: str) -> Live:
+    """The experiments of this machine that run; by its name also one that has ended."""
+    watcher = LocalWatcher()
+    try:
+        statuses = [watcher.describe(name, events=False)] if name else watcher.experiments()
+    except NotFound:
+        statuses = []
+    return Live(found=[(status, why_of(status)) for status in statuses])
+
+
+def address_of(place: Place) -> tuple[str, int] | None:
+    """Host and port of a place's API server. Raises ToolFailed without a kubeconfig, SpecError for a broken one.
+
+    None where a proxy leads there.
+    """
+    cluster = read_context(place.kubeconfig, place.context).cluster
+    return None if cluster.text("proxy-url") else direct_address(cluster.text("server"))
+
+
+def ask_cluster(place: Place, name: str) -> Live:
+    """The experiments of a place. Raises ToolFailed where there is no cluster."""
+    # The client of Kubernetes takes 100 ms to import, which whoever has no cluster has not.
+    from symphony_charts.kubernetes.backend import KubeWatcher
+
+    def watcher_of(namespace: str | None) -> KubeWatcher:
+        return KubeWatcher(namespace=namespace, context=place.context, kubeconfig=place.kubeconfig)
+
+    watcher = watcher_of(place.namespace)
+    try:
+        # A look into logs for each of many takes too long.
+        found = [_diagnosed(watcher, name)] if name else [(each, why_of(each)) for each in watcher.experiments()]
+    except NotFound:
+        found = []
+    except UsageError:
+        # Several namespaces have one of this name.
+        spaces = [each.namespace for each in watcher.experiments() if each.name == name]
+        found = []
+        for space in spaces:
+            # One of them may end between two looks.
+            with contextlib.suppress(NotFound):
+                found.append(_diagnosed(watcher_of(space), name))
+    api, applications = watcher.api, []
+    if place.env and api.serves(*_ARGO):
+        try:
+            applications = api.listed(api.collection(*_ARGO, None))
+        except SymphError:
+            # Whoever may not read them is told of what runs alone.
+            applications = []
+    return Live(found=found, applications=applications, context=api.context)
+
+
+def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Why | None]:
+    status = watcher.describe(name)
+    return status, diagnose(watcher, status)
+
+
+def ask_git(args: argparse.Namespace, settings: Settings, env: str | None) -> Published:
+    """What the repository says. Raises what fetching raises."""
+    repository = settings.repository
+    assert repository is not None  # noqa: S101 - the caller has seen to it
+    placed = pointers(git_repository.open_store(args, settings, reads_only=True), env)
+    versions = {(each.env, each.team, each.name): each.pointer.version for each in placed if each.pointer}
+    waiting = find_waiting(repository.url, repository.branch, state_dir() / "git")
+    pairs = [(each, versions.get((each.env, each.team, each.name))) for each in waiting if env in (None, each.env)]
+    return Published(pointers=placed, waiting=[(each, runs) for each, runs in pairs if not is_done(each, runs)])
+
+
+_VERSION = re.compile(r"-(\d+\.\d+\.\d+.*)$")
+_BAD_PHASES = ("failed", "lost", "damaged")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One place: what Git says of it (`placed`), what runs there (`live`), or a change that waits for it.
+
+    `where` is ``here``, an environment, or the context of a cluster. `runs` is what the environment of a change runs.
+    """
+
+    where: str
+    name: str
+    team: str = ""
+    context: str | None = None
+    placed: Placed | None = None
+    live: ExperimentStatus | None = None
+    waiting: Waiting | None = None
+    runs: str | None = None
+    review: str = ""
+    why: Why | None = None
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether something has failed, or does not pass by itself."""
+        return bool((self.why and self.why.is_bad) or (self.live and self.live.phase in _BAD_PHASES))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing of it will change by itself."""
+        return self.live is None or self.live.is_final
+
+    @property
+    def running(self) -> str | None:
+        """The version of the chart whose objects are there."""
+        match = _VERSION.search(self.live.chart) if self.live else None
+        return match[1] if match else None
+
+    @property
+    def version(self) -> str | None:
+        """The version that Git says, else the one that is there."""
+        if self.waiting:
+            return self.waiting.version
+        return self.placed.pointer.version if self.placed and self.placed.pointer else self.running
+
+    @property
+    def phase(self) -> str:
+        """How it is, in a word that programs may rely on: a phase as of `ls` and `ps`, else what Git alone knows."""
+        if self.live is not None:
+            return self.live.phase
+        if self.waiting:
+            return "proposed"
+        is_whole = self.placed is None or (self.placed.pointer is not None and self.placed.has_chart)
+        return "published" if is_whole else "damaged"
+
+    @property
+    def state(self) -> str:
+        """How it is, in a few words."""
+        if self.waiting:
+            return f"waits on {self.waiting.branch}"
+        if self.placed and not self.placed.pointer:
+            return "cannot be read"
+        if self.placed and not self.placed.has_chart:
+            return "chart missing"
+        if self.live is None:
+            return "published"
+        if self.live.phase not in FINAL:
+            return f"{self.live.phase} {age_since(self.live.started)}"
+        ago = f" {age_since(self.live.ended)} ago" if self.live.ended else ""
+        return f"{self.live.phase}{ago}"
+
+    @property
+    def color(self) -> str:
+        """What the state means: good, busy, or bad."""
+        if self.is_bad:
+            return "bad"
+        return "good" if self.state == "published" or (self.live and not self.why) else "busy"
+
+    @property
+    def counts(self) -> tuple[int, int] | None:
+        """How many processes are ready or have succeeded, of how many; None of what runs nowhere."""
+        if self.live is None:
+            return None
+        counted = [each for each in self.live.instances if not each.is_step]
+        return sum(each.ready or each.phase == "succeeded" for each in counted), len(counted)
+
+    def item(self) -> dict[str, object]:
+        """All of it as JSON types; every key is always there."""
+        pointer, live, waiting = (self.placed.pointer if self.placed else None), self.live, self.waiting
+        ready, wanted = self.counts or (None, None)
+        env = self.placed.env if self.placed else waiting.env if waiting else None
+        return {
+            "name": self.name,
+            "team": self.team or None,
+            "where": self.where,
+            "env": env,
+            "context": self.context,
+            "namespace": live.namespace or None if live else pointer.destination.namespace if pointer else None,
+            "version": self.version,
+            "running": self.running,
+            "state": self.state,
+            "phase": self.phase,
+            "ready": ready,
+            "processes": wanted,
+            "started": live.started if live else None,
+            "ended": live.ended if live else None,
+            "seconds": live.seconds if live else None,
+            "run": live.run or None if live else None,
+            "heldBy": list(live.held_by) if live else [],
+            "why": to_data(self.why),
+            "was": self.runs if waiting else pointer.history[0].version if pointer and pointer.history else None,
+            "op": waiting.op if waiting else pointer.op if pointer else None,
+            "at": pointer.at if pointer else None,
+            "by": (pointer.by or None) if pointer else None,
+            "digest": pointer.digest if pointer else None,
+            "chart": pointer.chart if pointer else None,
+            "values": pointer.values if pointer else None,
+            "branch": waiting.branch if waiting else None,
+            "review": self.review or None,
+        }
+
+
+T = TypeVar("T")
+
+# How long it may take until everything is answered, in seconds.
+ANSWER_S = 60.0
+
+
+@dataclass(kw_only=True)
+class Part(Generic[T]):
+    """One part: what it is called, how it is asked, and the host and port behind which it is, if that is known.
+
+    Afterwards it has an `answer`, or an `error` that says why there is none.
+    """
+
+    name: str
+    ask: Callable[[], T]
+    address: tuple[str, int] | None = None
+    answer: T | None = None
+    error: Exception | None = None
+    _is_reached: threading.Event = field(default_factory=threading.Event)
+    _is_done: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Reach it, then ask it."""
+        try:
+            if self.address is not None:
+                _reach(self.address)
+            self._is_reached.set()
+            self.answer = self.ask()
+        except Exception as error:
+            self.error = error
+        self._is_reached.set()
+        self._is_done.set()
+
+    def wait(self, began: float) -> None:
+        """Return once it has answered, or will not in time."""
+        if not self._is_reached.wait(max(0.0, began + REACH_S + 0.5 - time.monotonic())):
+            self.error = _silent(self.address, REACH_S)
+        elif not self._is_done.wait(max(0.0, began + ANSWER_S - time.monotonic())):
+            self.error = _silent(self.address, ANSWER_S)
+
+
+def ask_all(parts: Sequence[Part[Any]]) -> None:
+    """Ask all parts at once; each has an answer or an error then. What is no error of ours is raised."""
+    began = time.monotonic()
+    for part in parts:
+        threading.Thread(target=part.run, daemon=True).start()
+    for part in parts:
+        part.wait(began)
+        if part.error is not None and not isinstance(part.error, SymphError):
+            raise part.error
+
+
+def _reach(address: tuple[str, int]) -> None:
+    try:
+        socket.create_connection(address, REACH_S).close()
+    except OSError as error:
+        reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)
+        raise ToolFailed(f"{address[0]}:{address[1]} takes no connection: {reason}") from error
+
+
+def _silent(address: tuple[str, int] | None, limit_s: float) -> ToolFailed:
+    host = f"{address[0]}:{address[1]}" if address else "it"
+    return ToolFailed(f"{host} does not answer within {limit_s:g} s")

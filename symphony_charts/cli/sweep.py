@@ -1,0 +1,327 @@
+"""`symph sweep`: one experiment, many trials that differ in a few settings."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from symphony_charts import gate, package
+from symphony_charts import prepare as preparing
+from symphony_charts.chart.files import chart
+from symphony_charts.chart.values import merge
+from symphony_charts.cli import git_repository, options, output, specs, sweep_show, sweep_trials
+from symphony_charts.cli.defaults import typed
+from symphony_charts.errors import NotFound, SpecError, UsageError
+from symphony_charts.formats import data
+from symphony_charts.gitops import prepare
+from symphony_charts.gitops.operations import environment_values, publish
+from symphony_charts.local import values
+from symphony_charts.secrets import files as secrets_files
+from symphony_charts.spec import files, lockfile
+from symphony_charts.sweep import kubernetes, local, trial_runs
+from symphony_charts.sweep import trials as trial_settings
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("spec", metavar="SPEC", nargs="?", type=_spec, default=".", help=options.SPEC_HELP)
+    options.add_spec_changes(parser)
+    parser.add_argument(
+        "sweep_name",
+        metavar="NAME",
+        nargs="?",
+        default=None,
+        help="after `show` in place of SPEC: the sweep to look at",
+    )
+    shown = parser.add_argument_group("show", "`symph sweep show NAME`: trials and what they measured, at any time")
+    shown.add_argument("--metric", metavar="KEY", default=None, help="the metric to judge by")
+    text = "the best value of the metric (default: max for names such as reward or accuracy, else min)"
+    shown.add_argument("--goal", choices=("min", "max"), default=None, help=text)
+    shown.add_argument(
+        "--pattern",
+        metavar="REGEX",
+        default=None,
+        help="what gives metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)",
+    )
+    text = "order by a metric, which then also names the best trial, or by a setting, state or seconds"
+    shown.add_argument("--sort", metavar="KEY", default=None, help=text)
+    shown.add_argument("--mean", metavar="KEYS", default=None, help="means over these settings, as seed")
+    shown.add_argument("--csv", metavar="FILE", default=None, help="write the table as CSV; `-` is standard output")
+    parser.add_argument(
+        "-g",
+        "--grid",
+        metavar="KEY=VALUES",
+        action="append",
+        default=[],
+        help="values of one setting: a,b,c or first..last[..step]; may be repeated. KEY is a variable that processes"
+        " declare (lr or LR), or a path of the spec",
+    )
+    for flag, text in (("--uniform", "evenly"), ("--loguniform", "evenly in the logarithm")):
+        parser.add_argument(
+            flag, metavar="KEY=LOW..HIGH", action="append", default=[], help=f"draw a setting {text}; needs --random"
+        )
+    parser.add_argument(
+        "--list",
+        metavar="FILE",
+        default=None,
+        help="points in CSV: the first line names the settings, each other line is one; `-` is standard input",
+    )
+    parser.add_argument("--random", metavar="N", type=int, default=None, help="draw N trials instead of taking all")
+    parser.add_argument("--seed", type=int, default=0, help="of --random (default: 0); the same seed, the same trials")
+    parser.add_argument(
+        "--search",
+        metavar="N",
+        type=int,
+        default=None,
+        help="with --up --metric, here or on kube: N trials, each proposed by optuna out of what those before measured"
+        " (extra `optuna`)",
+    )
+    parser.add_argument("--up", action="store_true", help="run the trials that are not done yet, and wait for them")
+    parser.add_argument(
+        "--again", action="store_true", help="with --up: run those anew, too, that are done with what they are now"
+    )
+    parser.add_argument(
+        "--on",
+        choices=("tmux", "kube", "argo"),
+        default="tmux",
+        help="where they run: here (default), as a Helm release each, or as one Argo Workflow, which is not waited for",
+    )
+    parser.add_argument(
+        "--parallel",
+        metavar="N",
+        type=int,
+        default=None,
+        help="how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)",
+    )
+    options.add_target(parser)
+    parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
+    parser.add_argument(
+        "--timeout",
+        type=options.seconds,
+        default=None,
+        metavar="TIME",
+        help="how long a trial may take before it is ended: 90, 90s, 5m, 2d (default: as long as it does)",
+    )
+    parser.add_argument(
+        "--early-stop",
+        choices=("median", "halving"),
+        default=None,
+        help="with --up --metric, here or on kube: end trials that are worse than the median of the others by the same"
+        " step, or that are not in the best third at the steps GRACE, 3 GRACE, 9 GRACE...",
+    )
+    parser.add_argument(
+        "--grace", metavar="STEPS", type=float, default=1.0, help="of --early-stop: none ends before this step (1)"
+    )
+    options.add_env(parser, text="publish every trial to this environment, in one commit")
+    options.add_repository(parser)
+    options.add_change_options(parser, is_alone=False)
+    parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
+    options.add_output(parser)
+    options.add_values(parser)
+    options.add_placement(parser)
+    options.add_dry_run(parser)
+    options.add_examples(
+        parser,
+        "symph sweep experiment.yaml --grid lr=1e-3,1e-4 --grid seed=0..9      # one chart, a values file a trial",
+        "symph sweep experiment.yaml --grid seed=0..9 --up --parallel 4        # here, four at a time",
+        "symph sweep experiment.yaml --list points.csv --up --timeout 2h       # points; again: the rest",
+        "symph sweep experiment.yaml --loguniform lr=1e-5..1e-1 --search 30 --up --metric loss   # optuna proposes",
+        "symph sweep experiment.yaml --grid lr=1,0.1,0.01 --up --metric loss --early-stop median --grace 10",
+        "symph sweep experiment.yaml --grid seed=0..9 --on argo --parallel 4   # one Argo Workflow, as a file",
+        "symph sweep experiment.yaml --grid seed=0..9 --on kube --up --parallel 4   # a Helm release each",
+        "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
+        "symph sweep experiment.yaml --grid seed=0..9 --env dev               # one commit, ten releases of one chart",
+        "symph sweep show descent --metric loss --sort loss                    # how they are, best trial named",
+        "symph sweep show descent --metric loss --mean seed                    # means and deviations over seeds",
+        "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
+    )
+
+
+def _spec(text: str) -> str:
+    """`show` is a word of the command, also where a folder is called so."""
+    return text if text == "show" else options.spec_of(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the chart and the trials' values or an Argo Workflow, or run the trials."""
+    if args.spec == "show":
+        return sweep_show.show(args)
+    if args.sweep_name:
+        raise UsageError(
+            f'there is a word too many: "{args.sweep_name}"', next="symph sweep SPEC, or symph sweep show NAME"
+        )
+    sweep_trials.judge_of(args)
+    spec = files.read(args.spec, args.spec_set)
+    if args.search is not None:
+        return _search(args, spec)
+    trials = _trials(args, spec.experiment.name)
+    if typed(args, "env") and args.up:
+        raise _clash("--env publishes the trials, and --up runs them")
+    overrides = specs.user_values_of(args)
+    if args.up and args.on == "tmux":
+        spec = values.under_values(spec, overrides)
+        here = trial_runs.prepare_trials(spec, trials, None)
+        return (
+            sweep_trials.show_plan(args, spec, here) if args.dry_run else sweep_trials.run_all(args, spec, None, here)
+        )
+    spec = kubernetes.as_task(spec) if args.on == "argo" else spec
+    base = specs.prepared_of(args, spec)
+    if base.own.fit:
+        output.note(f"fit of one trial: {base.own.fit}")
+    runs = trial_runs.prepare_trials(spec, trials, base, overrides)
+    if args.on == "argo":
+        return _argo(args, spec, base, runs)
+    if args.dry_run:
+        output.print_items(
+            args, "Trial", [sweep_trials.record_of(run.trial) for run in runs], sweep_trials.columns_of(runs[0].trial)
+        )
+        return 0
+    if args.up:
+        return sweep_trials.run_all(args, spec, base, runs)
+    return _publish(args, spec, runs) if typed(args, "env") else _write(args, spec, base, runs)
+
+
+def _trials(args: argparse.Namespace, base: str) -> tuple[trial_settings.Trial, ...]:
+    for flag, number in (("--parallel", args.parallel), ("--random", args.random)):
+        if number is not None and number < 1:
+            raise UsageError(f"{flag} takes a number of at least 1, got {number}")
+    axes, spans = _space(args)
+    points = trial_settings.parse_points(_text_of(args.list), args.list) if args.list else ()
+    chance = random.Random(args.seed)  # noqa: S311 - draws trials, guards nothing
+    return trial_settings.trials(base, axes, spans, points, draw=args.random, chance=chance)
+
+
+def _space(args: argparse.Namespace) -> tuple[list[trial_settings.Axis], list[trial_settings.Span]]:
+    """What is varied: settings with their values, and those that are drawn between two numbers."""
+    spans = [trial_settings.parse_span(text, is_log=False) for text in args.uniform]
+    spans += [trial_settings.parse_span(text, is_log=True) for text in args.loguniform]
+    axes = [trial_settings.parse_axis(text) for text in args.grid]
+    for axis in axes:
+        if axis.equal:
+            output.note(f"{axis.key}: {', '.join(axis.equal)} equals a value before it, which is one trial")
+    return axes, spans
+
+
+def _search(args: argparse.Namespace, spec: files.SpecFile) -> int:
+    # optuna takes half a second to import, which a grid has not.
+    from symphony_charts.cli.sweep_search import search
+
+    return search(args, spec, *_space(args))
+
+
+def _text_of(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).expanduser().read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise NotFound(
+            f"there is no file {file}", next="--list takes a table in CSV: lr,seed on its first line"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError.one(f"cannot read the points: {error}", at=file) from error
+
+
+def _write(
+    args: argparse.Namespace, spec: files.SpecFile, base: preparing.Prepared, runs: Sequence[trial_runs.TrialRun]
+) -> int:
+    dest = Path(args.dest)
+    filled, is_forced = package.template(), args.force_unschedulable
+    packaged = package.package(base, spec, dest, filled, is_forced=is_forced)
+    folder = dest / f"{packaged.chart.name}-trials"
+    charts: dict[str, chart.Chart] = {}
+    for run in runs:
+        if run.own is not None:
+            charts[run.trial.name] = run.own.chart(filled, packaged.chart.version)
+            gate.judge(spec, run.own, charts[run.trial.name], is_forced=is_forced).refuse()
+    package.write(packaged)
+    local.write_trials(runs, folder, charts)
+    items: list[dict[str, object]] = [
+        {
+            **sweep_trials.record_of(run.trial),
+            "values": str(folder / f"{run.trial.name}.yaml"),
+            "chart": str(folder / f"{run.trial.name}.tgz" if run.own is not None else packaged.folder),
+        }
+        for run in runs
+    ]
+    columns = [*sweep_trials.columns_of(runs[0].trial), output.Column("VALUES", "values")]
+    output.print_items(args, "Trial", items, [*columns, output.Column("CHART", "chart", is_wide=not charts)])
+    if args.output in ("table", "wide"):
+        own = f", {len(charts)} of them with a chart of their own" if charts else ""
+        name, version = packaged.chart.name, packaged.chart.version
+        output.note(f"{len(runs)} trials of {name} {version} in {packaged.folder}{own}")
+        first = items[0]
+        output.next_step(
+            f"helm install {first['name']} {first['chart']} -f {first['values']}", f"symph sweep {args.spec} ... --up"
+        )
+    return 0
+
+
+def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[trial_runs.TrialRun]) -> int:
+    """Publish a pointer for each trial in one commit, with the chart that they share and those of single trials."""
+    settings = git_repository.settings_of(args, spec.path.absolute().parent)
+    env, now = settings.environment(args.env), int(time.time())
+    place = settings.environments.get(env)
+    common_values = place.values if place else {}
+
+    def operation_of(spec: files.SpecFile, overrides: data.Values) -> publish.Publish:
+        candidate = prepare.prepare_publish(
+            spec,
+            package.template(),
+            team=prepare.team_of(spec, args.team, settings.team),
+            env=env,
+            settings=None,
+            overrides=overrides,
+            destination=place.destination if place else None,
+            pools=args.pools,
+            force_unschedulable=args.force_unschedulable,
+            expect=args.expect,
+            at=git_repository.now_text(now),
+        )
+        return candidate.operation
+
+    shared = operation_of(spec, specs.user_values_of(args))
+    operations = []
+    for run in runs:
+        operation, own = shared, run.own
+        if own is not None:
+            trial = replace(spec, experiment=run.experiment, lock=lockfile.Lock(ports=spec.pins))
+            operation = operation_of(trial, merge.overrides_between(own.built.values, own.values))
+        given = environment_values.Given(files=merge.merge(common_values, run.values))
+        operations.append(replace(operation, release=run.trial.name, given=given))
+    guard = secrets_files.guard_of([spec], settings.allowed_leaks)
+    store = None if args.into is not None else git_repository.open_store(args, settings, guard)
+    changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
+    items = [
+        sweep_trials.record_of(run.trial) | {"version": change.facts["version"], "env": env}
+        for run, change in zip(runs, changes, strict=True)
+    ]
+    output.print_items(
+        args, "Trial", items, [*sweep_trials.columns_of(runs[0].trial), output.Column("VERSION", "version")]
+    )
+    if receipt is not None and args.output in ("table", "wide"):
+        commit = f"commit {receipt.commit[:7]}" if receipt.commit else "nothing to change"
+        branch = git_repository.branch_of(args, settings).branch
+        output.note(f"{len(runs)} trials -> {env}   {commit} on {branch}, {receipt.seconds:.2f} s")
+    return 0
+
+
+def _argo(
+    args: argparse.Namespace, spec: files.SpecFile, base: preparing.Prepared, runs: Sequence[trial_runs.TrialRun]
+) -> int:
+    if typed(args, "env"):
+        raise _clash("--env publishes releases, and --on argo makes a Workflow")
+    if args.timeout is not None:
+        raise UsageError("a Workflow is not waited for, so --timeout ends none of its trials", next="set `deadline`")
+    if args.again and not args.up:
+        raise UsageError("a Workflow in a file has every trial, so --again has nothing to add", next="leave it out")
+    columns = sweep_trials.columns_of(runs[0].trial)
+    return sweep_trials.write_or_submit(
+        args, spec, base, runs, [sweep_trials.record_of(run.trial) for run in runs], columns
+    )
+
+
+def _clash(what: str) -> Exception:
+    return UsageError(what, next="choose one")

@@ -1,0 +1,354 @@
+"""Run the trials of a sweep here or on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.cli import output
+from symphony_charts.cli.experiments import phase_color, watcher_of
+from symphony_charts.cli.install import open_releases
+from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.formats.yaml_write import dump_all
+from symphony_charts.kubernetes.client import KubeApi
+from symphony_charts.kubernetes.experiments import KubeExperiments
+from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_chart
+from symphony_charts.local.runs import runs_of
+from symphony_charts.prepare import Prepared
+from symphony_charts.spec.files import SpecFile
+from symphony_charts.sweep.early_stop import Judge, Stopper
+from symphony_charts.sweep.kubernetes import (
+    Installation,
+    argo_objects,
+    install_trials,
+    kept_there,
+    look_there,
+    release_of,
+    series_there,
+    trial_objects,
+)
+from symphony_charts.sweep.local import done_here, look_here, run_trials, series_here
+from symphony_charts.sweep.metrics import Series, goal_of, pattern_of
+from symphony_charts.sweep.outcomes import Outcome
+from symphony_charts.sweep.record import Sweep, known_sweep, remember, remember_end
+from symphony_charts.sweep.trial_runs import TrialRun
+from symphony_charts.sweep.trials import Trial
+from symphony_charts.system.files import write_file
+from symphony_charts.system.platforms import refuse_elsewhere
+
+
+def installed(
+    args: argparse.Namespace,
+    spec: SpecFile,
+    base: Prepared,
+    runs: Iterable[TrialRun],
+    stack: ExitStack,
+    started: Callable[[Trial], None],
+    *,
+    parallel: int,
+    judge: Judge | None,
+) -> tuple[Generator[Outcome], str]:
+    """The outcomes of the trials as releases, and their namespace; `stack` holds their chart until all are through."""
+    folder = spec.path.absolute().parent
+    source = stack.enter_context(prepared_chart(base, folder, spec.lock.version, with_overrides=True))
+    with open_releases(args, _HELM_S) as there:
+        namespace = args.namespace or source.namespace or there.namespace
+    args.namespace = namespace
+    name, before = spec.experiment.name, known_sweep(spec.experiment.name, "kube")
+    place = Installation(
+        connect=lambda: open_releases(args, _HELM_S),
+        namespace=namespace,
+        is_waiting=not args.no_wait,
+        timeout_s=args.timeout,
+        stopper=Stopper(judge=judge, read=reader_of(args)) if judge is not None else None,
+        stopped=before.stopped if before is not None and before.namespace == namespace else {},
+        on_end=lambda trial, run, why: remember_end(name, "kube", trial, run, why),
+    )
+    going = install_trials(runs, base, source, place, parallel=parallel, again=args.again, on_start=started)
+    return going, namespace
+
+
+def reader_of(args: argparse.Namespace) -> Callable[[str], Series]:
+    """What says of each trial what it has measured, wherever these arguments run it."""
+    pattern = pattern_of(args.pattern) if args.pattern else None
+    if args.on == "tmux":
+        return lambda name: series_here(name, pattern)
+    watcher = watcher_of(args)
+    return lambda name: series_there(watcher, name, pattern)
+
+
+def outcomes_of(args: argparse.Namespace, sweep: Sweep) -> list[Outcome]:
+    """How the trials of a sweep are, wherever it ran."""
+    trials = [Trial(name=name, settings=settings) for name, settings in sweep.trials.items()]
+    if sweep.backend == "tmux":
+        return [look_here(trial) for trial in trials]
+    with open_releases(args, _HELM_S) as releases:
+        return [look_there(releases, trial, args.namespace, sweep.stopped) for trial in trials]
+
+
+# What helm itself may take, in seconds.
+_HELM_S = 300.0
+
+
+def write_or_submit(
+    args: argparse.Namespace,
+    spec: SpecFile,
+    base: Prepared,
+    runs: Sequence[TrialRun],
+    items: Sequence[dict[str, object]],
+    columns: Sequence[output.Column],
+) -> int:
+    """Print the trials; write their Workflow below `--dest`, or with `--up` create it on the cluster."""
+    columns = [*columns, output.Column("WORKFLOW", "workflow")]
+    if args.up and not args.dry_run:
+        return _submit(args, spec, base, runs, items, columns)
+    namespace = args.namespace or spec.experiment.namespace or ""
+    trials = trial_objects(base, runs, namespace or "default")
+    objects = argo_objects(base, trials, parallel=args.parallel)
+    name = objects[-1]["metadata"]["name"]
+    output.print_items(args, "Trial", [{**item, "workflow": name} for item in items], columns)
+    if args.dry_run:
+        return 0
+    file = Path(args.dest) / f"{spec.experiment.name}-sweep.yaml"
+    write_file(file, dump_all(objects).encode())
+    output.note(f"{len(runs)} trials in the Workflow {name}, {file}")
+    if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
+        next_step = "--up pushes them, or symph secrets push --release TRIAL"
+        output.warn("each trial looks for a Secret of its own", next_step)
+    where = f" -n {namespace}" if namespace else ""
+    output.next_step(f"kubectl apply -f {file}{where}", f"argo watch {name}{where}")
+    return 0
+
+
+def _submit(
+    args: argparse.Namespace,
+    spec: SpecFile,
+    base: Prepared,
+    runs: Sequence[TrialRun],
+    items: Sequence[dict[str, object]],
+    columns: Sequence[output.Column],
+) -> int:
+    """Create the Workflow of the trials that have not succeeded as they are now; `items` are those that are shown."""
+    api = KubeApi(Path(args.kubeconfig).expanduser() if args.kubeconfig else None, args.context)
+    try:
+        namespace = args.namespace or spec.experiment.namespace or api.namespace
+        trials = trial_objects(base, runs, namespace)
+        kept = kept_there(KubeExperiments(namespace=namespace, api=api), trials, namespace, again=args.again)
+        left = [trial for trial in trials if trial.name not in kept]
+        objects = argo_objects(base, left, parallel=args.parallel) if left else []
+        folder = spec.path.absolute().parent
+        secrets = [_secret(base, run, folder, namespace) for run in runs if run.trial.name not in kept]
+        applied = [*(secret for secret in secrets if secret is not None), *objects]
+        for item in applied:
+            api.apply(item, namespace, dry_run=True)
+        for item in applied:
+            api.apply(item, namespace)
+    finally:
+        api.close()
+    name = str(objects[-1]["metadata"]["name"]) if objects else ""
+    shown = [{**item, "workflow": "" if is_kept else name, "kept": is_kept} for item, is_kept in _marked(items, kept)]
+    output.print_items(args, "Trial", shown, columns)
+    if kept:
+        output.note(f"{len(kept)} of {len(runs)} trials are kept: they have succeeded as they are now")
+    if left:
+        output.note(f"{len(left)} trials in the Workflow {name}, in {namespace}")
+        output.next_step(f"argo watch {name} -n {namespace}", "symph ls --on kube")
+    return 0
+
+
+def _secret(base: Prepared, run: TrialRun, folder: Path, namespace: str) -> dict[str, Any] | None:
+    built = (run.own or base).built
+    source = ReleaseSource(name=built.name, chart=Path(), built=built, folder=folder, namespace=namespace)
+    return source.secret(run.trial.name, namespace, release_of(base, run, namespace).values)
+
+
+def _marked(items: Sequence[dict[str, object]], kept: set[str]) -> list[tuple[dict[str, object], bool]]:
+    return [(item, item["name"] in kept) for item in items]
+
+
+def show_plan(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+    """Print which trials would run here, and which have been done."""
+    folder = spec.path.absolute().parent
+    kept = [None if args.again else done_here(run, folder) for run in runs]
+    outcomes = [done or Outcome(trial=run.trial, state="pending") for run, done in zip(runs, kept, strict=True)]
+    output.print_items(args, "Trial", list(map(outcome_record, outcomes)), columns_of(runs[0].trial, outcomes))
+    done = sum(outcome.is_kept for outcome in outcomes)
+    output.note(f"{len(runs) - done} trials would run, {done} are done and would be kept")
+    return 0
+
+
+def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, runs: Sequence[TrialRun]) -> int:
+    """Run the trials and wait for them; the status is 1 when one fails."""
+    outcomes: dict[str, Outcome] = {}
+
+    def started(trial: Trial) -> None:
+        outcomes[trial.name] = Outcome(trial=trial, state="running")
+        output.note(f"start {trial.name}")
+
+    if base is not None and len(runs) > _MANY:
+        output.note(f"{len(runs)} releases cost helm half a second of a processor each; --on argo makes one Workflow")
+    with ExitStack() as stack:
+        namespace = ""
+        if base is not None:
+            # helm is a process for each release: more at a time only wait for each other.
+            parallel = args.parallel or min(len(runs), _INSTALLED_AT_A_TIME if args.no_wait else _AT_A_TIME)
+            going, namespace = installed(
+                args, spec, base, runs, stack, started, parallel=parallel, judge=judge_of(args)
+            )
+        else:
+            refuse_elsewhere()
+            going = run_trials(
+                runs,
+                spec,
+                parallel=args.parallel or 1,
+                again=args.again,
+                timeout_s=args.timeout,
+                on_start=started,
+                stopper=stopper_here(args),
+            )
+        stack.enter_context(closing(going))
+        remember_trials(args, spec, [run.trial for run in runs], namespace)
+        count = 0
+        try:
+            for outcome in going:
+                outcomes[outcome.trial.name] = outcome
+                count += 1
+                if not outcome.is_kept:
+                    output.note(f"{count}/{len(runs)} {outcome.trial.name} {words_of(outcome)}")
+        except KeyboardInterrupt:
+            going.close()
+            _print_interrupted(args, runs, outcomes, namespace)
+            raise
+    ordered = [outcomes[run.trial.name] for run in runs]
+    return print_outcomes(args, ordered, namespace)
+
+
+# From how many trials on a Workflow is cheaper, and how many releases are worked at by default.
+_MANY, _INSTALLED_AT_A_TIME, _AT_A_TIME = 50, 8, 64
+
+
+def stopper_here(args: argparse.Namespace) -> Stopper | None:
+    """What ends hopeless trials of this machine, if that is asked for."""
+    judge = judge_of(args)
+    return Stopper(judge=judge, read=reader_of(args)) if judge is not None else None
+
+
+def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namespace: str) -> int:
+    """Print how all trials ended; raises CheckFailed where one failed."""
+    columns = columns_of(outcomes[0].trial, outcomes) if outcomes else []
+    output.print_items(args, "Trial", list(map(outcome_record, outcomes)), columns)
+    kept = sum(outcome.is_kept for outcome in outcomes)
+    if kept:
+        output.note(f"{kept} of {len(outcomes)} trials had been done before and were kept; --again runs them anew")
+    early = sum(outcome.is_early for outcome in outcomes)
+    if early:
+        output.note(f"{early} of {len(outcomes)} trials were stopped early")
+    bad = [outcome for outcome in outcomes if not outcome.is_done and not (args.no_wait and outcome.state != "failed")]
+    if bad:
+        step = f"symph logs {bad[0].trial.name}{_target(args, namespace)}; the same command runs them again"
+        raise CheckFailed(f"{len(bad)} of {len(outcomes)} trials failed", next=step)
+    return 0
+
+
+def is_waited_for(args: argparse.Namespace) -> bool:
+    """Whether the command runs the trials and sees each end, as a Workflow's are not."""
+    return args.up and args.on in ("tmux", "kube") and not args.no_wait
+
+
+def judge_of(args: argparse.Namespace) -> Judge | None:
+    """Who finds trials hopeless, if that is asked for; raises UsageError where nobody could end them."""
+    if not args.early_stop:
+        return None
+    if not args.metric:
+        raise UsageError("--early-stop needs to know what to compare", next="add --metric KEY, as --metric loss")
+    if not is_waited_for(args):
+        what = "--early-stop ends trials that this command itself runs and waits for"
+        raise UsageError(what, next="leave it out, or use --up, here or with --on kube")
+    if args.grace < 0:
+        raise UsageError(f"--grace takes a number of steps, got {args.grace:g}")
+    return Judge(metric=args.metric, goal=args.goal or goal_of(args.metric), rule=args.early_stop, grace=args.grace)
+
+
+def remember_trials(args: argparse.Namespace, spec: SpecFile, trials: Sequence[Trial], namespace: str) -> None:
+    """Write down which trials the sweep has, before the first of them starts."""
+    settings = {trial.name: trial.settings for trial in trials}
+    sweep = Sweep(name=spec.experiment.name, backend=args.on, trials=settings, namespace=namespace)
+    # What is gone here is forgotten; a cluster is not asked about each of them.
+    remember(sweep, is_left=lambda name: args.on != "tmux" or bool(runs_of(name)))
+
+
+def _print_interrupted(
+    args: argparse.Namespace, runs: Sequence[TrialRun], outcomes: Mapping[str, Outcome], namespace: str
+) -> None:
+    """Print how far the sweep has come, and what goes on with it or removes what is left."""
+    ordered = [outcomes.get(run.trial.name) or Outcome(trial=run.trial, state="pending") for run in runs]
+    if args.on == "tmux":
+        ordered = [each if each.state != "running" else look_here(each.trial) for each in ordered]
+    output.print_items(args, "Trial", list(map(outcome_record, ordered)), columns_of(runs[0].trial, ordered))
+    done, going = sum(each.is_done for each in ordered), sum(each.state == "running" for each in ordered)
+    on = f", {going} run on" if going else ""
+    output.note(f"{done} of {len(runs)} trials are done{on}; the same command does the rest")
+    if any(each.state != "pending" for each in ordered):
+        output.next_step(removal([run.trial.name for run in runs], _target(args, namespace)) + " removes what is left")
+
+
+def removal(names: Sequence[str], target: str = "") -> str:
+    """The command that removes what is left of trials."""
+    first, last = min(names), max(names)
+    same = next((at for at, letter in enumerate(first) if letter != last[at]), len(first))
+    return f"symph rm --match '{first[:same]}.*'{target}"
+
+
+def _target(args: argparse.Namespace, namespace: str) -> str:
+    """The flags that lead a verb to where the trials are."""
+    flags = [f" --on {args.on}" if args.on == "kube" else "", f" -n {namespace}" if namespace else ""]
+    flags += [f" --context {args.context}" if args.context else ""]
+    return "".join(flags)
+
+
+def words_of(outcome: Outcome) -> str:
+    """How a trial ended, in one line."""
+    status = f" ({outcome.status})" if outcome.status else ""
+    after = f" after {outcome.seconds:.1f} s" if outcome.seconds is not None else ""
+    return f"{outcome.state}{status}{after}{f': {outcome.error}' if outcome.error else ''}"
+
+
+def record_of(trial: Trial) -> dict[str, object]:
+    """A trial as an item of the output."""
+    return {"name": trial.name, "settings": dict(trial.settings)}
+
+
+def outcome_record(outcome: Outcome) -> dict[str, object]:
+    """A trial and how it is, as an item of the output."""
+    return record_of(outcome.trial) | {
+        "state": outcome.state,
+        "status": outcome.status,
+        "seconds": None if outcome.seconds is None else round(outcome.seconds, 3),
+        "kept": outcome.is_kept,
+        **({"error": outcome.error} if outcome.error else {}),
+    }
+
+
+def columns_of(trial: Trial, outcomes: Sequence[Outcome] = ()) -> list[output.Column]:
+    """The columns of a table of trials like `trial`; with `outcomes`, how they are."""
+    columns = [output.Column("TRIAL", "name")]
+    for key in trial.settings:
+        columns.append(output.Column(key.rpartition(".")[2].upper(), _setting(key)))
+    if outcomes:
+        columns.append(output.Column("STATE", "state", state=lambda item: phase_color({"phase": item["state"]})))
+        columns.append(output.Column("EXIT", "status"))
+        columns.append(output.Column("SECONDS", "seconds"))
+    if any(outcome.error for outcome in outcomes):
+        columns.append(output.Column("REASON", "error"))
+    return columns
+
+
+def _setting(key: str) -> Callable[[Mapping[str, object]], object]:
+    def text(item: Mapping[str, object]) -> object:
+        settings = item["settings"]
+        return settings.get(key) if isinstance(settings, dict) else None
+
+    return text

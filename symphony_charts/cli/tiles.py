@@ -1,0 +1,401 @@
+"""`symph attach --tile`: the lines of processes side by side, in a tmux server of its own or in the user's session."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import libtmux
+from libtmux.exc import LibTmuxException
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery
+from symphony_charts.cli import experiments, output
+from symphony_charts.cli.cockpit_rows import head_of
+from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
+from symphony_charts.formats.printable import printable_line, terminal_line
+from symphony_charts.local import tmux_client
+from symphony_charts.system.user_folders import make_runtime_dir
+
+# So many lines that are there already are shown.
+_TAIL = 500
+
+
+class Feed:
+    """Pipes in `folder`, one for each of the instances `paths` of an experiment.
+
+    Who reads one sees its end when this program is gone, however that ended, so that no tile outlives it.
+    """
+
+    def __init__(self, watcher: Watcher, name: str, paths: Sequence[str], folder: Path) -> None:
+        self._watcher, self._name = watcher, name
+        self.pipes = {path: folder / str(number) for number, path in enumerate(paths)}
+        for pipe in self.pipes.values():
+            os.mkfifo(pipe, 0o600)
+
+    def start(self) -> None:
+        """Begin to hand on what is there and what comes; a line drives the terminal no further than by its colours."""
+        for path, pipe in self.pipes.items():
+            threading.Thread(target=self._hand_on, args=(path, pipe), daemon=True).start()
+
+    def _hand_on(self, path: str, pipe: Path) -> None:
+        query = LogQuery(instances=(path,), tail=_TAIL, follow=True)
+        # Left open at the end of the lines: the tile stays. A tile that was closed ends this with BrokenPipeError.
+        descriptor = os.open(pipe, os.O_WRONLY)
+        with contextlib.suppress(BrokenPipeError):
+            try:
+                for line in self._watcher.logs(self._name, query):
+                    _write(descriptor, terminal_line(line.text.removesuffix("\n")))
+            except SymphError as error:
+                _write(descriptor, f"symph: {error.what}")
+            except Exception as error:
+                # Nobody sees what a thread prints as it dies: the terminal is full of tiles.
+                _write(descriptor, f"symph: {type(error).__name__}: {error}")
+
+
+def _write(descriptor: int, text: str) -> None:
+    rest = f"{text}\n".encode("utf-8", "replace")
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+_MOST = 16
+# A tile that is smaller shows nothing worth reading, in cells; its border is one line more.
+_WIDTH, _HEIGHT = 24, 3
+_NAMED = 3
+_COLORS = {"running": "green", "succeeded": "green", "failed": "red", "lost": "red", "damaged": "red"}
+
+
+def capacity(width: int, height: int) -> int:
+    """How many tiles a window of that size has room for; at least one."""
+    return max(1, min(_MOST, (width // _WIDTH) * (height // (_HEIGHT + 1))))
+
+
+def choose(instances: Sequence[InstanceStatus], most: int) -> list[InstanceStatus]:
+    """At most so many of them in their order; where there are more, those that failed are among them."""
+    if len(instances) <= most:
+        return list(instances)
+    first = sorted(instances, key=lambda one: one.phase not in ("failed", "lost"))[:most]
+    return [one for one in instances if one in first]
+
+
+def literal(text: str) -> str:
+    """`text` as tmux shows it in a format: nothing of it is a style, and it ends no command of an argument list."""
+    return f" {printable_line(text).replace('#', '##')} "
+
+
+def title_of(instance: InstanceStatus) -> str:
+    """``agent-0  running 4s``."""
+    return f"{instance.path}  {instance.state}"
+
+
+def color_of(instance: InstanceStatus) -> str:
+    """tmux's name of the colour of an instance's state."""
+    return _COLORS.get(instance.phase, "yellow")
+
+
+def status_line(status: ExperimentStatus, left_out: int, now: float) -> str:
+    """What has failed, how many there is no room for, and who is ready."""
+    failed = [one.path for one in status.instances if one.phase == "failed"]
+    more = f" +{len(failed) - _NAMED}" if len(failed) > _NAMED else ""
+    parts = [f"failed: {', '.join(failed[:_NAMED])}{more}"] if failed else []
+    parts += [f"{left_out} more are not shown"] if left_out else []
+    return "   ".join([*parts, head_of(status, {}, now)])
+
+
+def window_name(status: ExperimentStatus) -> str:
+    """The status in the few cells that the name of a window has."""
+    processes = [one for one in status.instances if not one.is_step]
+    well = sum(one.ready or one.phase == "succeeded" for one in processes)
+    failed = sum(one.phase == "failed" for one in processes)
+    return f"{status.name} {well}/{len(processes)}" + (f" {failed} failed" if failed else "")
+
+
+# Options are set on the window and its panes alone, so that a session of the user's is left as it was. What is said of
+# processes stands in options of the panes: tmux shows the value of an option as it is, and would run what it
+# found in a format.
+
+_FORMAT = "#{?pane_active,#[reverse],}#[fg=#{@symph_color}]#{@symph_title}#[default]"
+_HINTS = " arrows, mouse: choose  z: alone  /: search  a: its terminal  q: leave "
+_LEAVE = ("q", "d", "C-c")
+# Keys of our own server; no other key does anything there.
+_KEYS: dict[str, tuple[str, ...]] = {
+    "Left": ("select-pane", "-L"),
+    "Right": ("select-pane", "-R"),
+    "Up": ("select-pane", "-U"),
+    "Down": ("select-pane", "-D"),
+    "Tab": ("select-pane", "-t", ":.+"),
+    "z": ("resize-pane", "-Z"),
+    "Space": ("next-layout",),
+    "PPage": ("copy-mode", "-eu"),
+    "/": ("copy-mode", ";", "command-prompt", "-p", "search:", "send-keys -X search-backward '%%%'"),
+    "MouseDown1Pane": ("select-pane", "-t", "="),
+    "DoubleClick1Pane": ("resize-pane", "-Z", "-t", "="),
+    "MouseDrag1Pane": ("copy-mode", "-M"),
+    "MouseDrag1Border": ("resize-pane", "-M"),
+    "WheelUpPane": ("copy-mode", "-e", "-t", "="),
+    "a": ("set-option", "-sF", "@symph_wish", "#{@symph_path}", ";", "detach-client"),
+    **dict.fromkeys(_LEAVE, ("detach-client",)),
+}
+
+
+class Tiles:
+    """The panes by the paths of their instances, in `window`; `left_out` have no pane."""
+
+    def __init__(self, window: libtmux.Window, panes: Mapping[str, libtmux.Pane], left_out: int) -> None:
+        self._window, self._panes, self._left_out = window, panes, left_out
+        self._said: dict[tuple[str, ...], str] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the window is there."""
+        return self._window.server.cmd("list-panes", "-t", str(self._window.window_id)).returncode == 0
+
+    def show(self, status: ExperimentStatus, now: float) -> None:
+        """Write names, states and the status line anew where they have changed; one call of tmux, mostly none."""
+        wanted: dict[tuple[str, ...], str] = {}
+        for instance in status.instances:
+            pane = self._panes.get(instance.path)
+            if pane is not None:
+                at = ("set-option", "-p", "-t", str(pane.pane_id))
+                title, color = (*at, "@symph_title"), (*at, "@symph_color")
+                wanted[title] = literal(title_of(instance))
+                wanted[color] = color_of(instance)
+        window = str(self._window.window_id)
+        line = status_line(status, self._left_out, now)
+        wanted["set-option", "-w", "-t", window, "@symph_status"] = literal(line)
+        wanted["rename-window", "-t", window] = literal(window_name(status)).strip()
+        words: list[str] = []
+        for command, value in wanted.items():
+            if self._said.get(command) != value:
+                words += [*([";"] if words else []), *command, value]
+        if words and self._window.server.cmd(*words).returncode == 0:
+            # Else a pane was closed by hand: what tmux did before that is said again.
+            self._said = wanted
+
+    def wish(self) -> str:
+        """The path of the instance to whose terminal the key `a` is to lead, once; mostly empty."""
+        server = self._window.server
+        answer = server.cmd("show-options", "-sqv", "@symph_wish").stdout
+        server.cmd("set-option", "-su", "@symph_wish")
+        return answer[0] if answer else ""
+
+    def close(self) -> None:
+        """Close the window, if it is there."""
+        self._window.server.cmd("kill-window", "-t", str(self._window.window_id))
+
+
+def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width: int, height: int) -> Tiles:
+    """Tiles in the only window of a new server, which ends with them, for a terminal of that size."""
+    server = _server(socket, config_file="/dev/null")
+    first, *_ = pipes.values()
+    with ExitStack() as undo, _errors():
+        session = server.new_session("tiles", window_command=_command(first), x=width, y=height)
+        # Panes of half a window would wait for ever for who writes to their pipes.
+        undo.callback(server.kill)
+        tiles = _fill(session.windows[0], pipes, left_out)
+        for table in ("root", "prefix"):
+            _do(server, "unbind-key", "-a", "-T", table)
+        for key, command in _KEYS.items():
+            _do(server, "bind-key", "-n", key, *(r"\;" if word == ";" else word for word in command))
+        _do(server, "bind-key", "-T", "prefix", "d", "detach-client")
+        settings = {
+            "mouse": "on",
+            "status-position": "bottom",
+            "status": "2",
+            "status-format[0]": "#{@symph_status}",
+            "status-format[1]": _HINTS,
+            "status-style": "reverse",
+            "escape-time": "10",
+        }
+        for name, value in settings.items():
+            _do(server, "set-option", "-g", name, value)
+        undo.pop_all()
+    return tiles
+
+
+def in_session(socket: Path, pane: str, pipes: Mapping[str, Path], left_out: int) -> Tiles:
+    """Tiles in a new window of the session of a pane of that server, which is shown there."""
+    server = _server(socket)
+    first, *_ = pipes.values()
+    with ExitStack() as undo, _errors():
+        session = libtmux.Pane.from_pane_id(server, pane).session
+        window = session.new_window("symph", window_shell=_command(first), attach=True)
+        undo.callback(window.kill)
+        tiles = _fill(window, pipes, left_out)
+        undo.pop_all()
+    return tiles
+
+
+def size_of(socket: Path, pane: str) -> tuple[int, int]:
+    """Width and height of the window of a pane."""
+    with _errors():
+        server = _server(socket)
+        words = _do(server, "display-message", "-p", "-t", pane, "#{window_width} #{window_height}")
+    width, height = words.split()
+    return int(width), int(height)
+
+
+def _server(socket: Path, *, config_file: str | None = None) -> libtmux.Server:
+    """The server, asked as one who reads UTF-8: others get _ for the sign by which libtmux tells fields apart."""
+    said = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "")
+    if "utf" not in said.lower():
+        os.environ["LC_ALL"] = "C.UTF-8"
+    return libtmux.Server(socket_path=str(socket), config_file=config_file)
+
+
+def _fill(window: libtmux.Window, pipes: Mapping[str, Path], left_out: int) -> Tiles:
+    own = {"pane-border-status": "top", "pane-border-format": _FORMAT, "remain-on-exit": "off"}
+    for name, value in own.items():
+        _do(window.server, "set-option", "-w", "-t", str(window.window_id), name, value)
+    panes: dict[str, libtmux.Pane] = {}
+    pane = window.panes[0]
+    for path, pipe in pipes.items():
+        if panes:
+            pane = pane.split(shell=_command(pipe), attach=False)
+        # Evened out after each: a window whose panes are halved has soon no room for another.
+        window.select_layout("tiled")
+        _do(window.server, "set-option", "-p", "-t", str(pane.pane_id), "@symph_path", path)
+        panes[path] = pane
+    return Tiles(window, panes, left_out)
+
+
+def _command(pipe: Path) -> str:
+    return f"exec cat {shlex.quote(os.fspath(pipe))}"
+
+
+def _do(server: libtmux.Server, *words: str) -> str:
+    done = server.cmd(*words)
+    if done.returncode:
+        raise ToolFailed(f"tmux refused {words[0]}: {' '.join(done.stderr)}")
+    return "\n".join(done.stdout)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except LibTmuxException as error:
+        # The first argument is what tmux said, as text or lines; behind it libtmux puts all that it knows of the pane.
+        said = error.args[0] if error.args else error
+        words = "; ".join(said) if isinstance(said, list) else str(said)
+        raise ToolFailed(f"tmux could not show the tiles: {words}", next="name the processes after --tile") from error
+
+
+# How often states are looked at, in seconds.
+_LOOK_S = 1.0
+
+
+def run_tiles(args: argparse.Namespace) -> int:
+    """Show tiles until the user leaves them; the experiment runs on, or has ended long ago."""
+    tmux_client.need_tmux()
+    watcher = experiments.watcher_of(args)
+    status = experiments.find_status(args, watcher)
+    wanted = _wanted(args, status)
+    outer = tmux_client.surrounding_server()
+    if args.into_current:
+        pane = os.environ.get("TMUX_PANE", "")
+        if outer is None or not pane:
+            raise UsageError("this terminal is not inside of tmux", next=f"symph attach {status.name} --tile")
+        width, height = size_of(outer, pane)
+    else:
+        _check_terminal(args, status, outer)
+        width, height = shutil.get_terminal_size()
+    chosen = choose(wanted, capacity(width, height))
+    left_out = len(wanted) - len(chosen)
+    if left_out:
+        names = ", ".join(one.path for one in wanted if one not in chosen)
+        output.warn(
+            f"there is room for {len(chosen)} of {len(wanted)} processes", f"name those you want: {names[:200]}"
+        )
+    with _signals(), tempfile.TemporaryDirectory(prefix="tiles-", dir=make_runtime_dir()) as name:
+        folder = Path(name)
+        feed = Feed(watcher, status.name, [one.path for one in chosen], folder)
+        if outer is not None and args.into_current:
+            tiles = in_session(outer, pane, feed.pipes, left_out)
+        else:
+            tiles = on_own_server(folder / "tmux", feed.pipes, left_out, width, height)
+        try:
+            tiles.show(status, time.time())
+            feed.start()
+            if args.into_current:
+                output.note(f"the tiles of {status.name} are in a new window of tmux; Ctrl-C here closes it")
+                _keep_up(watcher, status.name, tiles)
+            else:
+                threading.Thread(target=_keep_up, args=(watcher, status.name, tiles), daemon=True).start()
+                _stay(args, watcher, status.name, folder / "tmux", tiles)
+        finally:
+            tiles.close()
+    return 0
+
+
+def _wanted(args: argparse.Namespace, status: ExperimentStatus) -> list[InstanceStatus]:
+    """The instances that the words mean, each once; without words all but steps."""
+    named = [one for word in args.tile for one in experiments.some_instances(status, word)]
+    wanted = list(dict.fromkeys(named)) or [one for one in status.instances if not one.is_step]
+    if not wanted:
+        raise NotFound(f"{status.name} has no processes yet", next=f"symph describe {status.name}")
+    return wanted
+
+
+def _check_terminal(args: argparse.Namespace, status: ExperimentStatus, outer: Path | None) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("attach needs a terminal", next=f"symph logs -f {status.name}")
+    if outer is not None and not args.nested:
+        step = f"symph attach {status.name} --tile --into-current, or --nested"
+        raise UsageError("this terminal is inside of tmux, which would take the keys of the tiles", next=step)
+
+
+def _keep_up(watcher: Watcher, name: str, tiles: Tiles) -> None:
+    while tiles.is_open:
+        # What is gone stays on the screen as it was last.
+        with contextlib.suppress(SymphError):
+            tiles.show(watcher.describe(name, events=False), time.time())
+        time.sleep(_LOOK_S)
+
+
+def _stay(args: argparse.Namespace, watcher: Watcher, name: str, socket: Path, tiles: Tiles) -> None:
+    """Be the client of the tiles until it is left; the key `a` goes to the terminal of a process and comes back."""
+    argv, env = tmux_client.client_of(socket)
+    while True:
+        subprocess.run(argv, env=env, check=False)
+        path = tiles.wish()
+        if not path:
+            return
+        if watcher.backend == "tmux":
+            words = ["attach", name, "-p", path, *(["--nested"] if args.nested else [])]
+        else:
+            words = ["ssh", path, name, *experiments.place_flags(args)]
+        if subprocess.run([sys.executable, "-m", "symphony_charts", *words], check=False).returncode:
+            output.note("press Enter to go back to the tiles")
+            sys.stdin.readline()
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """While it is open, SIGTERM and SIGHUP end the program as an error does: what was made is removed."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    except KeyboardInterrupt:
+        # The way to leave a window of one's own session.
+        pass
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -1,0 +1,67 @@
+"""`symph up`: start an experiment on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+
+from symphony_charts.cli import options
+from symphony_charts.errors import UsageError
+from symphony_charts.local import reload, tmux_client
+from symphony_charts.local.supervisor import launcher
+from symphony_charts.system import platforms
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    options.add_specs(parser, many=False)
+    parser.add_argument("-d", "--detach", action="store_true", help="return once it is up, as `up` always does")
+    parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
+    parser.add_argument(
+        "--watch",
+        metavar="PATH[:PROCESS,...]",
+        action="append",
+        default=[],
+        help="stay, and restart processes (default: all) when a file at or below PATH changes; may be repeated",
+    )
+    parser.add_argument(
+        "--ignore", metavar="PATTERN", action="append", default=[], help="files and folders that --watch leaves out"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="end it first if it runs already, instead of restarting what changed"
+    )
+    parser.add_argument(
+        "--share-gpus", action="store_true", help="let processes have the same GPUs in turn, and not hold them alone"
+    )
+    options.add_values(parser)
+    options.add_output(parser, ("table", "json", "yaml"), headers=False)
+    options.add_dry_run(parser, "print what would be started, without values of variables")
+    options.add_examples(
+        parser,
+        "symph up experiment.yaml",
+        "symph up experiment.yaml --wait      # the exit status is that of the first process that failed",
+        "symph up experiment.yaml             # again: starts again only what has changed",
+        "symph up experiment.yaml --watch agent.py:agent --watch lib --ignore '*.ckpt'",
+        "symph up experiment.yaml --set groups.agent.replicas=8",
+        "symph up experiment.yaml --spec-set processes.agent.cwd=/data",
+        "symph up experiment.yaml --dry-run",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
+    platforms.refuse_elsewhere()
+    if args.watch and (args.wait or args.dry_run):
+        raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
+    for text in args.watch:
+        # A path that cannot be watched is refused before anything is started.
+        reload.parse_watched(text)
+    if not args.dry_run:
+        tmux_client.need_tmux()
+    began = time.monotonic()
+    with contextlib.nullcontext() if args.dry_run else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare:
+        # What reads and plans experiments takes 190 ms to import; meanwhile the supervisor does the same.
+        from symphony_charts.cli.launch import follow_up, start
+
+        spec, started = start(args, spare)
+    return follow_up(args, spec, started, began) if started else 0

@@ -1,0 +1,138 @@
+"""`symph validate` and `symph render`: check charts, and print their objects."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from symphony_charts import gate, package
+from symphony_charts.chart import lint
+from symphony_charts.chart.files import chart as chart_file
+from symphony_charts.cli import options, output, reports
+from symphony_charts.cli import specs as cli_specs
+from symphony_charts.formats import data, yaml_text, yaml_write
+from symphony_charts.kubernetes.releases import helm_program
+from symphony_charts.spec import files
+
+
+def configure_validate(parser: argparse.ArgumentParser) -> None:
+    options.add_specs(parser)
+    options.add_output(parser, options.FINDING_FORMATS, headers=False)
+    parser.add_argument("--strict", action="store_true", help="fail on warnings too")
+    parser.add_argument(
+        "--kube-version",
+        metavar="1.NN",
+        default=None,
+        help="Kubernetes to check for (default: 1.34, or one that has all kinds)",
+    )
+    parser.add_argument("--helm", action="store_true", help="ask the helm on this machine as well")
+    options.add_values(parser)
+    options.add_placement(parser)
+    options.add_examples(
+        parser,
+        "symph validate experiment.yaml",
+        "symph validate experiments/*.yaml --strict",
+        "symph validate experiment.yaml -o sarif > findings.sarif",
+    )
+
+
+def run_validate(args: argparse.Namespace) -> int:
+    """Print the findings and return the exit status: 1 if one is an error, or with `--strict` a warning."""
+    filled = package.template()
+    problems: list[tuple[str, lint.Finding]] = []
+    specs = cli_specs.specs_of(args.specs)
+    with output.progress("linting", len(specs)) as advance:
+        for path in specs:
+            of_spec = _findings(args, path, filled)
+            problems += [(str(path), finding) for finding in of_spec if not (args.quiet and finding.severity == "info")]
+            advance(1)
+    return reports.print_findings(args, problems, f"{len(specs)} checked", _line_finder())
+
+
+def _findings(args: argparse.Namespace, path: str, filled: chart_file.ChartTemplate) -> list[lint.Finding]:
+    spec = files.read(path, args.spec_set)
+    prepared = cli_specs.prepared_of(args, spec, force=True)
+    chart = prepared.chart(filled, spec.lock.version)
+    verdict = gate.judge(spec, prepared, chart, is_forced=args.force_unschedulable, kube_version=args.kube_version)
+    return [*verdict.findings, *(_by_helm(chart) if args.helm else [])]
+
+
+def _by_helm(chart: chart_file.Chart) -> list[lint.Finding]:
+    ended = helm_program.lint_chart(chart.name, chart.files)
+    if ended.status == 0:
+        return []
+    complaints = [line for line in ended.text.splitlines() if line.startswith(("[ERROR]", "[WARNING]"))]
+    texts = complaints or [ended.error_text.strip()]
+    return [lint.Finding(rule="helm", severity="error", path="chart", what=text) for text in texts]
+
+
+def _line_finder() -> Callable[[str, str], int | None]:
+    """Return a function that finds the line of a path in a spec file. It reads each file once, when it needs it."""
+    texts: dict[str, str] = {}
+
+    def line(file: str, path: str) -> int | None:
+        if file.endswith(".py"):
+            return None
+        text = texts.setdefault(file, Path(file).read_text(encoding="utf-8"))
+        return yaml_text.line_of(text, path) if path else None
+
+    return line
+
+
+def configure_render(parser: argparse.ArgumentParser) -> None:
+    options.add_specs(parser, many=False)
+    options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
+    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
+    parser.add_argument("-n", "--namespace", default="default", help="its namespace, for --helm (default: default)")
+    parser.add_argument("--no-tests", action="store_true", help="leave out the pod that `helm test` starts")
+    parser.add_argument("--helm", action="store_true", help="let the helm on this machine render the chart")
+    options.add_values(parser)
+    options.add_examples(
+        parser,
+        "symph render experiment.yaml",
+        "symph render experiment.yaml --set groups.agent.replicas=32 -o name",
+        "symph render experiment.yaml --spec-set workload.kind=jobset",
+        "symph render experiment.yaml | kubectl apply --server-side --dry-run=server -f -",
+    )
+
+
+def run_render(args: argparse.Namespace) -> int:
+    """Print the objects: natively, or as real helm renders them."""
+    spec = files.read(args.spec, args.spec_set)
+    # Whether it fits is for `plan` and `package` to say; the objects are the same either way.
+    prepared = cli_specs.prepared_of(args, spec, force=True)
+    there = prepared.under({}, release=args.release or "", namespace=args.namespace, is_draft=False)
+    objects = list(there.objects)
+    if args.helm:
+        objects = _rendered_by_helm(args, prepared.chart(package.template(), spec.lock.version))
+    if args.no_tests:
+        objects = [item for item in objects if not is_test(item)]
+    print_objects(args, objects)
+    return 0
+
+
+def _rendered_by_helm(args: argparse.Namespace, chart: chart_file.Chart) -> list[dict[str, object]]:
+    return helm_program.template_chart(
+        chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values={}
+    )
+
+
+def is_test(item: dict[str, object]) -> bool:
+    """Return True if `item` is an object of `helm test`."""
+    return data.sub(item, "metadata", "annotations").get("helm.sh/hook") == "test"
+
+
+def print_objects(args: argparse.Namespace, objects: list[dict[str, object]]) -> None:
+    """Print `objects` in the format `args.output`: yaml, json or name."""
+    if args.output == "name":
+        for item in objects:
+            metadata = item["metadata"]
+            name = metadata["name"] if isinstance(metadata, dict) else ""
+            output.line(f"{str(item['kind']).lower()}/{name}")
+    elif args.output == "json":
+        sys.stdout.write(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n")
+    else:
+        sys.stdout.write(yaml_write.dump_all(objects))
