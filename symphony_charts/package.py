@@ -13,7 +13,7 @@ from symphony_charts.chart.files.ownership import RECORD, WritePlan, is_users, p
 from symphony_charts.chart.files.version import ValuesChange, compare_values, next_version
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.formats.urls import repository_fault
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.gate import Verdict, judge
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.files import SpecFile

@@ -20,8 +20,8 @@ from symphony_charts.chart.schema import ValuesSchema, check_values
 from symphony_charts.errors import PlacementError, Problem, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.placement.assign.assign import apply
+from symphony_charts.placement.assign.machine_fractions import has_shares, share_out, without_shares
 from symphony_charts.placement.assign.rules import Decision
-from symphony_charts.placement.assign.shares import has_shares, share_out, without_shares
 from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.of_spec import pools_of_spec

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from symphony_charts.chart.build.chart import BuiltChart, build
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import to_record, to_yaml
 from symphony_charts.spec.model import Experiment, LocalSettings, Process

@@ -11,7 +11,7 @@ from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.evaluate import printed
 from symphony_charts.chart.fields import FIELDS, pattern_of
 from symphony_charts.formats.data import sub
-from symphony_charts.formats.yaml_text import dump, quote
+from symphony_charts.formats.yaml_write import dump, quote
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import key_of

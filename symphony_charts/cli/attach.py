@@ -10,7 +10,7 @@ import sys
 from symphony_charts.cli import options, output
 from symphony_charts.errors import UsageError
 from symphony_charts.local import runs, tmux_client
-from symphony_charts.local.supervisor import ending
+from symphony_charts.local.supervisor import shutdown
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             next="--tile shows lines; or symph ssh PROCESS",
         )
     live_run = runs.find_run(args.experiment_name, live=True)
-    ending.check_here(live_run)
+    shutdown.check_here(live_run)
     slots = runs.find_slots(live_run, args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("attach needs a terminal", next=f"symph logs -f {live_run.experiment}")

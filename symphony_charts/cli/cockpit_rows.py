@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from symphony_charts.backend.diagnosis import why_waiting
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery, Usage
-from symphony_charts.backend.why import why_waiting
 from symphony_charts.errors import SymphError
 from symphony_charts.formats.age import age
 from symphony_charts.formats.printable import printable_line

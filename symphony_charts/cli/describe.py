@@ -7,9 +7,9 @@ import json
 import sys
 from collections.abc import Sequence
 
+from symphony_charts.backend import diagnosis as backend_why
 from symphony_charts.backend import status as backend_status
 from symphony_charts.backend import wait
-from symphony_charts.backend import why as backend_why
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import NotFound
 from symphony_charts.formats import age

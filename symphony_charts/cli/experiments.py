@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.backend.current_experiment import absent_experiment, chosen_at, current_of
+from symphony_charts.backend.diagnosis import Why, why_of
 from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery
-from symphony_charts.backend.why import Why, why_of
 from symphony_charts.cli import options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import choose

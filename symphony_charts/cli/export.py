@@ -17,7 +17,7 @@ from symphony_charts.chart.files import kustomize
 from symphony_charts.cli import options, output, specs, validate
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import yaml_write
-from symphony_charts.importers.common import report as import_report
+from symphony_charts.importers import report as import_report
 from symphony_charts.kinds import appwrapper_bundle, registry
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks import finish

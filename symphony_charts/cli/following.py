@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from symphony_charts.backend.event_feed import Teller, Told
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogLine, LogQuery
-from symphony_charts.backend.telling import Teller, Told
 from symphony_charts.cli import output
 from symphony_charts.formats.printable import printable_line, terminal_line
 

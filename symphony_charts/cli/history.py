@@ -12,7 +12,7 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations import pointer_files
-from symphony_charts.gitops.store import history, pointers
+from symphony_charts.gitops.store import environments, pointers
 from symphony_charts.settings import project
 from symphony_charts.system.git import log as git_log
 
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> list[history.Event]:
+def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> list[environments.Event]:
     """What happened to the experiment in `env`. Raises NotFound where nothing ever did."""
     store = git_repository.open_store(args, settings, reads_only=True)
     log = git_log.Log(store.cache, store.folder)
@@ -130,23 +130,23 @@ def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> l
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
         # It may have run: then the commits know whose it was.
-        events = history.events_in(log, args.experiment_name, env)
+        events = environments.events_in(log, args.experiment_name, env)
         if not team_of_events(events, args.experiment_name):
             raise
-        return history.with_pointer(events, None, log, args.experiment_name)
+        return environments.with_pointer(events, None, log, args.experiment_name)
     name = args.experiment_name
     path = layout.pointer_path(env, team, name)
     tip = store.read([layout.pointer_folder(env, team)], lambda _seen: [path])
     pointer = pointer_files.pointer_or_none(tip, env, team, name)
-    events = history.with_pointer(
-        [event for event in history.events_in(log, name, env) if event.team == team], pointer, log, name
+    events = environments.with_pointer(
+        [event for event in environments.events_in(log, name, env) if event.team == team], pointer, log, name
     )
     if not events:
         raise NotFound(f"{env} never ran {team}/{name}", next=f"symph status --env {env} lists what it runs")
     return events
 
 
-def team_of_events(events: Iterable[history.Event], name: str) -> str:
+def team_of_events(events: Iterable[environments.Event], name: str) -> str:
     """Whose experiment it was; empty where there are no events. Raises UsageError where several teams had one."""
     teams = sorted({event.team for event in events})
     if len(teams) > 1:
@@ -154,7 +154,7 @@ def team_of_events(events: Iterable[history.Event], name: str) -> str:
     return teams[0] if teams else ""
 
 
-def _item(event: history.Event, *, is_now: bool) -> dict[str, object]:
+def _item(event: environments.Event, *, is_now: bool) -> dict[str, object]:
     return {
         "version": event.version,
         "isNow": is_now,

@@ -9,20 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts import prepare
+from symphony_charts.backend import diagnosis as backend_why
 from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
-from symphony_charts.backend import why as backend_why
 from symphony_charts.cli import options, output, specs
 from symphony_charts.errors import NotFound, PlacementError, SymphError, UsageError
 from symphony_charts.kinds import leftovers
 from symphony_charts.kubernetes import experiments
 from symphony_charts.kubernetes import status as kube_status
+from symphony_charts.placement import node_svg
 from symphony_charts.placement import plan as placement_plan
 from symphony_charts.placement.fit import demand
 from symphony_charts.placement.fit import reasons as fit_reasons
 from symphony_charts.placement.pools import files as pools_files
 from symphony_charts.placement.pools import pool, readers
-from symphony_charts.placement.report import money, node_svg
+from symphony_charts.placement.report import money
 from symphony_charts.placement.report import tables as report
 from symphony_charts.settings import project
 from symphony_charts.spec import files, model

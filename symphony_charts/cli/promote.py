@@ -9,7 +9,7 @@ from symphony_charts.cli import git_repository, history, options, output
 from symphony_charts.errors import NotFound
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations import pointer, promote_rollback_retire
-from symphony_charts.gitops.store import history as git_history
+from symphony_charts.gitops.store import environments as git_history
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project
 from symphony_charts.system.git import log as git_log

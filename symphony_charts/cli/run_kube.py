@@ -6,8 +6,8 @@ import argparse
 import time
 from pathlib import Path
 
+from symphony_charts.backend.diagnosis import named
 from symphony_charts.backend.status import ExperimentStatus
-from symphony_charts.backend.why import named
 from symphony_charts.cli import output
 from symphony_charts.cli.experiments import diagnose
 from symphony_charts.cli.following import Follower

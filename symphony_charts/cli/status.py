@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from symphony_charts.backend import diagnosis as backend_why
 from symphony_charts.backend import status as backend_status
-from symphony_charts.backend import why as backend_why
 from symphony_charts.chart import helpers
 from symphony_charts.cli import experiments, git_repository, options, output, status_sources
 from symphony_charts.cli.defaults import typed

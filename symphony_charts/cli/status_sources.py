@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from symphony_charts.backend.diagnosis import Why, to_data, why_of
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import FINAL, ExperimentStatus, age_since
-from symphony_charts.backend.why import Why, to_data, why_of
 from symphony_charts.cli import git_repository
 from symphony_charts.cli.experiments import diagnose
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError

@@ -23,7 +23,7 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.readers import pools_of_data
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.builder.views import ExperimentBuilder
-from symphony_charts.spec.model import Assignment
+from symphony_charts.spec.scheduling import Assignment
 
 __all__ = ["GKEDispatcher"]
 

@@ -10,7 +10,7 @@ from symphony_charts.backend.current_experiment import set_current
 from symphony_charts.clusters.base import Addresses, Cluster, Launched
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolMissing
 from symphony_charts.formats.data import sub
-from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.formats.yaml_write import dump_all
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
@@ -156,7 +156,8 @@ class KubeCluster(Cluster):
 
     def _install(self, name: str, chart: Path, values: Mapping[str, object], namespace: str) -> bool:
         # pyhelm3 takes 130 ms to load, which nobody spends who only watches.
-        from symphony_charts.kubernetes.releases.releases import Releases, Target
+        from symphony_charts.kubernetes.releases.helm_command import Target
+        from symphony_charts.kubernetes.releases.releases import Releases
 
         try:
             releases = Releases(Target(kubeconfig=self._target[0], context=self._target[1]))

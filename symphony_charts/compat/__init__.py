@@ -6,6 +6,6 @@ names exist inside such a run, or inside `names()`, and nowhere else: a distribu
 
 from __future__ import annotations
 
-from symphony_charts.compat.finder import names
+from symphony_charts.integrations.symphony.finder import names
 
 __all__ = ["names"]

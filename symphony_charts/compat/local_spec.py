@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.names import sanitize
+from symphony_charts.integrations.symphony.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 
 __all__ = ["LocalExperimentSpec", "LocalProcessGroupSpec", "LocalProcessSpec"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from symphony_charts.integrations.dijob.settings import ROLES, pods_in_order, settings_of, task_type
 from symphony_charts.spec import variable_names as names
-from symphony_charts.spec.checks.dijob import ROLES, pods_in_order, settings_of, task_type
 from symphony_charts.spec.model import Experiment
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symphony_charts.errors import Conflict
-from symphony_charts.formats.yaml_text import dump, dump_all
+from symphony_charts.formats.yaml_write import dump, dump_all
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application_set, health_config
 from symphony_charts.gitops.argocd.projects import PROJECT_FILE, with_places_in_use
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, git_repository, release_kustomization

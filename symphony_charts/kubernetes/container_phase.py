@@ -8,8 +8,7 @@ from typing import Literal
 
 from symphony_charts.backend.status import Phase
 from symphony_charts.formats.age import age
-from symphony_charts.kinds.base import Object
-from symphony_charts.kinds.outcome import STOPPED
+from symphony_charts.kinds.base import STOPPED, Object
 
 __all__ = [
     "end_of_job",

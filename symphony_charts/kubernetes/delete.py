@@ -113,7 +113,8 @@ def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
     # pyhelm3 takes 130 ms to load, which only those spend who delete a release.
-    from symphony_charts.kubernetes.releases.releases import Releases, Target
+    from symphony_charts.kubernetes.releases.helm_command import Target
+    from symphony_charts.kubernetes.releases.releases import Releases
 
     with Releases(Target(kubeconfig=target[0], context=target[1])) as releases:
         try:

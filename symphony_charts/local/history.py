@@ -14,8 +14,9 @@ import msgspec
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
+from symphony_charts.local.run_files import read_json, write_json
 from symphony_charts.local.run_identity import LIVENESS_LOCK
-from symphony_charts.local.runs import LIVE, Run, read_json, runs_of, runs_of_all, write_json
+from symphony_charts.local.runs import LIVE, Run, runs_of, runs_of_all
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile, key_of

@@ -17,9 +17,9 @@ from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.mount_sets import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, RunMounts
 from symphony_charts.local.plan.scripts import TRIES, helper_script, mounts_script, start_script, tmux_commands
-from symphony_charts.local.run_files import NO_STATUS
+from symphony_charts.local.run_files import NO_STATUS, write_json
 from symphony_charts.local.run_state import RunState, unstarted, write_record
-from symphony_charts.local.runs import Run, current_folder, write_json
+from symphony_charts.local.runs import Run, current_folder
 from symphony_charts.system import package_data, remover
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 

@@ -22,16 +22,18 @@ from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import namespace_prefix, plan_here
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
-from symphony_charts.local.mounts.points import remove_points
-from symphony_charts.local.plan.gpus import gpu_requests
+from symphony_charts.local.mounts.mount_points import remove_points
 from symphony_charts.local.plan.records import Gpus, LocalPlan
+from symphony_charts.local.plan.resources import gpu_requests
 from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.restart_changed import Change, changes_of, refuse_takeover, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, remove_folder
 from symphony_charts.local.run_identity import LIVENESS_LOCK, write_identity
 from symphony_charts.local.runs import START_ABORTED, Run, home, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
-from symphony_charts.local.supervisor.ending import (
+from symphony_charts.local.supervisor.launcher import SupervisorProcess
+from symphony_charts.local.supervisor.requests import request
+from symphony_charts.local.supervisor.shutdown import (
     await_supervisor,
     check_here,
     damage_of,
@@ -40,8 +42,6 @@ from symphony_charts.local.supervisor.ending import (
     stop,
     tmux_programs,
 )
-from symphony_charts.local.supervisor.launcher import SupervisorProcess
-from symphony_charts.local.supervisor.requests import request
 from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import Service

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 
 __all__ = ["Artifact", "Blob", "artifact_of", "provenance_text"]
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from symphony_charts.chart.files.read import PackedChart
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
-from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.oci.chart_artifact import artifact_of
 from symphony_charts.oci.client import Manifest, Reference, Registry
 from symphony_charts.oci.transport import Access

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from symphony_charts.chart.build.chart import Release, build
 from symphony_charts.errors import Problem, SpecError, ToolFailed
 from symphony_charts.formats.data import Values
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, seal_all
 from symphony_charts.spec.files import SpecFile

@@ -15,7 +15,7 @@ from symphony_charts.formats.data import Values
 from symphony_charts.formats.field_reader import record_faults
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.urls import address_fault, repository_fault
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import project_file, user_file
 from symphony_charts.spec.files import with_location
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import only_file
 
 __all__ = ["SymphonyConfig", "find_config_file"]

@@ -6,7 +6,7 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.spec.added_kinds import decoded
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment

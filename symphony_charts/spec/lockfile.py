@@ -8,7 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_write import dump
 
 __all__ = ["Lock", "parse", "render"]
 

@@ -18,7 +18,8 @@ from symphony_charts.formats.quantity import is_quantity
 from symphony_charts.formats.scalars import scalar_text
 from symphony_charts.spec.checks.env import may_be_set
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
-from symphony_charts.spec.model import ExecProbe, Probe, Toleration
+from symphony_charts.spec.probes import ExecProbe, Probe
+from symphony_charts.spec.scheduling import Toleration
 from symphony_charts.spec.shells import DEFAULT_SHELL
 from symphony_charts.spec.shorthand_fields import restart, words
 from symphony_charts.spec.sources import AnyVolume, EnvSource, Mount

@@ -22,7 +22,8 @@ from symphony_charts.kinds.base import Kind, TrialObjects
 from symphony_charts.kinds.outcome import deciding_objects
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.kubernetes.experiments import KubeExperiments
-from symphony_charts.kubernetes.releases.releases import Releases, Revision
+from symphony_charts.kubernetes.releases.helm_client import Revision
+from symphony_charts.kubernetes.releases.releases import Releases
 from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_chart
 from symphony_charts.kubernetes.releases.wait import Progress, look, run_in
 from symphony_charts.prepare import Prepared, Rendering

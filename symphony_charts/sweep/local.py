@@ -15,11 +15,12 @@ from typing import Any
 from symphony_charts.backend.status import LogQuery, Phase
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.history import is_of
-from symphony_charts.local.runs import LIVE, Run, is_same_folder, live_runs, read_json, runs_of, write_json
+from symphony_charts.local.run_files import read_json, write_json
+from symphony_charts.local.runs import LIVE, Run, is_same_folder, live_runs, runs_of
 from symphony_charts.local.status import RUN_PHASES
 from symphony_charts.local.up import exit_status
 from symphony_charts.spec.files import SpecFile

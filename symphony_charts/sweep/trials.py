@@ -19,7 +19,7 @@ from typing import Protocol
 from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.names import shorten
 from symphony_charts.formats.paths import nearest
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of

@@ -21,18 +21,18 @@ _OURS = "symph."
 # The integrations of this package, under the groups that other packages use. Nothing else in the core names them.
 _BUILT_IN = {
     "symph.kinds": {
-        "dijob": "symphony_charts.kinds.dijob.kind:DIJOB",
+        "dijob": "symphony_charts.integrations.dijob.kind:DIJOB",
         "argo": "symphony_charts.kinds.argo.kind:ARGO",
     },
     "symph.importers": {
-        "torchx": "symphony_charts.importers.torchx.verb",
-        "dijob": "symphony_charts.importers.dijob.verb",
-        "compose": "symphony_charts.importers.compose.verb",
-        "symphony": "symphony_charts.importers.symphony.verb",
-        "runopts": "symphony_charts.importers.torchx.runopts_verb",
+        "torchx": "symphony_charts.integrations.torchx.verb",
+        "dijob": "symphony_charts.integrations.dijob.verb",
+        "compose": "symphony_charts.integrations.compose.verb",
+        "symphony": "symphony_charts.integrations.symphony.verb",
+        "runopts": "symphony_charts.integrations.torchx.runopts_verb",
     },
     "symph.names": {"symphony": "symphony_charts.compat:names"},
-    "symph.exporters": {"dijob": "symphony_charts.importers.dijob.export_verb"},
+    "symph.exporters": {"dijob": "symphony_charts.integrations.dijob.export_verb"},
 }
 
 

@@ -23,8 +23,8 @@ _NAME = "symphony-charts-torchx"
 _FOLDER = f"symphony_charts_torchx-{__version__}.dist-info"
 _OURS = {
     # Also right after an upgrade to a TorchX that no longer has it.
-    "kubernetes_mcad": "symphony_charts.torchx_scheduler.kubernetes_mcad",
-    "symph": "symphony_charts.torchx_scheduler.scheduler",
+    "kubernetes_mcad": "symphony_charts.integrations.torchx.kubernetes_mcad",
+    "symph": "symphony_charts.integrations.torchx.scheduler",
 }
 
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
-from symphony_charts.importers.common.field_reader import Fields
-from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.torchx.option_table import OPTIONS, SCHEDULER_OPTIONS
+from symphony_charts.importers.report import Log
 from symphony_charts.importers.torchx.options import RunOptions, read_options
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.torchx.options import OPTIONS, SCHEDULER_OPTIONS
 from symphony_charts.oci.transport import Access
 
 __all__ = ["Backend", "Options", "declare", "read"]

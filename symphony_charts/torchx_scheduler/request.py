@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import dump, dump_all
-from symphony_charts.importers.common.report import Log, Report
-from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
+from symphony_charts.formats.yaml_write import dump, dump_all
+from symphony_charts.importers.report import Log, Report
 from symphony_charts.importers.torchx.importer import experiment_of
-from symphony_charts.importers.torchx.objects import NO_VOLCANO, app_wrapper
+from symphony_charts.integrations.torchx.appdef import AppDef, read_appdef
+from symphony_charts.integrations.torchx.objects import NO_VOLCANO, app_wrapper
 from symphony_charts.oci.transport import Access
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.checks.finish import finish

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from symphony_charts.backend.event_feed import LONG_S, SHORT_S, Teller
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
-from symphony_charts.backend.telling import LONG_S, SHORT_S, Teller
 
 
 def status(*instances: InstanceStatus) -> ExperimentStatus:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.backend.diagnosis import Why, why_of
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
-from symphony_charts.backend.why import Why, why_of
 
 KUBE = {"backend": "kube", "namespace": "ml"}
 

@@ -18,7 +18,7 @@ from symphony_charts.chart.values.merge import merge
 from symphony_charts.chart.values.set_values import Overrides as Words
 from symphony_charts.chart.values.set_values import user_values
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from tests.chart.draws import Overrides
 from tests.chart.harness import object_in, run_helm
 

@@ -19,7 +19,7 @@ from symphony_charts.chart.texts import readme_text, values_text
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from tests.cli.test_git_verbs import SPEC, Project, git, project, with_secret
 from tests.gitops.servers import commit
 from tests.secrets.test_sealing import certificate

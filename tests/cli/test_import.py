@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.cli.main import main
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec import files
 from symphony_charts.spec.data import from_data
 

@@ -14,8 +14,9 @@ import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.local import up as local_run
+from symphony_charts.local.run_files import write_json
 from symphony_charts.local.run_state import write_record
-from symphony_charts.local.runs import Run, live_runs, runs_of, write_json
+from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.system import remover
 from tests.local.records import plan_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.cli.main import main
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 
 ROOT = Path(__file__).resolve().parents[2]
 POOLS = str(ROOT / "examples/pools/pools.yaml")

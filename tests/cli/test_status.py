@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.backend.diagnosis import Why
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
-from symphony_charts.backend.why import Why
 from symphony_charts.cli.main import main
 from symphony_charts.cli.status_sources import Row
 from symphony_charts.gitops.store.pointers import Placed

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from symphony_charts.compat.kube import KubeExperimentSpec
+from symphony_charts.integrations.symphony.kube import KubeExperimentSpec
 
 __all__ = ["compiled", "container", "pod", "two"]
 

@@ -59,8 +59,8 @@ def test_the_launcher_works_with_the_imports_changed_as_the_page_says(python: Sc
 
 
 def test_the_settings_of_the_page_are_the_builders(tmp_path: Path) -> None:
-    from symphony_charts.compat.addons import DockerBuilder
-    from symphony_charts.formats.yaml_text import load
+    from symphony_charts.formats.yaml_read import load
+    from symphony_charts.integrations.symphony.addons import DockerBuilder
 
     (text,) = blocks("from-symphony.md", "yaml")
     data = load(text)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from symphony_charts.compat.kube import KubeExperimentSpec, KubeProcessSpec
-from symphony_charts.compat.spec import ExperimentSpec
-from symphony_charts.compat.subproc import SubprocExperimentSpec
-from symphony_charts.compat.tmux import TmuxExperimentSpec, TmuxProcessGroupSpec
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.integrations.symphony.kube import KubeExperimentSpec, KubeProcessSpec
+from symphony_charts.integrations.symphony.spec import ExperimentSpec
+from symphony_charts.integrations.symphony.subproc import SubprocExperimentSpec
+from symphony_charts.integrations.symphony.tmux import TmuxExperimentSpec, TmuxProcessGroupSpec
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.services import allocate
 from tests.chart.strategies import experiments

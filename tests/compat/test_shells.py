@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.compat.kube import KubeExperimentSpec
-from symphony_charts.compat.spec import ExperimentSpec
+from symphony_charts.integrations.symphony.kube import KubeExperimentSpec
+from symphony_charts.integrations.symphony.spec import ExperimentSpec
 from symphony_charts.local.runs import live_runs
 from tests.compat.conftest import Script
 from tests.waiting import eventually

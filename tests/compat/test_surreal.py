@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.compat.spec import ExperimentSpec
+from symphony_charts.integrations.symphony.spec import ExperimentSpec
 from tests.compat.conftest import EXAMPLES, Script
 
 LAUNCHER = EXAMPLES / "symphony" / "surreal_kube.py"

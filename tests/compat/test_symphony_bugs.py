@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.compat.kube import KubeExperimentSpec
 from symphony_charts.engine import Cluster
+from symphony_charts.integrations.symphony.kube import KubeExperimentSpec
 from symphony_charts.settings.user import SymphonyConfig
 from tests.compat.bugs import container, pod, two
 

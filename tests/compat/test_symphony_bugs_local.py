@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.compat.subproc import SubprocManager
 from symphony_charts.engine import Cluster
 from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.integrations.symphony.subproc import SubprocManager
 from tests.compat.bugs import container, two
 from tests.compat.conftest import Script
 from tests.waiting import eventually
@@ -96,7 +96,7 @@ def test_32_a_failure_ends_the_others_and_is_the_managers_answer() -> None:
 
 def test_32_a_script_that_is_told_to_end_ends_its_children_and_does_not_claim_success(tmp_path: Path) -> None:
     code = (
-        "from symphony_charts.compat.subproc import SubprocManager as M\n"
+        "from symphony_charts.integrations.symphony.subproc import SubprocManager as M\n"
         "m = M('none', 'none'); m.launch('p', 'sleep 61'); print(m._children['p'].pid, flush=True); m.join()"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as script:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.formats.yaml_write import dump_all
 from tests.e2e.programs import Programs
 from tests.e2e.rig.process import Daemon, free_ports, start
 from tests.e2e.tools.build import find_tool

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.formats.yaml_write import dump_all
 from symphony_charts.spec import files
 from tests.chart.harness import EXAMPLE_NAMES, Objects, built_of, example
 from tests.e2e.programs import Programs

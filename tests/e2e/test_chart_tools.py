@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.formats.yaml_write import dump_all
 from tests.e2e.charts import CHECKOUT, EXAMPLES, ExampleCharts
 from tests.e2e.programs import Output, Programs
 from tests.e2e.release import Release

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from tests.e2e.flux import NAMESPACE, Flux, flux
 from tests.e2e.programs import Programs
 from tests.gitops.ssh_server import ssh_server

@@ -16,10 +16,10 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.paths import join
-from symphony_charts.importers.common.input_file import Source, from_data
-from symphony_charts.importers.common.report import Imported
-from symphony_charts.importers.compose.importer import ComposeContext, import_compose
-from symphony_charts.importers.symphony.importer import import_legacy
+from symphony_charts.importers.input_file import Source, from_data
+from symphony_charts.importers.report import Imported
+from symphony_charts.integrations.compose.importer import ComposeContext, import_compose
+from symphony_charts.integrations.symphony.importer import import_legacy
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import to_data
 

@@ -14,7 +14,8 @@ import pytest
 from symphony_charts.errors import Conflict
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import Run, read_json
+from symphony_charts.local.run_files import read_json
+from symphony_charts.local.runs import Run
 from tests.local.conftest import tmux  # noqa: F401 - a fixture
 from tests.local.mounts.test_placing import attempt, check_case
 from tests.local.runs import log_of, start, supervisor_pid, until

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.formats.yaml_write import dump_all
 from tests.chart.harness import EXAMPLES
 from tests.e2e.programs import Output, Programs
 from tests.e2e.test_argo_workflows import argo, definitions  # noqa: F401 - a fixture

@@ -19,7 +19,7 @@ pytest.importorskip("torchx")
 
 from symphony_charts.environment.expansion import expand
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.common.report import Imported
+from symphony_charts.importers.report import Imported
 from symphony_charts.prepare import prepare_experiment
 from tests.importers.samples import import_appdef
 from tests.torchx_scheduler.conftest import Torchx

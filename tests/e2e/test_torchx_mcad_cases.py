@@ -23,8 +23,8 @@ from kubernetes.client import ApiClient
 from torchx.schedulers import kubernetes_mcad_scheduler as theirs
 from torchx.specs import AppDef, BindMount, DeviceMount, Resource, Role, VolumeMount, macros
 
+from symphony_charts.integrations.torchx.kubernetes_mcad import McadScheduler
 from symphony_charts.torchx_scheduler import mcad
-from symphony_charts.torchx_scheduler.kubernetes_mcad import McadScheduler
 
 PAGE = Path(__file__).parents[2] / "docs" / "torchx.md"
 IN_ALL = 56
@@ -112,7 +112,7 @@ def options_without_a_client() -> Pair:
             [sys.executable, "-c", line.format(*home)], capture_output=True, text=True, timeout=60, check=True
         ).stdout
         for home in (
-            ("symphony_charts.torchx_scheduler.kubernetes_mcad", "McadScheduler"),
+            ("symphony_charts.integrations.torchx.kubernetes_mcad", "McadScheduler"),
             ("torchx.schedulers.kubernetes_mcad_scheduler", "create_scheduler"),
         )
     ]

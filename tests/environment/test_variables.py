@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symphony_charts.environment.expansion import pod_order
-from symphony_charts.environment.variables import (
+from symphony_charts.spec.environment import (
     Address,
     Fact,
     Variable,

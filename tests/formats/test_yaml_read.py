@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import SourceNumber, line_of, load
+from symphony_charts.formats.yaml_read import SourceNumber, load
+from symphony_charts.formats.yaml_text import line_of
 
 
 def refusal(text: str) -> SpecError:

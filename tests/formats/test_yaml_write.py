@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from yamllint import linter
 from yamllint.config import YamlLintConfig
 
-from symphony_charts.formats.yaml_text import dump, dump_all, load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_write import dump, dump_all
 
 # chart-testing's lintconf.yaml
 LINTCONF = YamlLintConfig("""

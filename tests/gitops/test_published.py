@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.release import Release
+from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import SpecError, ToolMissing
 from symphony_charts.gitops.published import objects_of, run_of, unsealed_secrets, values_problems
 from tests.chart.harness import chart_of, experiment_of

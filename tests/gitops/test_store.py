@@ -11,7 +11,8 @@ import pytest
 
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.gitops.operations.publish import Publish
-from symphony_charts.gitops.store.store import Author, Store
+from symphony_charts.gitops.store.author import Author
+from symphony_charts.gitops.store.store import Store
 
 NOW = 1_700_000_000
 

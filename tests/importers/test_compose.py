@@ -8,10 +8,11 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
-from symphony_charts.importers.common.input_file import read
-from symphony_charts.importers.compose.importer import ComposeContext, import_compose
+from symphony_charts.importers.input_file import read
+from symphony_charts.integrations.compose.importer import ComposeContext, import_compose
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.model import ExecProbe, Experiment, Probe, Process
+from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.probes import ExecProbe, Probe
 from symphony_charts.spec.sources import (
     ClaimVolume,
     ConfigFile,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.common.input_file import read
-from symphony_charts.importers.common.report import Imported
-from symphony_charts.importers.dijob.importer import import_dijob
-from symphony_charts.spec.checks.dijob import settings_of
-from symphony_charts.spec.model import Experiment, Probe
+from symphony_charts.importers.input_file import read
+from symphony_charts.importers.report import Imported
+from symphony_charts.integrations.dijob.importer import import_dijob
+from symphony_charts.integrations.dijob.settings import settings_of
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.probes import Probe
 from symphony_charts.spec.sources import ConfigFile, Mount
 from tests.importers.samples import EXAMPLES, import_yaml, notes_of
 

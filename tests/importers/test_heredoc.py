@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.importers.common.heredoc import lift, literal_body
+from symphony_charts.integrations.common.scripts import lift, literal_body
 
 
 def run(script: str, folder: Path, configs: dict[str, str]) -> str:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import load
-from symphony_charts.importers.common.input_file import Source, read
-from symphony_charts.importers.common.report import Imported
-from symphony_charts.importers.compose.importer import ComposeContext, import_compose
-from symphony_charts.importers.dijob.importer import import_dijob
-from symphony_charts.importers.symphony.importer import import_legacy
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.importers.input_file import Source, read
+from symphony_charts.importers.report import Imported
 from symphony_charts.importers.torchx.importer import import_torchx
+from symphony_charts.integrations.compose.importer import ComposeContext, import_compose
+from symphony_charts.integrations.dijob.importer import import_dijob
+from symphony_charts.integrations.symphony.importer import import_legacy
 from tests.importers.samples import EXAMPLES
 
 Importer = Callable[[Source], Imported]

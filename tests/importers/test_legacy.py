@@ -6,12 +6,12 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
-from symphony_charts.importers.common.input_file import from_data, read
-from symphony_charts.importers.common.report import Imported
-from symphony_charts.importers.symphony.importer import import_legacy
+from symphony_charts.importers.input_file import from_data, read
+from symphony_charts.importers.report import Imported
+from symphony_charts.integrations.symphony.importer import import_legacy
 from symphony_charts.kinds.children import opened
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.model import Toleration
+from symphony_charts.spec.scheduling import Toleration
 from symphony_charts.spec.services import allocate
 from symphony_charts.spec.sources import HostPathVolume, Mount, NfsVolume, SecretFile
 from tests.importers.oracle.symphony import original_pods

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.common.input_file import read
-from symphony_charts.importers.common.report import Note, Report
+from symphony_charts.importers.input_file import read
+from symphony_charts.importers.report import Note, Report
 
 
 def data(text: str) -> object:

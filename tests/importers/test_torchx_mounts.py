@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.importers.common.field_reader import Fields
-from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.report import Log
 from symphony_charts.importers.torchx.mounts import AnyMount, BindMount, DeviceMount, VolumeMount, read_mounts
+from symphony_charts.integrations.common.fields import Fields
 
 
 def mounts(value: object) -> tuple[list[AnyMount], Log]:

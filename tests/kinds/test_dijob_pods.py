@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.kinds.dijob.pods import adopted, dressed, pods_of_jobs
+from symphony_charts.integrations.dijob.pods import adopted, dressed, pods_of_jobs
 from symphony_charts.kubernetes.status import status_of
 from tests.chart.harness import chart_of, experiment_of, native_objects
 

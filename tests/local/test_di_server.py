@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.integrations.dijob.server import server_of
 from symphony_charts.local import up
 from symphony_charts.local.di_server.files import DELETED, TABLE
-from symphony_charts.local.di_server.server import server_of
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.local.plan.gpus import (
+from symphony_charts.local.plan.resources import (
     Gpu,
     GpuRequest,
     assign_gpus,

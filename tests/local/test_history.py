@@ -20,8 +20,9 @@ from symphony_charts.local.history import (
     remove,
     save_spec,
 )
+from symphony_charts.local.run_files import write_json
 from symphony_charts.local.run_state import write_record
-from symphony_charts.local.runs import Run, runs_of, write_json
+from symphony_charts.local.runs import Run, runs_of
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import remover

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.local.log_file import LogFile
-from symphony_charts.local.supervisor import log_clock
-from symphony_charts.local.supervisor.log_clock import LogClock
+from symphony_charts.local.supervisor import logs as log_clock
+from symphony_charts.local.supervisor.logs import LogClock
 
 
 def _logs(folder: Path, count: int) -> list[Path]:
@@ -81,7 +81,7 @@ def test_after_too_many_events_every_log_is_looked_at(tmp_path: Path) -> None:
 def test_the_index_is_its_owners_alone_and_never_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (log,) = _logs(tmp_path, 1)
     moments = iter([5000.0, 4000.0, 6000.0])
-    monkeypatch.setattr("symphony_charts.local.supervisor.log_clock.time.time", lambda: next(moments))
+    monkeypatch.setattr("symphony_charts.local.supervisor.logs.time.time", lambda: next(moments))
     _append(log, b"one\n")
     clock = LogClock([log])
     _append(log, b"two\n")

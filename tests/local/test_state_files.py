@@ -19,15 +19,16 @@ from types import MappingProxyType
 import pytest
 from msgspec.structs import replace
 
-from symphony_charts.backend.why import Why, why_of
+from symphony_charts.backend.diagnosis import Why, why_of
 from symphony_charts.cli.main import main
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.run_files import write_json
 from symphony_charts.local.run_state import RunPhase, write_record
-from symphony_charts.local.runs import Run, live_runs, write_json
+from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.status import run_status
-from symphony_charts.local.supervisor import ending
+from symphony_charts.local.supervisor import shutdown
 from symphony_charts.system.process_identity import identify, read_stat
 from tests.damage import ODD, places, spoil
 from tests.local.runs import log_of, python, start, supervisor_pid, tmux_pid, until, wrapper_pids
@@ -224,7 +225,7 @@ def test_a_run_whose_processes_are_done_has_not_ended_before_its_logs_are_writte
 def test_down_kills_a_supervisor_that_hears_nothing_and_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(ending, "_HUNG_S", 1.0)
+    monkeypatch.setattr(shutdown, "_HUNG_S", 1.0)
     run = start(tmp_path, processes={"a": SAY})
     [wrapper] = wrapper_pids(run)
     os.kill(supervisor_pid(run), signal.SIGKILL)

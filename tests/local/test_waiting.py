@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.backend.why import why_waiting
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.backend.diagnosis import why_waiting
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.run_folder import public

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.json_schema import settings_schema
 from symphony_charts.settings.project import read_settings
 from symphony_charts.spec.data import from_data

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.node_svg import draw_nodes
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.readers import pools_of_data
-from symphony_charts.placement.report.node_svg import draw_nodes
 from symphony_charts.placement.report.tables import plan_sentence
 
 MIB = 1 << 20

@@ -18,9 +18,9 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from symphony_charts.importers.common.input_file import read
-from symphony_charts.importers.common.report import Imported
-from symphony_charts.importers.dijob.importer import import_dijob
+from symphony_charts.importers.input_file import read
+from symphony_charts.importers.report import Imported
+from symphony_charts.integrations.dijob.importer import import_dijob
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
 from symphony_charts.spec.checks.finish import finish

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from symphony_charts.cli.verbs import VERBS
-from symphony_charts.spec.checks.dijob import DijobSettings
+from symphony_charts.integrations.dijob.settings import DijobSettings
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.workload import Workload

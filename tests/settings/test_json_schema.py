@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.settings.json_schema import settings_schema
 from symphony_charts.settings.project import read_settings
 

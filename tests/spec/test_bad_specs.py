@@ -10,7 +10,8 @@ import jsonschema_rs
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.json_schema import json_schema
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.checks.dijob import task_type, tasks_of
+from symphony_charts.integrations.dijob.settings import task_type, tasks_of
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment

@@ -17,7 +17,9 @@ from symphony_charts.prepare import prepare
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.files import read
-from symphony_charts.spec.model import Experiment, HttpProbe, Probe, Process, Toleration
+from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.probes import HttpProbe, Probe
+from symphony_charts.spec.scheduling import Toleration
 from symphony_charts.spec.shells import DEFAULT_SHELL, shell_argv
 from symphony_charts.spec.sources import EmptyDirVolume, EnvSource, HostPathVolume, Mount
 from tests.spec.overlay_strategies import container_overlays, pod_overlays

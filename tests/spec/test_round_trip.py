@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema_rs
 from hypothesis import given, settings
 
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.builder.experiment import ExperimentSpec
 from symphony_charts.spec.data import from_data, to_data, to_json, to_yaml
 from symphony_charts.spec.json_schema import json_schema

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.sources import EmptyDirVolume, NfsVolume

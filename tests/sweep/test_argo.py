@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
+from symphony_charts.integrations.argo.sweep import sweep_objects
 from symphony_charts.kinds.base import TrialObjects
-from symphony_charts.sweep.argo import sweep_objects
 from tests.chart.harness import chart_of, experiment_of, native_objects
 from tests.linting import lint_objects
 

@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from symphony_charts.errors import CheckFailed, ToolFailed
-from symphony_charts.kubernetes.releases.releases import Releases, Revision
+from symphony_charts.kubernetes.releases.helm_client import Revision
+from symphony_charts.kubernetes.releases.releases import Releases
 from symphony_charts.kubernetes.releases.source import ReleaseSource
 from symphony_charts.kubernetes.releases.wait import Progress
 from symphony_charts.prepare import Prepared, prepare_experiment

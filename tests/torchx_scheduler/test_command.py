@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from symphony_charts.formats.yaml_text import load
-from symphony_charts.importers.common.input_file import read
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.importers.input_file import read
 from symphony_charts.importers.torchx.importer import import_torchx
 from symphony_charts.spec.data import from_data
 from tests.torchx_scheduler.conftest import Torchx

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.formats.yaml_text import load
-from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
-from symphony_charts.importers.torchx.objects import app_wrapper
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.importers.report import Log
 from symphony_charts.importers.torchx.options import RunOptions, read_options
+from symphony_charts.integrations.torchx.appdef import AppDef, read_appdef
+from symphony_charts.integrations.torchx.objects import app_wrapper
 from tests.torchx_scheduler.conftest import Torchx
 
 PROGRAM = Path(__file__).with_name("own_requests.py")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torchx.schedulers.api import Scheduler
 
 _OURS = {
-    "kubernetes_mcad": "symphony_charts.torchx_scheduler.kubernetes_mcad",
-    "symph": "symphony_charts.torchx_scheduler.scheduler",
+    "kubernetes_mcad": "symphony_charts.integrations.torchx.kubernetes_mcad",
+    "symph": "symphony_charts.integrations.torchx.scheduler",
 }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.importers.common.input_file import Source
-from symphony_charts.importers.common.report import Imported, Log, build
+from symphony_charts.importers.input_file import Source
+from symphony_charts.importers.report import Imported, Log, build
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -13,8 +13,10 @@ from symphony_charts.chart.build.volumes import FILES_MOUNT, has_only_files, mou
 from symphony_charts.chart.tree import Block, Call, Entries, File, Helper, Include, Merged, Tree, Value, When
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.overlay import merge_overlay
-from symphony_charts.spec.model import Probe, Process, SecuritySettings, Step
+from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.overlay_fields import merge_probe
+from symphony_charts.spec.probes import Probe
+from symphony_charts.spec.scheduling import SecuritySettings
 from symphony_charts.spec.services import Service
 from symphony_charts.spec.sources import EnvSource
 

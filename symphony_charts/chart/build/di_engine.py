@@ -14,8 +14,8 @@ from symphony_charts.chart.syntax import go_path
 from symphony_charts.chart.tree import Helper, Join, Sum, Text, Tree, function_of
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.errors import Problem
+from symphony_charts.integrations.dijob.settings import pods_in_order, settings_of, task_type
 from symphony_charts.spec import variable_names as names
-from symphony_charts.spec.checks.dijob import pods_in_order, settings_of, task_type
 from symphony_charts.spec.model import Process, Step
 
 _RANK = 'DI_RANK=`expr "$DI_FIRST_RANK" + "$SYMPH_INDEX"`; export DI_RANK; exec "$@"'

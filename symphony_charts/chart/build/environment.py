@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from symphony_charts.chart.build.draft import Draft, Group, with_names
 from symphony_charts.chart.tree import Helper, Include, Merged, NonZero, Text, Tree, Value, When
-from symphony_charts.environment.variables import ServiceFact, hosts_variables, shared_variables
 from symphony_charts.spec import variable_names as names
+from symphony_charts.spec.environment import ServiceFact, hosts_variables, shared_variables
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
 
 _POD_INDEX = "metadata.labels['apps.kubernetes.io/pod-index']"

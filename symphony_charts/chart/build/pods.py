@@ -23,7 +23,7 @@ from symphony_charts.chart.tree import (
     When,
 )
 from symphony_charts.formats.data import sub
-from symphony_charts.spec.model import SecuritySettings
+from symphony_charts.spec.scheduling import SecuritySettings
 
 # Labels that templates print; nothing else may set them.
 _OUR_LABELS = (

@@ -17,9 +17,10 @@ from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.formats import go_json
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.overlay import merge_overlay
-from symphony_charts.spec.model import ChartSettings, Experiment, Process, Step, Toleration
+from symphony_charts.spec.model import ChartSettings, Experiment, Process, Step
 from symphony_charts.spec.pods import retries_of
 from symphony_charts.spec.resources import resources_of, selector_of
+from symphony_charts.spec.scheduling import Toleration
 from symphony_charts.spec.workload import GANGS_OF_PODS
 
 _TEST_IMAGE = "busybox:1.37.0"

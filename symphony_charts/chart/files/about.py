@@ -9,7 +9,7 @@ import msgspec
 
 from symphony_charts.chart.helpers import image_name
 from symphony_charts.formats.data import Values, sub
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.spec.model import ChartSettings
 
 __all__ = ["about_text", "annotations_text"]

@@ -18,7 +18,7 @@ from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.chart.texts import readme_text, values_text
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import Values
-from symphony_charts.formats.yaml_text import quote
+from symphony_charts.formats.yaml_write import quote
 
 __all__ = ["Chart", "ChartTemplate", "context_of", "generated_files", "make_chart"]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 
 __all__ = ["kustomize_files"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from symphony_charts.chart.files import archive
 from symphony_charts.chart.files.ownership import RECORD, is_users
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 
 __all__ = ["PackedChart", "read_chart"]
 

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 import yaml
 
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.formats.yaml_write import dump_all
 from symphony_charts.settings.project import Destination
 
 __all__ = [

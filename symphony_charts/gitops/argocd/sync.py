@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from symphony_charts.backend.why import Why
+from symphony_charts.backend.diagnosis import Why
 from symphony_charts.kinds.base import Object
 
 __all__ = ["why_unsynced"]

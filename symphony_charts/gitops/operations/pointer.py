@@ -12,7 +12,8 @@ import msgspec
 from symphony_charts.chart.files.archive import content_digest
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import Values
-from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.gitops.argocd.projects import is_one_cluster, place_key
 from symphony_charts.settings.project import Destination
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import combinations, pairwise
 
 from symphony_charts.errors import Conflict, SpecError
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.argocd.objects import app_name
 from symphony_charts.gitops.argocd.projects import PROJECT_FILE, destination_fault

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from symphony_charts.chart.build.chart import Release
 from symphony_charts.chart.files.chart import Chart
-from symphony_charts.chart.release import Release
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.operations.environment_values import Given, environment_values

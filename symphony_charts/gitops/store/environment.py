@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symphony_charts.chart.release import Release
+from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops import layout

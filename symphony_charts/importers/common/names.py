@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from symphony_charts.formats.names import sanitize, shorten
-from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.report import Log
 
 __all__ = ["LONGEST", "UniqueNames", "Volumes"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.names import Volumes
-from symphony_charts.importers.common.pod_container import read_process, read_step
 from symphony_charts.importers.common.pod_volumes import PodVolumes
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.common.pods import read_process, read_step
 
 __all__ = ["PodParts", "read_pod", "read_settings"]
 

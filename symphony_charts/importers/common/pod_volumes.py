@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symphony_charts.importers.common.field_reader import Fields, show
+from symphony_charts.formats.field_reader import show
 from symphony_charts.importers.common.names import Volumes
+from symphony_charts.integrations.common.fields import Fields
 
 __all__ = ["PodVolumes"]
 

@@ -8,10 +8,10 @@ from itertools import islice
 from pathlib import Path
 
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.importers.common.input_file import Source
-from symphony_charts.importers.common.report import Imported
-from symphony_charts.importers.compose.importer import ComposeContext, import_compose
 from symphony_charts.importers.compose.interpolation import parse_env_file
+from symphony_charts.importers.input_file import Source
+from symphony_charts.importers.report import Imported
+from symphony_charts.integrations.compose.importer import ComposeContext, import_compose
 
 __all__ = ["read_compose"]
 

@@ -10,9 +10,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from symphony_charts.formats.field_reader import show
 from symphony_charts.formats.paths import join
-from symphony_charts.importers.common.field_reader import show
-from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.report import Log
 
 __all__ = ["Port", "interpolate", "literal", "parse_env_file", "parse_port", "seconds_of", "size_of", "words_of"]
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from symphony_charts.formats.names import SERVICE_NAME
-from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.compose.files import ComposeFiles
-from symphony_charts.importers.compose.service import HEALTHY, STARTED, Alias, Service
+from symphony_charts.importers.report import Log
+from symphony_charts.integrations.compose.files import ComposeFiles
+from symphony_charts.integrations.compose.service import HEALTHY, STARTED, Alias, Service
 
 __all__ = ["keep_names"]
 

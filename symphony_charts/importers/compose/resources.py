@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.compose.interpolation import size_of
+from symphony_charts.integrations.common.fields import Fields
 
 __all__ = ["read_resources"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import shorten
-from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.names import LONGEST, UniqueNames, Volumes
-from symphony_charts.importers.common.report import Log
-from symphony_charts.spec.checks.dijob import MAX_TASK
+from symphony_charts.importers.report import Log
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.dijob.settings import MAX_TASK
 
 __all__ = ["Draft"]
 

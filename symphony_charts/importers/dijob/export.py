@@ -13,9 +13,16 @@ from dataclasses import dataclass
 import msgspec
 
 from symphony_charts.errors import Problem
-from symphony_charts.importers.common.report import Log, Note
-from symphony_charts.importers.dijob.template import PodWriter, TaskAddresses
-from symphony_charts.spec.checks.dijob import ROLES, Operator, dijob_faults, pods_in_order, settings_of, task_type
+from symphony_charts.importers.report import Log, Note
+from symphony_charts.integrations.dijob.export import PodWriter, TaskAddresses
+from symphony_charts.integrations.dijob.settings import (
+    ROLES,
+    Operator,
+    dijob_faults,
+    pods_in_order,
+    settings_of,
+    task_type,
+)
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Pod
 from symphony_charts.spec.services import allocate

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.dijob.draft import Draft
-from symphony_charts.importers.dijob.pod import AddedPod, add_pod
-from symphony_charts.spec.checks.dijob import CONTAINER
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.dijob.import_pods import AddedPod, add_pod
+from symphony_charts.integrations.dijob.settings import CONTAINER
 
 __all__ = ["PORTS", "ROLES", "read_aggregator", "read_roles"]
 

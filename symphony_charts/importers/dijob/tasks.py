@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.dijob.draft import Draft
-from symphony_charts.importers.dijob.pod import AddedPod, add_pod
-from symphony_charts.spec.checks.dijob import TASK_TYPES
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.dijob.import_pods import AddedPod, add_pod
+from symphony_charts.integrations.dijob.settings import TASK_TYPES
 from symphony_charts.spec.variable_names import di_group_nodes
 
 __all__ = ["read_single_template", "read_tasks"]

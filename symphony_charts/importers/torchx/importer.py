@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from symphony_charts.importers.common.field_reader import Fields
-from symphony_charts.importers.common.input_file import Source
 from symphony_charts.importers.common.names import UniqueNames
-from symphony_charts.importers.common.report import Imported, Log, build
-from symphony_charts.importers.torchx.appdef import AppDef, Role, read_appdef
+from symphony_charts.importers.input_file import Source
+from symphony_charts.importers.report import Imported, Log, build
 from symphony_charts.importers.torchx.limits import long_host_lists
-from symphony_charts.importers.torchx.option_table import SCHEDULER_OPTIONS
 from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, read_options
-from symphony_charts.importers.torchx.role import RoleContext, process_of, restarts_whole_set
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.torchx.appdef import AppDef, Role, read_appdef
+from symphony_charts.integrations.torchx.importer import RoleContext, process_of, restarts_whole_set
+from symphony_charts.integrations.torchx.options import SCHEDULER_OPTIONS
 
 __all__ = ["appdef_of", "experiment_of", "import_torchx"]
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from symphony_charts.formats.field_reader import show
 from symphony_charts.formats.paths import join
-from symphony_charts.importers.common.field_reader import Fields, show
-from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.report import Log
+from symphony_charts.integrations.common.fields import Fields
 
 __all__ = ["AnyMount", "BindMount", "DeviceMount", "VolumeMount", "read_mounts"]
 

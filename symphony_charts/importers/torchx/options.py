@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from symphony_charts.formats.paths import nearest
-from symphony_charts.importers.common.field_reader import Fields
-from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.torchx.option_table import OPTIONS
+from symphony_charts.importers.report import Log
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.torchx.options import OPTIONS
 
 __all__ = ["RunOptions", "parse_cfg", "pushed_image", "read_options"]
 

@@ -6,8 +6,8 @@ Maps merge and lists append there, unless a key says otherwise: ``__put__:f`` re
 
 from __future__ import annotations
 
-from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.torchx.appdef import Role
+from symphony_charts.importers.report import Log
+from symphony_charts.integrations.torchx.appdef import Role
 
 __all__ = ["overlay_of", "pod_overlay_of"]
 

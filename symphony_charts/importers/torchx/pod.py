@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from symphony_charts.importers.torchx.appdef import Resource, Role
 from symphony_charts.importers.torchx.mounts import AnyMount, BindMount, DeviceMount, VolumeMount
+from symphony_charts.integrations.torchx.appdef import Resource, Role
 
 __all__ = ["pod_spec"]
 

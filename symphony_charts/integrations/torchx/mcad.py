@@ -12,11 +12,11 @@ from typing import Any
 
 from torchx.specs import AppDef, AppState, Resource, Role
 
-from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.torchx import appdef
-from symphony_charts.importers.torchx import objects as torchx_objects
-from symphony_charts.importers.torchx.components import plain_data
+from symphony_charts.importers.report import Log
 from symphony_charts.importers.torchx.options import RunOptions
+from symphony_charts.integrations.torchx import appdef
+from symphony_charts.integrations.torchx import objects as torchx_objects
+from symphony_charts.integrations.torchx.components import plain_data
 
 __all__ = [
     "app_to_resource",

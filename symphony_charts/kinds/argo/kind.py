@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.field_reader import Fields
+from symphony_charts.integrations.argo.kind import SHORT_FORMS, ArgoSettings, argo_faults, expanded, settings_of
 from symphony_charts.kinds.argo.manifest import manifests_of
 from symphony_charts.kinds.base import Kind, Object, TrialObjects, described_job
-from symphony_charts.spec.checks.argo import SHORT_FORMS, ArgoSettings, argo_faults, expanded, settings_of
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.workload import Workload
 
@@ -29,7 +29,7 @@ class ArgoWorkflow(Kind):
     is_workflow = True
     settings = ArgoSettings
     short_forms = SHORT_FORMS
-    builder = "symphony_charts.chart.build.kinds.argo:Argo"
+    builder = "symphony_charts.integrations.argo.chart:Argo"
 
     def expanded(self, settings: dict[str, object]) -> dict[str, object]:
         """Return the settings with short forms expanded."""
@@ -48,7 +48,7 @@ class ArgoWorkflow(Kind):
     ) -> list[dict[str, object]]:
         """Return a Workflow with a task for each trial, after the rights that it needs unless an account is named."""
         # The registry of kinds, which that module needs, loads this one.
-        from symphony_charts.sweep.argo import sweep_objects
+        from symphony_charts.integrations.argo.sweep import sweep_objects
 
         account = settings_of(experiment.workload).service_account
         return sweep_objects(f"{experiment.name}-sweep", trials, parallel=parallel, service_account=account)

@@ -10,7 +10,8 @@ from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.ownership import refuse_protected
-from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
+from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision
+from symphony_charts.kubernetes.releases.helm_command import Target
 from symphony_charts.kubernetes.releases.rehearsal import rehearse
 from symphony_charts.kubernetes.releases.wait import (
     Progress,

@@ -15,7 +15,7 @@ from symphony_charts.chart.build.checks import unsealed
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats.data import Values, sub
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.gate import judge
 from symphony_charts.package import template
 from symphony_charts.prepare import Prepared, prepare

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.local.export.plain_files import (
     Export,
     check_command,

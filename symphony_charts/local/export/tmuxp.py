@@ -6,7 +6,7 @@ escapes; so the file holds paths and names of ours alone.
 
 from __future__ import annotations
 
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.local.export.plain_files import Export, command_of, mount_notes, plain_files
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import check_path

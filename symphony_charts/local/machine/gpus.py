@@ -9,7 +9,8 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, PlacementError, SymphError, ToolFailed, ToolMissing
 from symphony_charts.local.machine.gpu_locks import claim_gpu, exclusive, holders_of, note_holder
-from symphony_charts.local.plan.gpus import (
+from symphony_charts.local.plan.records import Gpus
+from symphony_charts.local.plan.resources import (
     CUDA_VISIBLE,
     Gpu,
     GpuRequest,
@@ -18,7 +19,6 @@ from symphony_charts.local.plan.gpus import (
     parse_gpus,
     visible,
 )
-from symphony_charts.local.plan.records import Gpus
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system import subprocess_runner

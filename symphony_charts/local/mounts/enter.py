@@ -17,8 +17,8 @@ import sys
 from typing import Any
 
 from symphony_charts.local.mounts import syscalls
-from symphony_charts.local.mounts.place import Mounter, Target
-from symphony_charts.local.mounts.points import Journal
+from symphony_charts.local.mounts.mount_points import Journal
+from symphony_charts.local.mounts.mounter import Mounter, Target
 
 __all__ = ["main"]
 

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symphony_charts.environment.expansion import expand, pod_order
-from symphony_charts.environment.variables import (
-    Address,
-    Fact,
-    Variable,
-    interpret,
-    own_variables,
-    shared_environment,
-)
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.kinds.registry import KINDS, compat_kind
-from symphony_charts.local.plan.gpus import CUDA_VISIBLE, gpu_environment
 from symphony_charts.local.plan.mounts import config_dir
 from symphony_charts.local.plan.records import Machine
 from symphony_charts.local.plan.replicas import Replica
+from symphony_charts.local.plan.resources import CUDA_VISIBLE, gpu_environment
+from symphony_charts.spec.environment import Address, Fact, Variable, interpret, own_variables, shared_environment
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import ProcessRef, pods_of
 from symphony_charts.spec.services import Service

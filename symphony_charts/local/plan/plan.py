@@ -30,7 +30,7 @@ from symphony_charts.local.plan.mounts import (
 from symphony_charts.local.plan.order import Order
 from symphony_charts.local.plan.overlays import overlay_notes
 from symphony_charts.local.plan.overrides import local_process
-from symphony_charts.local.plan.probes import checks_of, health_of
+from symphony_charts.local.plan.readiness import checks_of, health_of
 from symphony_charts.local.plan.records import (
     Bind,
     Check,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.mounts.helper import points_journal
-from symphony_charts.local.mounts.points import remove_points
+from symphony_charts.local.mounts.mount_points import remove_points
 from symphony_charts.local.run_identity import LIVENESS_LOCK
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.startup import log_line

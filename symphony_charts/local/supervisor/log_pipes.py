@@ -10,7 +10,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.plan.log_pipe import log_pipe
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
-from symphony_charts.local.supervisor.log_clock import LogClock
+from symphony_charts.local.supervisor.logs import LogClock
 from symphony_charts.local.supervisor.startup import log_line
 from symphony_charts.system.full_disks import full_disk
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from symphony_charts.local.plan.records import Check, PlannedProcess
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
-from symphony_charts.local.supervisor.probe_checks import Attempt, steps_of
+from symphony_charts.local.supervisor.probes import Attempt, steps_of
 
 __all__ = ["Checks", "Health", "Probing"]
 

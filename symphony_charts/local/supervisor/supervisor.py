@@ -34,8 +34,8 @@ from symphony_charts.local.supervisor.cleanup import (
 from symphony_charts.local.supervisor.decisions import Phase, State, transition
 from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.events import Act, Event
-from symphony_charts.local.supervisor.log_clock import LogClock
 from symphony_charts.local.supervisor.log_pipes import LogPipes
+from symphony_charts.local.supervisor.logs import LogClock
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.probe_runner import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw

@@ -14,8 +14,9 @@ from symphony_charts.placement.assign.rules import Decision, decide
 from symphony_charts.placement.assign.symphony_rules import decide_like_symphony
 from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.spec.model import Assignment, Experiment, Placement, PodSettings, Process, Toleration
+from symphony_charts.spec.model import Experiment, PodSettings, Process
 from symphony_charts.spec.pods import Pod, pods_of
+from symphony_charts.spec.scheduling import Assignment, Placement, Toleration
 
 __all__ = ["ANNOTATION", "SHARED", "apply", "exclusive_term", "settle"]
 

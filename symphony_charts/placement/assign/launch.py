@@ -15,9 +15,9 @@ from symphony_charts.kinds.registry import KINDS
 from symphony_charts.placement.assign.rules import DEVICE_TOLERATIONS, pool_selector
 from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools.pool import Pool, Pools
-from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
+from symphony_charts.spec.model import Experiment, PodSettings, Process
 from symphony_charts.spec.pods import Pod, pods_of
-from symphony_charts.spec.scheduling import topology_of
+from symphony_charts.spec.scheduling import Placement, Toleration, topology_of
 
 __all__ = ["add_launch_features", "asks_for_tpu"]
 

@@ -18,7 +18,7 @@ from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
 from symphony_charts.placement.machines.catalog import GPU_ALIASES, gpu_matches
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Pools
-from symphony_charts.spec.model import Assignment, Toleration
+from symphony_charts.spec.scheduling import Assignment, Toleration
 
 __all__ = ["DEVICE_TOLERATIONS", "Decision", "decide", "named_pool", "pool_selector"]
 

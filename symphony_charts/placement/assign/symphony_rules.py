@@ -12,7 +12,7 @@ from dataclasses import replace
 from symphony_charts.errors import PlacementError, SpecError
 from symphony_charts.placement.assign.rules import DEVICE_TOLERATIONS, Decision, named_pool
 from symphony_charts.placement.pools.pool import Pool, Pools
-from symphony_charts.spec.model import Assignment, Toleration
+from symphony_charts.spec.scheduling import Assignment, Toleration
 
 __all__ = ["decide_like_symphony"]
 

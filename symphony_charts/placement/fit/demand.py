@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.registry import KINDS, kind_for
-from symphony_charts.placement.fit.filters import NodeAffinity, Requirement
+from symphony_charts.placement.fit.filters import NodeAffinity
 from symphony_charts.placement.fit.podspec import (
     gpus_at_once,
     pod_ports,
@@ -19,8 +19,8 @@ from symphony_charts.placement.fit.podspec import (
     read_node_affinity,
     read_tolerations,
 )
-from symphony_charts.placement.pools.pool import HOSTNAME, Amounts, AntiAffinity, HostPort, Pools
-from symphony_charts.spec.model import Toleration
+from symphony_charts.placement.pools.pool import HOSTNAME, Amounts, AntiAffinity, HostPort, Pools, Requirement
+from symphony_charts.spec.scheduling import Toleration
 
 __all__ = ["Demand", "Shape", "demands_of", "in_order", "is_of_controllers", "pending_demands", "running_requests"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from symphony_charts.placement.pools.pool import HostPort, Requirement, Taint
-from symphony_charts.spec.model import Toleration
+from symphony_charts.spec.scheduling import Toleration
 
 __all__ = ["NodeAffinity", "Requirement", "Term", "labels_match", "ports_conflict", "tolerates", "untolerated_taint"]
 

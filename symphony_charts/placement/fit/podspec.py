@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.placement.fit.filters import NodeAffinity, Requirement, Term
-from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort
-from symphony_charts.spec.model import Toleration
+from symphony_charts.placement.fit.filters import NodeAffinity, Term
+from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort, Requirement
+from symphony_charts.spec.scheduling import Toleration
 
 _ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
 

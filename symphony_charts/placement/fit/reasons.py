@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
 from symphony_charts.placement.fit.demand import Shape
+from symphony_charts.placement.fit.devices import slice_fault
 from symphony_charts.placement.fit.filters import labels_match, untolerated_taint
 from symphony_charts.placement.fit.gpu_sharing import sharing_fault
 from symphony_charts.placement.fit.supply import Cluster
-from symphony_charts.placement.fit.tpu_slices import slice_fault
 from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.machines.catalog import Catalog, Machine
 from symphony_charts.placement.machines.system_pods import memory_margin, system_profile

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from symphony_charts.placement.fit.demand import Demand, Shape
-from symphony_charts.placement.fit.filters import Requirement, labels_match, ports_conflict, untolerated_taint
+from symphony_charts.placement.fit.filters import labels_match, ports_conflict, untolerated_taint
 from symphony_charts.placement.fit.present_pods import Domains, closed_domains
-from symphony_charts.placement.pools.pool import HOSTNAME, HostPort, Pool, Taint
-from symphony_charts.spec.model import Toleration
+from symphony_charts.placement.pools.pool import HOSTNAME, HostPort, Pool, Requirement, Taint
+from symphony_charts.spec.scheduling import Toleration
 
 __all__ = ["HOSTNAME", "Cluster", "NodeClass", "make_cluster", "with_admission"]
 

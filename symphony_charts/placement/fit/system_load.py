@@ -11,7 +11,7 @@ from symphony_charts.placement.fit.packing import Packing
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.machines.system_pods import CLUSTER_PODS
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.spec.model import Toleration
+from symphony_charts.spec.scheduling import Toleration
 
 __all__ = ["empty_of", "grown", "has_room_for", "system_demands", "system_note"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import merge, read_pools, resolve_references

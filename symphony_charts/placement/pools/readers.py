@@ -14,7 +14,8 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
-from symphony_charts.formats.yaml_text import line_of, load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_text import line_of
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
 from symphony_charts.placement.pools.computeclass import read_compute_class
 from symphony_charts.placement.pools.gcloud import read_cluster, read_node_pool

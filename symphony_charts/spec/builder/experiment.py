@@ -10,7 +10,7 @@ import msgspec
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.names import prefix_owner, sanitize
-from symphony_charts.formats.yaml_text import load
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.builder.common import Data, clean_name, known_fields
 from symphony_charts.spec.builder.keywords import (
     ConfigFields,

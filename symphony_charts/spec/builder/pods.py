@@ -21,7 +21,8 @@ from symphony_charts.spec.builder.keywords import (
 )
 from symphony_charts.spec.builder.overlay_view import OverlayView
 from symphony_charts.spec.builder.views import ExperimentBuilder, Viewed
-from symphony_charts.spec.model import Assignment, PodSettings, Process, ProcessGroup
+from symphony_charts.spec.model import PodSettings, Process, ProcessGroup
+from symphony_charts.spec.scheduling import Assignment
 from symphony_charts.spec.sources import EnvSource
 
 __all__ = ["ProcessGroupSpec", "ProcessSpec", "find_named"]

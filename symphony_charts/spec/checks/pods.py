@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from symphony_charts.errors import Problem
 from symphony_charts.formats.names import LABEL_NAME, OBJECT_NAME
 from symphony_charts.spec.checks.entries import ProcessEntry
-from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step, Toleration
+from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step
+from symphony_charts.spec.scheduling import Toleration
 from symphony_charts.spec.shells import shell_faults
 
 __all__ = ["OUR_DOMAINS", "image_faults", "is_in_domain", "is_label_key", "pod_faults"]

@@ -9,7 +9,8 @@ from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.formats.paths import nearest
 from symphony_charts.spec.checks.entries import ProcessEntry
-from symphony_charts.spec.model import Experiment, Probe
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.probes import Probe
 from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["network_faults"]

@@ -19,7 +19,8 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.yaml_text import line_of, load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_text import line_of
 from symphony_charts.spec.changes import at_changes, changed
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.checks.names import with_clean_names

@@ -17,8 +17,8 @@ from typing import Any
 
 from symphony_charts.placement.fit.demand import Shape, demands_of
 from symphony_charts.placement.fit.filters import labels_match, ports_conflict, untolerated_taint
-from symphony_charts.placement.fit.supply import HOSTNAME, with_admission
-from symphony_charts.placement.pools.pool import HostPort, Pool, Taint
+from symphony_charts.placement.fit.supply import with_admission
+from symphony_charts.placement.pools.pool import HOSTNAME, HostPort, Pool, Taint
 from tests.e2e.oracle.experiments import Case, make_case
 from tests.e2e.oracle.live import Scheduler
 from tests.e2e.oracle.nodes import MARK, NodePool, node_objects, random_pools, read

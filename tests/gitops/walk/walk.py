@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_write import dump
 from tests.gitops.servers import commit, git
 from tests.gitops.walk.model import Deployed, Key, Place, RefusedError, Runs, Tree, Values, merged
 from tests.gitops.walk.world import Answer, Machine, Server, World, flat, nested

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.cli.main import main
-from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_write import dump
 from tests.gitops.servers import git, make_bare
 
 __all__ = ["BINARY", "Answer", "Machine", "Server", "World", "flat", "nested"]

@@ -9,8 +9,8 @@ import threading
 import time
 from pathlib import Path
 
-from symphony_charts.local.mounts.place import Mounter, Target
-from symphony_charts.local.mounts.points import Journal, remove_points
+from symphony_charts.local.mounts.mount_points import Journal, remove_points
+from symphony_charts.local.mounts.mounter import Mounter, Target
 
 __all__ = ["main"]
 

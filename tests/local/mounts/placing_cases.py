@@ -137,7 +137,7 @@ def _case(name: str, user: str, *, is_classic: bool) -> dict[str, Any]:
 
 
 _REMOVE = (
-    "import sys; from symphony_charts.local.mounts.points import remove_points; print(*remove_points(sys.argv[1]))"
+    "import sys; from symphony_charts.local.mounts import mount_points; print(*mount_points.remove_points(sys.argv[1]))"
 )
 
 

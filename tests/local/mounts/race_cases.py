@@ -16,7 +16,7 @@ _AT = ("/data/deep/er", "/home/me/exp/out")
 # It sees its own volume and no other, from its first moment to its last.
 _PROGRAM = "for at in {}; do cat $at/mine; done; sleep 0.0$1; for at in {}; do cat $at/mine; done"
 _REMOVE = (
-    "import sys; from symphony_charts.local.mounts.points import remove_points; print(*remove_points(sys.argv[1]))"
+    "import sys; from symphony_charts.local.mounts import mount_points; print(*mount_points.remove_points(sys.argv[1]))"
 )
 _ROOT = Path(__file__).resolve().parents[3]
 

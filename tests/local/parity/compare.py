@@ -11,13 +11,13 @@ from typing import get_args
 import msgspec
 
 from symphony_charts.environment.di_engine import ASKED_FOR, SERVER, is_of_v0
+from symphony_charts.integrations.dijob.settings import ROLES, settings_of
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.overlays import foreign_containers
 from symphony_charts.local.plan.overrides import local_process, replicas_here
 from symphony_charts.local.plan.replicas import replica_name
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.checks.dijob import ROLES, settings_of
 from symphony_charts.spec.model import Experiment, LocalProcess, PodSettings, Process
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.services import Service, allocate

@@ -1,0 +1,269 @@
+"""An input file gives its documents as data, and the line where each path stands.
+
+The reading is `symphony_charts.formats.yaml_text`'s, strict and safe against hostile nesting and aliases. Files of
+other tools differ in two ways: they hold several documents, and they write `on`, `no`, `0440` or `8080:` without
+quotes; here such words are text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import yaml
+
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.yaml_read import Lines, load_with_lines
+from symphony_charts.formats.yaml_text import line_in
+from symphony_charts.importers.report import Report
+
+__all__ = ["Document", "Source", "from_data", "read"]
+
+_MAX_BYTES = 16 * 1024 * 1024
+_MAX_DEPTH = 100
+_LINE = re.compile(r"line (\d+)")
+_LINE_SAID = re.compile(r" \(line (\d+)\)\Z")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of an emoji is no text
+_PYTHON_TAG = re.compile(r"^([^\n\"'#]*?(?:[:\-?]|&\w+)[ ]+)(!!python/[^\s,\]}]*)", re.MULTILINE)
+_DOCUMENT = re.compile(r"\[(\d+)\]\.?")
+_AMBIGUOUS = re.compile(
+    r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)"
+    r"|[-+]?(?:0[0-9]+|0o[0-7]+|0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*_[0-9_]*)",
+    re.ASCII,
+)
+_NOT_TEXT_AS_KEY = re.compile(
+    r"~|null|Null|NULL|true|True|TRUE|false|False|FALSE|[-+]?\.?[0-9][-+.eE0-9]*|[-+]?\.(?:inf|nan|Inf|NaN|INF|NAN)",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document of a file: its data, and the lines of its entries (counted in the file)."""
+
+    data: object
+    lines: Lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file that was read: its name, as errors say it, and its documents that hold anything.
+
+    Paths of a file with several documents begin with the document's index: ``[1].spec.tasks[0]``.
+    """
+
+    name: str
+    text: str = field(repr=False)
+    documents: tuple[Document, ...]
+
+    def prefix(self, index: int) -> str:
+        """The text that every path of a document begins with."""
+        return f"[{index}]" if len(self.documents) > 1 else ""
+
+    def locate(self, path: str) -> str:
+        """`path` as people find it: ``file:line, path``; an option of the command line is in no file."""
+        if path.startswith("cfg.") and not any("cfg" in _keys(document.data) for document in self.documents):
+            return f"--{path.replace('.', ' ', 1)}"
+        line = self._line(path)
+        if _LINE.fullmatch(path):
+            path = ""
+        where = f"{self.name}:{line}" if line is not None else self.name
+        return f"{where}, {path}" if path else where
+
+    def with_location(self, error: SpecError) -> SpecError:
+        """`error` with file and line in every path."""
+        return SpecError(map(self._located, error.problems))
+
+    def _located(self, problem: Problem) -> Problem:
+        if not self.documents and (match := _LINE_SAID.search(problem.what)) is not None:
+            # The text is not read yet, so no path has a line; the reader says it in words.
+            where = ", ".join(part for part in (f"{self.name}:{match[1]}", problem.path) if part)
+            return Problem(what=problem.what[: match.start()], path=where, next=problem.next)
+        return Problem(what=problem.what, path=self.locate(problem.path), next=problem.next)
+
+    def located(self, report: Report) -> Report:
+        """`report` with file and line in every path."""
+        return replace(
+            report,
+            carried=tuple(self.locate(path) for path in report.carried),
+            notes=tuple(replace(note, path=self.locate(note.path)) for note in report.notes),
+        )
+
+    def _line(self, path: str) -> int | None:
+        if (match := _LINE.fullmatch(path)) is not None:
+            return int(match[1])
+        index = 0
+        if len(self.documents) > 1 and (match := _DOCUMENT.match(path)) is not None:
+            index, path = int(match[1]), path[match.end() :]
+        if index >= len(self.documents) or not self.text:
+            return None
+        document = self.documents[index]
+        data, lines = (document.data, document.lines) if document.lines else _late_lines(self.text)
+        if not path and (first := lines.get(id(data))):
+            return min(first.values())
+        return line_in(data, lines, path) or 1
+
+
+def _keys(data: object) -> Iterable[object]:
+    return data if isinstance(data, dict) else ()
+
+
+def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
+    """The documents of a YAML or JSON file; with `python_tags`, tags of Python objects are passed over, not refused.
+
+    Raises SpecError, with file and line, when it is not text, not YAML, too big or nested without end.
+    """
+    text = _decode(content, name)
+    try:
+        if text.lstrip()[:1] in ("{", "[") and (data := _json(text)) is not None:
+            return Source(name=name, text=text, documents=data)
+        documents = tuple(_documents(_without_python_tags(text) if python_tags else text))
+    except SpecError as error:
+        raise Source(name=name, text=text, documents=()).with_location(error) from error
+    if not documents:
+        raise SpecError.one("the file holds nothing", at=f"{name}:1", next="give a file with the job to import")
+    return Source(name=name, text=text, documents=documents)
+
+
+def from_data(data: object, name: str) -> Source:
+    """A source that was never text: its errors name `name` and the path, but no line."""
+    return Source(name=name, text="", documents=(Document(data=data, lines={}),))
+
+
+def _decode(content: bytes, name: str) -> str:
+    if len(content) > _MAX_BYTES:
+        raise SpecError.one(f"the file has {len(content):,} bytes; more than {_MAX_BYTES:,} are not read", at=name)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        what = f"not UTF-8 text: byte 0x{content[error.start]:02x}"
+        raise SpecError.one(what, at=f"{name}:{line}", next="save the file as UTF-8") from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise SpecError.one(
+            "not a text file: it holds a NUL byte", at=f"{name}:{line}", next="give a YAML or JSON file"
+        )
+    return text
+
+
+def _json(text: str) -> tuple[Document, ...] | None:
+    """The data of a JSON text; None if it is none, or says something that JSON readers differ on."""
+    try:
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        if _SURROGATE.search(text):
+            json.dumps(data, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None  # YAML's reader says what is wrong, with the line
+    return (Document(data=data, lines={}),)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise ValueError("a key stands twice")
+    return mapping
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _late_lines(text: str) -> tuple[object, Lines]:
+    """The lines of JSON text, found only when an error or a note needs them."""
+    try:
+        return load_with_lines(text)
+    except SpecError:
+        return None, {}
+
+
+def _without_python_tags(text: str) -> str:
+    """`text` with blanks for ``!!python/...`` tags, which PyYAML's unsafe dumper writes; what they tag stays."""
+    return _PYTHON_TAG.sub(lambda match: f"{match[1]}{' ' * len(match[2])}", text)
+
+
+def _documents(text: str) -> Iterator[Document]:
+    """The documents of `text`, each read on its own at the lines where it stands."""
+    scan = _scan(text)
+    lines = scan.quoted.splitlines(keepends=True)
+    starts = [0, *scan.starts[1:]]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        data, where = load_with_lines("\n" * start + "".join(lines[start:end]))
+        if data is not None:
+            yield Document(data=data, lines=where)
+
+
+@dataclass(slots=True)
+class _Scan:
+    starts: list[int]
+    quoted: str
+
+
+def _scan(text: str) -> _Scan:
+    """Return where documents begin, and the text with quotes around values that YAML readers read differently."""
+    parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    starts: list[int] = []
+    spans: list[tuple[int, int]] = []
+    stack: list[int] = []  # -1 for a list, else the number of keys and values seen of a map
+    try:
+        while (event := parser.get_event()) is not None:
+            if isinstance(event, yaml.DocumentStartEvent):
+                starts.append(_mark(event.start_mark).line)
+            is_key = bool(stack) and stack[-1] >= 0 and stack[-1] % 2 == 0
+            if isinstance(event, yaml.ScalarEvent) and _needs_quotes(event, is_key):
+                spans.append((_mark(event.start_mark).index, _mark(event.end_mark).index))
+            _follow(event, stack)
+    except yaml.YAMLError:
+        return _Scan([0], text)  # reading it whole says what is wrong, with the line
+    finally:
+        parser.dispose()
+    return _Scan(starts, _quoted(text, spans))
+
+
+def _follow(event: yaml.Event, stack: list[int]) -> None:
+    if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+        stack.pop()
+        return
+    is_start = isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent))
+    if (is_start or isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent))) and stack and stack[-1] >= 0:
+        stack[-1] += 1
+    if is_start:
+        if len(stack) >= _MAX_DEPTH:
+            line = _mark(event.start_mark).line + 1
+            raise SpecError.one(f"nested more than {_MAX_DEPTH} deep", f"line {line}")
+        stack.append(0 if isinstance(event, yaml.MappingStartEvent) else -1)
+
+
+class _Place(Protocol):
+    """A place in a YAML file; libyaml's and the pure Python parser's marks are different classes."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def index(self) -> int: ...
+
+
+def _mark(mark: _Place | None) -> _Place:
+    if mark is None:
+        raise AssertionError("a parser's event always has marks")
+    return mark
+
+
+def _needs_quotes(event: yaml.ScalarEvent, is_key: bool) -> bool:
+    if not event.implicit[0] or event.tag is not None or event.style not in (None, ""):
+        return False
+    return bool(_AMBIGUOUS.fullmatch(event.value) or (is_key and _NOT_TEXT_AS_KEY.fullmatch(event.value)))
+
+
+def _quoted(text: str, spans: list[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    last = 0
+    for start, end in spans:
+        if text[start:end].strip() != text[start:end] or start == end:
+            continue
+        parts += [text[last:start], f'"{text[start:end]}"']
+        last = end
+    return "".join([*parts, text[last:]])

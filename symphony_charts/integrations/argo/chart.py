@@ -1,0 +1,307 @@
+"""Kind `argo`: an Argo Workflow creates the Job of each group that ends, and waits for it.
+
+A WorkflowTemplate holds the experiment. Without a schedule a Workflow runs it once per run, else a CronWorkflow does.
+Addresses do not depend on the kind, so a mutex keeps two workflows of a release apart, and each of them first deletes
+the Jobs of the one before.
+
+Argo replaces ``{{...}}`` anywhere in a template, before its executor reads the manifest of a Job as YAML. So manifests
+are JSON, in which an escape hides the braces of users from Argo. `setOwnerReference` would undo the escape too early,
+so the manifest itself names its owner.
+
+Source: argoproj/argo-workflows v3.7.3, pkg/apis/workflow/v1alpha1/workflow_types.go, util/template,
+workflow/executor/resource.go and workflow/controller/operator.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from symphony_charts.chart.build import gangs
+from symphony_charts.chart.build.data import metadata
+from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
+from symphony_charts.chart.build.pods import runs, selector
+from symphony_charts.chart.build.workloads import done_groups, job_spec
+from symphony_charts.chart.tree import Call, Either, Entries, Helper, Include, Let, Merged, Not, Text, Tree, Value, When
+from symphony_charts.errors import Problem
+from symphony_charts.formats import go_json
+from symphony_charts.integrations.argo.kind import ArgoSettings, settings_of
+from symphony_charts.kinds.job import FAILED, SUCCEEDED
+from symphony_charts.spec.model import Process, Step
+from symphony_charts.spec.pods import processes_of
+from symphony_charts.spec.workload import Workload
+
+_API = "argoproj.io/v1alpha1"
+_RBAC = "rbac.authorization.k8s.io"
+_RULES = [
+    {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]},
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete", "get", "list", "watch"]},
+]
+# What a literal block of YAML cannot hold.
+_NOT_IN_BLOCK = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
+
+
+class Argo(Kind):
+    """A WorkflowTemplate that creates Jobs, and the Workflow or CronWorkflow that runs it."""
+
+    name = "argo"
+    file = "argo.yaml"
+
+    def __init__(self, workload: Workload) -> None:
+        super().__init__(workload)
+        self.settings = settings_of(workload)
+
+    def variables(self, program: Process | Step) -> Mapping[str, Tree]:
+        """Return the parameters that a program declares as variables."""
+        names = self.settings.parameters
+        return {name: _argo_variable(f"inputs.parameters.{name}") for name in sorted({*names} & {*program.env})}
+
+    def values(self, draft: Draft) -> dict[str, Any]:
+        """Return the parameters with the values that processes declare."""
+        declared = {name: text for _, process in processes_of(draft.experiment) for name, text in process.env.items()}
+        parameters = {name: declared[name] for name in sorted(self.settings.parameters) if name in declared}
+        return {"parameters": parameters} if parameters else {}
+
+    def helpers(self, draft: Draft) -> Iterable[Helper]:
+        """Return the helper that writes the manifest of a Job."""
+        return [_MANIFEST]
+
+    def local_helpers(self, draft: Draft) -> Iterable[Helper]:
+        """Return the Job of each group, and the spec of the Workflow if two objects have it."""
+        yield from (Helper(name=_job_name(group), tree=with_names(_job(draft, group))) for group in draft.finite)
+        if self._is_submitted:
+            yield Helper(name="workflow", tree=with_names(self._spec(draft)))
+
+    def objects(self, draft: Draft) -> list[Tree]:
+        """Return the WorkflowTemplate, what runs it, and the rights to do so unless a service account is named."""
+        spec = Include("workflow") if self._is_submitted else self._spec(draft)
+        made: list[Tree] = [] if self.settings.service_account else _rights()
+        made.append(_object("WorkflowTemplate", Text("{$fullname}"), spec))
+        if self.settings.schedules:
+            made.append(_object("CronWorkflow", Text("{$fullname}"), self._schedule()))
+        elif self._is_submitted:
+            # Helm would create it before the template, so it cannot refer to it.
+            made.append(_object("Workflow", Text("{$fullname}-{$run}"), spec))
+        return [When(Either(tuple(runs(group) for group in draft.finite)), made)]
+
+    def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
+        """Return all of the Job: the workflow that is running holds it."""
+        return job_spec(draft, group)
+
+    def fixed_settings(self, draft: Draft) -> list[Tree]:
+        """Return the spec of the Workflow but for its Jobs, its schedule, and the labels of Jobs."""
+        return [self._spec(draft, with_jobs=False), self._schedule(), gangs.queue_labels(draft)]
+
+    def findings(
+        self, draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]
+    ) -> Iterator[tuple[Literal["warning", "info"], str, Problem]]:
+        """Yield the rights that Argo CD does not take from Git."""
+        if groups and not self.settings.service_account:
+            what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
+            step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
+            yield "info", "argo-rights", Problem(what=what, path="workload.argo.service_account", next=step)
+
+    def unread(self) -> Iterator[Problem]:
+        """Yield the settings of a schedule, if there is none."""
+        usual = ArgoSettings()
+        for field in ("timezone", "concurrency"):
+            if not self.settings.schedules and getattr(self.settings, field) != getattr(usual, field):
+                step = "add `schedules`, or leave it out"
+                yield Problem(what="there are no schedules", path=f"workload.argo.{field}", next=step)
+
+    @property
+    def _is_submitted(self) -> bool:
+        return self.settings.submit and not self.settings.schedules
+
+    def _schedule(self) -> dict[str, Tree]:
+        argo = self.settings
+        return {
+            "schedules": list(argo.schedules),
+            **({"timezone": argo.timezone} if argo.timezone else {}),
+            "concurrencyPolicy": argo.concurrency,
+            "workflowSpec": {"workflowTemplateRef": {"name": Text("{$fullname}")}},
+        }
+
+    def _spec(self, draft: Draft, *, with_jobs: bool = True) -> dict[str, Tree]:
+        account = self.settings.service_account
+        labels = {"symph.dev/experiment": draft.experiment.name, "symph.dev/run": Text("{$run}")}
+        templates: list[Tree] = [
+            {"name": "main", "dag": {"tasks": self._needed()}},
+            self._experiment(draft),
+            _deletion("clear"),
+        ]
+        if rest := _rest(draft):
+            templates.append(_deletion("rest", f",symph.dev/group in ({','.join(group.name for group in rest)})"))
+        if with_jobs:
+            templates += [When(runs(group), self._creation(draft, group)) for group in draft.finite]
+        return {
+            "entrypoint": "main",
+            "serviceAccountName": account or Text("{$fullname}-argo"),
+            **self._parameters("arguments"),
+            "podGC": {"strategy": "OnPodSuccess"},
+            "workflowMetadata": {"labels": Merged(Include("selectorLabels"), labels)},
+            "templates": templates,
+        }
+
+    def _parameters(self, key: str) -> dict[str, Tree]:
+        """Return the parameters with their defaults, as ``arguments`` of a workflow or ``inputs`` of a template."""
+        names = sorted(self.settings.parameters)
+        defaults = [
+            {"name": name, "value": Value(f".Values.workload.parameters.{name}", is_text=True)} for name in names
+        ]
+        return {key: {"parameters": defaults}} if names else {}
+
+    def _read_by(self, group: Group) -> list[str]:
+        """Return the parameters that programs of a group declare."""
+        programs: list[Process | Step] = [*group.steps.values(), *group.pod.processes.values()]
+        return sorted({name for program in programs for name in self.variables(program)})
+
+    def _needed(self) -> list[Tree]:
+        """Return the tasks of the whole: the experiments that this one needs, then itself."""
+        needs = self.settings.needs
+        tasks: list[Tree] = [
+            {
+                "name": need,
+                "templateRef": {"name": need, "template": "experiment"},
+                **({"dependencies": list(needs[need])} if needs[need] else {}),
+            }
+            for need in sorted(needs)
+        ]
+        own: dict[str, Tree] = {"name": Text("{$fullname}"), "template": "experiment"}
+        own |= {"dependencies": sorted(needs)} if needs else {}
+        return [*tasks, {**own, **_passed("workflow", sorted(self.settings.parameters))}]
+
+    def _experiment(self, draft: Draft) -> dict[str, Tree]:
+        """Return the template of the experiment, to which the workflows of others may refer."""
+        retries = self.settings.retries
+        tasks: list[Tree] = [{"name": "clear", "template": "clear"}]
+        for group in draft.finite:
+            step = f"run-{group.name}"
+            task = {"name": step, "template": step, "dependencies": ["clear"]}
+            task |= _passed("inputs", self._read_by(group))
+            tasks.append(When(runs(group), task))
+        done = done_groups(draft)
+        if _rest(draft):
+            after: Tree = [f"run-{group.name}" for group in done]
+            if len(done) > 1:
+                steps = zip(done, after, strict=True)
+                after = Merged([When(runs(group), step) for group, step in steps], is_sure=True)
+            rest = {"name": "rest", "template": "rest", "dependencies": after}
+            tasks.append(When(Either(tuple(runs(group) for group in done)), rest))
+        return {
+            "name": "experiment",
+            **self._parameters("inputs"),
+            "synchronization": {"mutexes": [{"name": Text("{$fullname}")}]},
+            **({"retryStrategy": {"limit": str(retries), "retryPolicy": "Always"}} if retries else {}),
+            "dag": {"tasks": tasks},
+        }
+
+    def _creation(self, draft: Draft, group: Group) -> dict[str, Tree]:
+        """Return the template that creates a Job, and waits for it unless other groups end the experiment."""
+        names = self._read_by(group)
+        conditions: dict[str, Tree] = {"successCondition": SUCCEEDED, "failureCondition": FAILED}
+        if group in _rest(draft):
+            none_runs = Not(Either(tuple(runs(other) for other in done_groups(draft))))
+            conditions = {key: When(none_runs, text) for key, text in conditions.items()}
+        manifest = Call("manifest", {"job": Entries(_job_name(group), is_yaml=True), "run": "$run"}, is_block=True)
+        return {
+            "name": f"run-{group.name}",
+            **({"inputs": {"parameters": [{"name": name} for name in names]}} if names else {}),
+            "resource": {"action": "create", **conditions, "manifest": manifest},
+        }
+
+
+def _passed(source: str, names: list[str]) -> dict[str, Tree]:
+    """Return the arguments of a task, which hand on parameters of `source`."""
+    passed = [{"name": name, "value": f"{{{{{source}.parameters.{name}}}}}"} for name in names]
+    return {"arguments": {"parameters": passed}} if names else {}
+
+
+def _rest(draft: Draft) -> list[Group]:
+    """Return the groups that the workflow stops when those of `done_when` have succeeded."""
+    done = done_groups(draft)
+    return [group for group in draft.finite if group not in done] if done else []
+
+
+def _job_name(group: Group) -> str:
+    return f"job.{group.name}"
+
+
+def _job(draft: Draft, group: Group) -> Tree:
+    """Return the Job of a group. It has the labels of its pods only, so that its text changes with the run alone."""
+    owner = {
+        "apiVersion": _API,
+        "controller": True,
+        "kind": "Workflow",
+        "name": _argo_variable("workflow.name"),
+        "uid": _argo_variable("workflow.uid"),
+    }
+    labels = {"symph.dev/experiment": draft.experiment.name, **gangs.queue_labels(draft)}
+    is_done = group in done_groups(draft)
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": Text(draft.workload(group)),
+            "labels": Merged(selector(draft, group), labels),
+            **({"annotations": {"symph.dev/done-when": "true"}} if is_done else {}),
+            "ownerReferences": [owner],
+        },
+        "spec": job_spec(draft, group),
+    }
+    return Let("$group", group.path, job)
+
+
+def _argo_variable(name: str) -> Text:
+    """Return the placeholder in a Job for a variable of Argo. Users cannot write it: it contains the run."""
+    return Text(f"argo/{{$run}}/{name}")
+
+
+def _manifest(dot: Mapping[str, Any]) -> str:
+    text = go_json.indented(dot["job"]).replace("{{", "{\\u007b")
+    text = re.sub(rf'"argo/{dot["run"]}/([^"]+)"', r"{{=toJson(\1)}}", text)
+    return _NOT_IN_BLOCK.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+_MANIFEST = Helper(
+    name="manifest",
+    comment="A Job as Argo reads it. Braces of users are escaped; argo/RUN/NAME becomes a variable of Argo.",
+    py=_manifest,
+    go=r"""
+{{- $text := fromYaml .job | toPrettyJson | replace "{{" "{\\u007b" -}}
+{{- $text = regexReplaceAll (printf "\"argo/%s/([^\"]+)\"" .run) $text "{{=toJson(${1})}}" -}}
+{{- range $code := concat (untilStep 127 160 1) (list 65279 65534 65535) -}}
+{{- $text = replace (printf "%c" $code) (printf "\\u%04x" $code) $text -}}
+{{- end -}}
+{{- $text -}}
+""",
+)
+
+
+def _deletion(name: str, more: str = "") -> dict[str, Tree]:
+    """Return the template that deletes Jobs of the release, and waits until their pods are gone."""
+    labels = "app.kubernetes.io/instance={.Release.Name},app.kubernetes.io/name={.Chart.Name}"
+    flags = ["job", Text(f"--selector={labels}{more}"), "--cascade=foreground"]
+    return {"name": name, "resource": {"action": "delete", "flags": flags}}
+
+
+def _object(kind: str, name: Text, spec: Tree) -> dict[str, Tree]:
+    return {"apiVersion": _API, "kind": kind, "metadata": metadata(name, run="$run"), "spec": spec}
+
+
+def _rights() -> list[Tree]:
+    """Return a service account that may create, watch and delete Jobs, and report results to the controller."""
+    name = Text("{$fullname}-argo")
+    made = metadata(name, run="$run")
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": made},
+        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": made, "rules": _RULES},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": made,
+            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name}],
+        },
+    ]

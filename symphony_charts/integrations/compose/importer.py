@@ -1,0 +1,153 @@
+"""A compose file becomes an experiment: a process per service.
+
+Compose services find each other by name; processes do so by environment variables. A service's name that is an
+address in an environment value or an argument is replaced by the variable. Names that only programs or files dial
+stay names of the process.
+Source: compose-spec/compose-spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from symphony_charts.importers.common.names import UniqueNames
+from symphony_charts.importers.compose.interpolation import interpolate
+from symphony_charts.importers.input_file import Source
+from symphony_charts.importers.report import Imported, Log, build
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.compose.files import ComposeFiles
+from symphony_charts.integrations.compose.links import link
+from symphony_charts.integrations.compose.service import NETWORKS, Service, read_service
+
+__all__ = ["ComposeContext", "import_compose"]
+
+_MOST_EXTENDS = 20
+
+
+def _read_nothing(path: str) -> str | None:
+    del path
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposeContext:
+    """The surroundings of a compose file: the name to use if it has none, its folder, variables, active profiles.
+
+    `images` name the images of services, as of those that are built. `read_text` gives the text of a file that the
+    compose file names (path as it stands there), or None; `texts_below` those of a file or folder that it mounts,
+    and `is_there` says of such a path of this machine whether there is something.
+    """
+
+    name: str = "compose"
+    folder: str = "/"
+    variables: Mapping[str, str] = field(default_factory=dict)
+    profiles: Collection[str] = ()
+    images: Mapping[str, str] = field(default_factory=dict)
+    read_text: Callable[[str], str | None] = _read_nothing
+    texts_below: Callable[[str], Sequence[str]] = lambda _: ()
+    is_there: Callable[[str], bool] = lambda _: True
+    home: str = "/root"
+
+
+def import_compose(source: Source, context: ComposeContext) -> Imported:
+    """The experiment of a compose file.
+
+    Raises SpecError with every fault.
+    """
+    log = Log()
+    prefix = source.prefix(0)
+    if len(source.documents) > 1:
+        log.lost(source.prefix(1), "only the first document is read")
+    data = interpolate(source.documents[0].data, context.variables, log, prefix)
+    root = Fields(data, prefix, log)
+    files = ComposeFiles(
+        root,
+        context.folder,
+        context.read_text,
+        home=context.home,
+        texts_below=context.texts_below,
+        is_there=context.is_there,
+    )
+    services = _services(root, files, context)
+    links = link(services, files, log)
+    for key in ("name", "version", "services", "volumes", "configs", "secrets"):
+        root.skip(key)
+    if isinstance(networks := root.get("networks"), dict) and networks != {"default": None}:
+        root.drop("networks", "networks are not carried over: every process can reach every service", NETWORKS)
+    for key in root.unread():
+        if key.startswith("x-"):
+            root.skip(key)
+    root.note_unread("is not carried over")
+    names = UniqueNames(log)
+    data = {
+        "name": names.clean(root.text("name") or context.name, root.at("name")),
+        "processes": {service.name: links[service.name] for service in services.values()},
+        "volumes": files.volumes.declared,
+        "configs": {name: {"text": text} for name, text in files.configs.items()},
+        "secrets": files.secrets,
+        "prepare": files.steps,
+    }
+    origins = {f"processes.{service.name}": service.path for service in services.values()}
+    return build({key: value for key, value in data.items() if value not in ({}, [])}, log, origins)
+
+
+def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dict[str, Service]:
+    inner = root.map("services")
+    if not inner:
+        root.log.fault(root.at("services"), "the file has no services", "give a compose file with `services:`")
+    names = UniqueNames(root.log)
+    services: dict[str, Service] = {}
+    for key in inner.keys():  # noqa: SIM118 - not a dict
+        fields = _extended(inner, key, root.log)
+        profiles = set(fields.texts("profiles"))
+        if profiles and not profiles & set(context.profiles):
+            what = f'service "{key}" is left out: its profiles ({", ".join(sorted(profiles))}) are not active'
+            fields.skip(*fields.keys())
+            root.log.lost(fields.path, what, f"--profile {sorted(profiles)[0]}")
+            continue
+        services[key] = read_service(fields, key, names.give(key, fields.path), files, context.images)
+    for key in [key for key in context.images if key not in services]:
+        known = ", ".join(services) or "none"
+        root.log.fault(inner.path, f'an image is given for "{key}", which is no service', f"the services: {known}")
+    for service in services.values():
+        service.drop_absent(services, root.log)
+    return services
+
+
+def _extended(services: Fields, key: str, log: Log) -> Fields:
+    """The service with what it extends filled in."""
+    data = services.raw(key)
+    path = services.at(key)
+    seen = {key}
+    for _ in range(_MOST_EXTENDS):
+        extends = data.get("extends") if isinstance(data, dict) else None
+        if extends is None or not isinstance(data, dict):
+            break
+        base = extends.get("service") if isinstance(extends, dict) else extends
+        if isinstance(extends, dict) and extends.get("file") is not None:
+            log.fault(f"{path}.extends", "services of other files are not read", "run `docker compose config` first")
+            break
+        held = services.raw(base) if isinstance(base, str) else None
+        if not isinstance(held, dict) or base in seen:
+            log.fault(f"{path}.extends", "it extends no service of this file, or itself", "name another service")
+            break
+        seen.add(str(base))
+        data = _merge(held, {name: value for name, value in data.items() if name != "extends"})
+    if isinstance(data, dict):
+        data = {name: value for name, value in data.items() if name != "extends"}
+    return Fields(data if data is not None else {}, path, log)
+
+
+def _merge(base: dict[str, object], over: dict[str, object]) -> dict[str, object]:
+    """`base` with `over` on top: maps merge, lists append, `command` and `entrypoint` are replaced."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            result[key] = _merge(old, value)
+        elif isinstance(old, list) and isinstance(value, list) and key not in ("command", "entrypoint"):
+            result[key] = [*old, *(item for item in value if item not in old)]
+        else:
+            result[key] = value
+    return result

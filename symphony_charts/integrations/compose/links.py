@@ -1,0 +1,188 @@
+"""The services of a compose file find and wait for each other by `binds`, `connects` and `after`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.importers.compose.interpolation import Port
+from symphony_charts.importers.compose.names import keep_names
+from symphony_charts.importers.report import Log
+from symphony_charts.integrations.compose.files import ComposeFiles
+from symphony_charts.integrations.compose.service import ALWAYS, DONE, HEALTHY, Service
+from symphony_charts.spec.variable_names import service_variable
+
+__all__ = ["link"]
+
+
+@dataclass(slots=True)
+class _Listener:
+    """A service as others see it: what its ports are called, by number."""
+
+    service: Service
+    names: dict[int, str] = field(default_factory=dict)
+
+
+def link(services: Mapping[str, Service], files: ComposeFiles, log: Log) -> dict[str, dict[str, object]]:
+    """The finished processes by name: ports are services, addresses are variables, dependencies are `after`.
+
+    Where `files` or programs dial a service by its name, it keeps that.
+    """
+    listeners = {key: _Listener(service) for key, service in services.items()}
+    for key, listener in listeners.items():
+        _name_ports(key, listener, listeners, log)
+    for service in services.values():
+        _rewrite(service, listeners, log)
+    keep_names(services, files, log)
+    serving = {key for key, service in services.items() if _serves(key, service, services)}
+    for key, service in services.items():
+        _depend(key, service, services, serving, log)
+    return {service.name: _finish(key, service, serving, log) for key, service in services.items()}
+
+
+def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener], log: Log) -> None:
+    """Give each port a service name; ports that only other services' values tell of are found there."""
+    service = listener.service
+    numbers: dict[int, Port | None] = {port.target: port for port in service.ports}
+    for other in listeners.values():
+        for text in other.service.texts():
+            for match in re.finditer(rf"(?<![\w.-]){re.escape(key)}:([0-9]{{1,5}})(?![0-9])", text):
+                if 0 < int(match[1]) < 65536:
+                    numbers.setdefault(int(match[1]), None)
+    exposes: dict[str, object] = {}
+    binds: dict[str, object] = {}
+    for number, port in numbers.items():
+        name = service.name if len(numbers) == 1 else f"{service.name}-{number}"
+        listener.names[number] = name
+        if port is not None and port.is_open:
+            exposes[name] = number
+            what = (
+                f"port {number} of {key} has no address outside of a cluster: `symph open` forwards it to this machine"
+            )
+            step = f"`expose: {{{name}: {{type: LoadBalancer}}}}` gives it one, which the whole world may reach"
+            log.changed(f"{service.path}.ports", what, step)
+            if port.published and port.published != str(number):
+                what = f"port {number} of {key} is reached as {number}, not as {port.published}"
+                log.changed(f"{service.path}.ports", what)
+        if port is not None and port.published and not port.is_open:
+            what = f"port {number} of {key} is for the other processes alone, at no address of this machine's own"
+            log.changed(f"{service.path}.ports", what, "list it in `exposes`, or use `symph open`")
+        binds[name] = number
+    if exposes:
+        service.process["exposes"] = exposes
+    if hidden := {name: number for name, number in binds.items() if name not in exposes or _is_dialled(key, listeners)}:
+        service.process["binds"] = hidden
+
+
+def _is_dialled(key: str, listeners: Mapping[str, _Listener]) -> bool:
+    """Return True if another service names `key` or waits for it."""
+    pattern = re.compile(rf"(?<![\w.-]){re.escape(key)}(?![\w.-])")
+    others = (listener.service for other, listener in listeners.items() if other != key)
+    return any(key in other.depends or any(pattern.search(text) for text in other.texts()) for other in others)
+
+
+def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> None:
+    """Put variables where values name other services as hosts."""
+    others = {key: listener for key, listener in listeners.items() if listener.service is not service}
+    connects: list[str] = []
+    for part in ("command", "args"):
+        held = service.process.get(part)
+        if isinstance(held, list):
+            texts = [_replaced(str(text), False, others, connects, service.rewritten) for text in held]
+            if texts != held:
+                _note(service, part, texts, log)
+            service.process[part] = texts
+    env = service.process.get("env")
+    if isinstance(env, dict):
+        for name, text in env.items():
+            is_host = re.search(r"HOST|SERVER|ADDR|BROKER|MASTER", name, re.IGNORECASE) is not None
+            env[name] = _replaced(str(text), is_host, others, connects, service.rewritten)
+            if env[name] != text:
+                _note(service, f"environment {name}", [env[name]], log)
+    if connects:
+        service.process["connects"] = connects
+
+
+def _note(service: Service, where: str, texts: list[str], log: Log) -> None:
+    """Say which variables took the place of host names, without the values, which may hold secrets."""
+    names = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
+    log.changed(service.path, f"{where}: names of services became {', '.join(names)}")
+
+
+def _replaced(
+    text: str, is_host: bool, others: Mapping[str, _Listener], connects: list[str], rewritten: set[str]
+) -> str:
+    result = text
+    for key, listener in others.items():
+        if key not in text or not listener.names:
+            continue
+        before = result
+        for number, name in listener.names.items():
+            # `zoo1:2888:3888` is a host with two ports, which no address is.
+            pattern = rf"(?<![\w.-]){re.escape(key)}:{number}(?!:?[0-9])"
+            result = _put(result, pattern, f"$({service_variable(name, 'ADDR')})", name, connects)
+        first = next(iter(listener.names.values()))
+        pattern = rf"(?<=//){re.escape(key)}(?=[/?#]|\Z)|(?<=@){re.escape(key)}(?=[/?#]|\Z)"
+        result = _put(result, pattern, f"$({service_variable(first, 'HOST')})", first, connects)
+        if is_host:
+            result = _put(result, rf"\A{re.escape(key)}\Z", f"$({service_variable(first, 'HOST')})", first, connects)
+        if result != before:
+            rewritten.add(key)
+    return result
+
+
+def _put(text: str, pattern: str, value: str, name: str, connects: list[str]) -> str:
+    result, count = re.subn(pattern, lambda _: value, text)
+    if count and name not in connects:
+        connects.append(name)
+    return result
+
+
+def _conditions_on(key: str, services: Mapping[str, Service]) -> list[str]:
+    """Return the conditions that others wait for of the service `key`."""
+    return [other.depends[key] for other in services.values() if key in other.depends]
+
+
+def _serves(key: str, service: Service, services: Mapping[str, Service]) -> bool:
+    """Return True if the service runs until the others end, False if it is a task that ends by itself."""
+    conditions = _conditions_on(key, services)
+    if DONE in conditions:
+        return False
+    listens = "binds" in service.process or "exposes" in service.process or bool(service.kept)
+    is_needed = HEALTHY in conditions or (bool(conditions) and not service.is_task())
+    return service.restart in ALWAYS or listens or service.has_healthcheck or is_needed
+
+
+def _depend(key: str, service: Service, services: Mapping[str, Service], serving: Collection[str], log: Log) -> None:
+    after: list[str] = []
+    for name, condition in service.depends.items():
+        if condition == DONE or name in serving:
+            after += [services[name].name] if name != key else []
+        else:
+            what = f"{key} does not wait for {name}: the file asks for its start alone, and {name} is a task that ends"
+            step = "`condition: service_completed_successfully` waits for its end, `restart: always` makes it a service"
+            log.changed(f"{service.path}.depends_on", what, step)
+    if after:
+        service.process["after"] = after
+        what = "here it waits for them (`after`); in a cluster all start at once, and it has to try again"
+        log.changed(f"{service.path}.depends_on", what)
+    connects = service.process.setdefault("connects", [])
+    for name, condition in service.depends.items():
+        binds = services[name].process.get("binds")
+        if condition != DONE and isinstance(binds, dict) and isinstance(connects, list):
+            connects += [bound for bound in binds if bound not in connects]
+    if not connects:
+        del service.process["connects"]
+
+
+def _finish(key: str, service: Service, serving: Collection[str], log: Log) -> dict[str, object]:
+    if key in serving:
+        service.process["lifecycle"] = "service"
+        counted = [service.process.pop(part, None) for part in ("restart", "retries")]
+        if any(part is not None for part in counted):
+            log.changed(f"{service.path}.restart", "it serves others, so it is always started again, however often")
+    elif service.restart in ALWAYS:
+        what = "another service waits for its end, so it is not started again after it"
+        log.changed(f"{service.path}.restart", what, "`restart: on-failure`")
+    return {**service.process, "names": service.kept} if service.kept else service.process

@@ -1,0 +1,262 @@
+"""Pods of an experiment become pod templates of a DIJob, with the environment that an experiment promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from symphony_charts.environment.entrypoint import entry_point
+from symphony_charts.environment.expansion import pod_order
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.importers.report import Log
+from symphony_charts.integrations.common.pod_objects import (
+    env_object,
+    mount_object,
+    probe_object,
+    toleration_object,
+    volume_object,
+)
+from symphony_charts.integrations.common.pods import GPU
+from symphony_charts.integrations.dijob.settings import Operator, container_name, settings_of
+from symphony_charts.spec.environment import Address, Fact, interpret, variables_of
+from symphony_charts.spec.model import Experiment, Process, Step
+from symphony_charts.spec.pods import Pod, ProcessRef, pods_of
+from symphony_charts.spec.probes import Probe
+from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, EnvSource, EnvValue, Mount, key_of
+
+__all__ = ["PodWriter", "TaskAddresses"]
+
+_CONFIG_VOLUME = "symph-config"
+_SECRETS_VOLUME = "symph-secrets"
+
+
+class TaskAddresses:
+    """The host names that an operator gives the pods of a job, by pod of the experiment."""
+
+    def __init__(self, dialect: Operator, job: str, pods: Sequence[Pod]) -> None:
+        self.dialect = dialect
+        self._job = job
+        self._replicas = {pod.name: max(pod.settings.replicas, 1) for pod in pods}
+
+    def hosts(self, pod: str) -> tuple[str, ...]:
+        """The hosts of all replicas, in order; empty where names cannot be known before the pods exist."""
+        if self.dialect == "v0":
+            return (f"{self._job}-coordinator",) if pod == "coordinator" else ()
+        indexes = range(self._replicas[pod])
+        if self.dialect == "v1.0":
+            return tuple(f"{self._job}-0-{index}.{self._job}" for index in indexes)
+        return tuple(f"{self._job}-{pod}-{index}.di-{self._job}" for index in indexes)
+
+
+class PodWriter:
+    """Writes the pods of one experiment."""
+
+    def __init__(
+        self, experiment: Experiment, services: tuple[Service, ...], addresses: TaskAddresses, log: Log
+    ) -> None:
+        self.log = log
+        self._experiment = experiment
+        self._services = services
+        self._addresses = addresses
+        self._config_map = f"{experiment.name}-config"
+
+    def template(self, pod: Pod) -> dict[str, object]:
+        """The spec of the pod."""
+        settings = pod.settings
+        spec: dict[str, object] = {}
+        steps = [
+            (name, step)
+            for name, step in self._experiment.prepare.items()
+            if not step.groups or pod.name in step.groups
+        ]
+        if steps:
+            spec["initContainers"] = [self._step(name, step, pod) for name, step in steps]
+        spec["containers"] = [self._container(name, process, pod) for name, process in pod.processes.items()]
+        experiment = self._experiment
+        fields: dict[str, object] = {
+            "nodeSelector": {**settings.node_selector, **settings.capabilities},
+            "tolerations": [toleration_object(item) for item in settings.tolerations],
+            "serviceAccountName": settings.service_account or experiment.service_account,
+            "priorityClassName": settings.priority_class or experiment.workload.priority_class,
+            "imagePullSecrets": [{"name": name} for name in experiment.image_pull_secrets],
+            "terminationGracePeriodSeconds": settings.grace_period,
+            "activeDeadlineSeconds": settings.deadline,
+        }
+        spec |= {key: value for key, value in fields.items() if value not in (None, {}, [])}
+        if settings.labels or settings.annotations:
+            self.log.note(pod.path, "an operator drops labels and annotations of pods")
+        overlay = settings.pod_overlay.get("spec")
+        return merge_overlay(spec, overlay) if isinstance(overlay, dict) else spec
+
+    def with_volumes(self, template: dict[str, object], pod: Pod | None = None) -> dict[str, object]:
+        """The template with the volumes that `pod` mounts (all, without it), for shapes that have none at the job."""
+        return self._put(template, set(self._experiment.volumes) if pod is None else self._mounted(pod))
+
+    def with_own_volumes(self, template: dict[str, object], pod: Pod) -> dict[str, object]:
+        """The template with those volumes that `pod` mounts and the job cannot have for all pods."""
+        return self._put(template, self._mounted(pod) & self._not_shared(), is_job=True)
+
+    def _put(self, template: dict[str, object], names: set[str], *, is_job: bool = False) -> dict[str, object]:
+        volumes = self._declared(names) if is_job else self._volumes(names)
+        held = template.get("volumes")
+        return {**template, "volumes": [*volumes, *(held if isinstance(held, list) else [])]} if volumes else template
+
+    def _not_shared(self) -> set[str]:
+        """The volumes whose names some pod uses for one of its own."""
+        overlays = [pod.settings.pod_overlay for pod in pods_of(self._experiment).values()]
+        own = {str(volume.get("name")) for overlay in overlays for volume in maps(sub(overlay, "spec"), "volumes")}
+        return own & set(self._experiment.volumes)
+
+    def _mounted(self, pod: Pod) -> set[str]:
+        mounts = [mount for process in pod.processes.values() for mount in process.mounts]
+        for step in self._experiment.prepare.values():
+            mounts += step.mounts if not step.groups or pod.name in step.groups else []
+        return {mount.volume for mount in mounts}
+
+    def job_volumes(self) -> dict[str, object]:
+        """The volumes of all pods, as a field of the job; empty if there are none."""
+        volumes = self._volumes(set(self._experiment.volumes) - self._not_shared())
+        return {"volumes": volumes} if volumes else {}
+
+    def config_maps(self) -> list[dict[str, object]]:
+        """The ConfigMap of the configuration files, if there are any."""
+        configs = self._experiment.configs
+        if not configs:
+            return []
+        data = {name: config.text for name, config in configs.items() if config.text is not None}
+        binary = {name: config.base64 for name, config in configs.items() if config.base64 is not None}
+        for name, config in configs.items():
+            if config.text is None and config.base64 is None:
+                self.log.fault(f"configs.{name}", f"the content of {config.file} is not read", "give its text")
+        result: dict[str, object] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self._config_map}}
+        return [result | {key: value for key, value in (("data", data), ("binaryData", binary)) if value}]
+
+    def exposed_services(self) -> list[dict[str, object]]:
+        """A Service for each exposed port, by the labels that the operator gives the pods."""
+        return [self._exposed(service) for service in self._services if service.is_exposed]
+
+    def _exposed(self, service: Service) -> dict[str, object]:
+        settings = self._experiment.expose.get(service.name)
+        kind = settings.type if settings is not None and settings.type in ("LoadBalancer", "NodePort") else "ClusterIP"
+        job, pod = self._experiment.name, service.listener.pod
+        selector = {
+            "v0": {"dijob-name": job, "replica-type": pod},
+            "v1.0": {"diengine/job": job},
+            "v1.1.0": {"diengine/job": job, "diengine/pod": f"{job}-{pod}-0"},
+        }.get(self._addresses.dialect, {"diengine/job": job, "diengine/task-name": pod})
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": f"{self._experiment.name}-{service.name}"},
+            "spec": {
+                "type": kind,
+                "selector": selector,
+                "ports": [{"name": service.name[:15].rstrip("-"), "port": service.port}],
+            },
+        }
+
+    def _container(self, name: str, process: Process, pod: Pod) -> dict[str, object]:
+        ref = ProcessRef(pod.name, name)
+        container = self._common(process, self._environment(process.env, ref, pod))
+        container["name"] = container_name(settings_of(self._experiment.workload), pod, name)
+        container["image"] = process.image or self._experiment.image
+        ports = [
+            {
+                "name": "di-port" if service.name == pod.name else service.name[:15].rstrip("-"),
+                "containerPort": service.port,
+            }
+            for service in self._services
+            if service.listener == ref
+        ]
+        fields: dict[str, object] = {
+            "imagePullPolicy": process.image_pull_policy,
+            "ports": ports if self._addresses.dialect == "v0" else [],
+            "readinessProbe": probe_object(process.ready, self._ports()) if isinstance(process.ready, Probe) else None,
+        }
+        if process.gpus:
+            resources = container.setdefault("resources", {})
+            if isinstance(resources, dict):
+                for key in ("requests", "limits"):
+                    resources[key] = {**resources.get(key, {}), GPU: str(process.gpus)}
+        container |= {key: value for key, value in fields.items() if value not in (None, [])}
+        return merge_overlay(container, process.container_overlay)
+
+    def _step(self, name: str, step: Step, pod: Pod) -> dict[str, object]:
+        first = next(iter(pod.processes.values()))
+        environment = self._environment(step.env, ProcessRef(pod.name, name), pod)
+        container = self._common(step, environment)
+        container["name"] = name
+        container["image"] = step.image or first.image or self._experiment.image
+        return merge_overlay(container, step.container_overlay)
+
+    def _common(self, process: Process | Step, environment: Mapping[str, EnvValue]) -> dict[str, object]:
+        start = entry_point(process)
+        mounts = [mount_object(mount) for mount in process.mounts]
+        if self._experiment.configs:
+            mounts.append(mount_object(Mount(volume=_CONFIG_VOLUME, at=CONFIG_DIR, read_only=True)))
+        if self._experiment.secrets:
+            mounts.append(mount_object(Mount(volume=_SECRETS_VOLUME, at=SECRETS_DIR, read_only=True)))
+        mounts += [
+            mount_object(Mount(volume=_SECRETS_VOLUME, at=at, sub_path=key_of(secret), read_only=True))
+            for secret in self._experiment.secrets
+            for at in secret.also_at
+        ]
+        resources = {
+            key: dict(value) for key, value in (("requests", process.requests), ("limits", process.limits)) if value
+        }
+        fields: dict[str, object] = {
+            "command": start.command,
+            "args": start.args,
+            "workingDir": process.cwd,
+            "env": [env_object(name, environment[name]) for name in pod_order(environment)],
+            "resources": resources,
+            "volumeMounts": mounts,
+        }
+        return {key: value for key, value in fields.items() if value not in (None, {}, [])}
+
+    def _environment(self, own: Mapping[str, EnvValue], ref: ProcessRef, pod: Pod) -> dict[str, EnvValue]:
+        """The experiment's promises, with the process's own variables on top."""
+        replicas = max(pod.settings.replicas, 1)
+        index: EnvValue | None = None if replicas > 1 else "0"
+        if self._addresses.dialect.startswith("v1.1"):
+            index = EnvSource(field="metadata.annotations['diengine/task-rank']")
+        facts = {
+            Fact.ADDRESS: "0.0.0.0",  # noqa: S104 - a pod's own addresses
+            Fact.INDEX: index,
+            Fact.REPLICAS: str(replicas),
+            Fact.RUN: None,
+            Fact.ATTEMPT: None,
+            Fact.CONFIG_DIR: CONFIG_DIR,
+            Fact.SECRETS_DIR: SECRETS_DIR,
+        }
+        hosts = {service.name: self._addresses.hosts(service.listener.pod) for service in self._services}
+        dialled = pod.processes[ref.process].connects if ref.process in pod.processes else []
+        for name in hosts:
+            if not hosts[name] and name in dialled:
+                what = f"the address of {name} is not known before its pods exist; SYMPH_* do not tell it"
+                self.log.note(pod.path, what)
+        reached = [service for service in self._services if hosts[service.name]]
+        addresses = {
+            service.name: Address(host=hosts[service.name][0], hosts=hosts[service.name], port=service.port)
+            for service in reached
+        }
+        variables = variables_of(self._experiment.name, ref, reached, connects=dialled)
+        return {**interpret(variables, facts, addresses), **own}
+
+    def _ports(self) -> dict[str, int]:
+        return {service.name: service.port for service in self._services}
+
+    def _declared(self, names: set[str]) -> list[dict[str, object]]:
+        declared = self._experiment.volumes.items()
+        return [volume_object(name, volume, self.log) for name, volume in declared if name in names]
+
+    def _volumes(self, names: set[str]) -> list[dict[str, object]]:
+        volumes = self._declared(names)
+        if self._experiment.configs:
+            volumes.append({"name": _CONFIG_VOLUME, "configMap": {"name": self._config_map}})
+        if self._experiment.secrets:
+            secret = f"{self._experiment.name}-secrets"
+            volumes.append({"name": _SECRETS_VOLUME, "secret": {"secretName": secret}})
+            self.log.changed("secrets", f"the files are expected in the Secret {secret}", "make it before the job")
+        return volumes

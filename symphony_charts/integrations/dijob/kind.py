@@ -1,0 +1,183 @@
+"""Kind `dijob` is one DIJob whose tasks are the groups that end, run by DI-orchestrator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from symphony_charts.environment.di_engine import (
+    SERVER,
+    has_di_engine,
+    is_of_v0,
+    node_variables,
+    nodes_of,
+    older_variables,
+)
+from symphony_charts.errors import Problem
+from symphony_charts.formats.field_reader import Fields
+from symphony_charts.integrations.dijob import pods
+from symphony_charts.integrations.dijob.settings import (
+    DijobSettings,
+    dijob_faults,
+    reference_faults,
+    settings_of,
+    tasks_of,
+    with_clean_names,
+)
+from symphony_charts.kinds.base import Kind, Object, described_job
+from symphony_charts.kinds.dijob import children
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import Service
+from symphony_charts.spec.workload import Workload
+
+__all__ = ["DIJOB", "DIJob"]
+
+
+class DIJob(Kind):
+    """A DIJob of all groups that end; under operator v0, of those that are called after a role."""
+
+    name = "dijob"
+    runs_as = "task of a DIJob"
+    controller = "DI-orchestrator"
+    gvks = pods.KINDS
+    restarts_in_place = False
+    on_change = "pods come or go, and those that run keep the addresses that they were told"
+    argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
+    pod_selector = pods.OPERATOR
+    settings = DijobSettings
+    compat = "di-engine"
+    builder = "symphony_charts.integrations.dijob.chart:DIJob"
+    peers = "symphony_charts.chart.build.di_engine:DIEngine"
+
+    def with_clean_names(self, settings: DijobSettings) -> DijobSettings:
+        """Return the settings with sanitised names of groups and processes."""
+        return with_clean_names(settings)
+
+    def faults(self, experiment: Experiment) -> Iterator[Problem]:
+        """Return the names in its settings that no group or process has."""
+        return reference_faults(experiment)
+
+    def cluster_faults(self, experiment: Experiment) -> Iterator[Problem]:
+        """Return what a cluster with the operator cannot do."""
+        return dijob_faults(experiment)
+
+    def with_helpers_here(
+        self, experiment: Experiment, services: Sequence[Service], run_dir: str
+    ) -> tuple[Experiment, Sequence[Service]]:
+        """Return the experiment with the server of operator v0 as one more process."""
+        if not is_of_v0(experiment):
+            return experiment, services
+        # 60 ms, which only operator v0 needs.
+        from symphony_charts.integrations.dijob.local import with_server
+
+        return with_server(experiment, services, run_dir)
+
+    def planned_here(self, plan: Any, run_dir: str) -> Any:
+        """Return the plan with the table of that server, and with replicas that wait while they are deleted."""
+        # 60 ms, which only kind dijob needs.
+        from symphony_charts.integrations.dijob.local import with_replicas
+
+        return with_replicas(plan, run_dir)
+
+    def hidden_here(self, experiment: Experiment) -> Collection[str]:
+        """Return that server: the operator's own variable names it."""
+        return (SERVER,) if is_of_v0(experiment) else ()
+
+    def variables_here(
+        self, experiment: Experiment, pod: str, index: int, hosts: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, str]:
+        """Return the variables that operator v1.1 sets, and others with `compat`."""
+        nodes = nodes_of(experiment) if has_di_engine(experiment) else []
+        job = f"{experiment.namespace or 'default'}/{experiment.name}"
+        placed = {name: hosts[name] for name in nodes if name in hosts}
+        return node_variables(job, pod, index, placed, settings_of(experiment.workload).tasks)
+
+    def overrides_here(
+        self,
+        experiment: Experiment,
+        pod: str,
+        index: int,
+        hosts: Mapping[str, Sequence[str]],
+        ports: Mapping[str, int],
+        name: str,
+    ) -> Mapping[str, str]:
+        """Return the variables that operators before v1.1 set."""
+        return older_variables(experiment, pod, index, hosts, ports, name)
+
+    def stops_the_rest(self, workload: Workload, done: int) -> bool:
+        """Return True for operator v0, where the end of a coordinator ends the job, unless it cleans nothing."""
+        settings = settings_of(workload)
+        return settings.operator == "v0" and settings.clean_pod_policy != "None"
+
+    def fails_together(self, workload: Workload) -> bool:
+        """The operator then takes away what runs, unless it is told to clean nothing."""
+        return settings_of(workload).clean_pod_policy != "None"
+
+    def removed_pods(self, experiment: Experiment) -> list[str]:
+        """Return all its pods for operator v0, unless it cleans nothing."""
+        is_removed = self.stops_the_rest(experiment.workload, 1)
+        return [pod.name for pod in tasks_of(experiment)] if is_removed else []
+
+    def children(
+        self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
+    ) -> Iterator[dict[str, object]]:
+        """Yield a Job or Deployment for each task."""
+        return children.tasks_of(item, beside)
+
+    def parts(self, item: Fields) -> Iterator[Fields]:
+        """Yield the same."""
+        return (Fields.of(created, item.path, item.faults) for created in children.tasks_of(item.data))
+
+    def selectors(self, items: Sequence[Object]) -> list[str]:
+        """Return the selectors of the pods of live DIJobs."""
+        return pods.selectors_of(items)
+
+    def labelled_pods(self, items: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
+        """Return the pods of live DIJobs with the labels of our charts."""
+        return pods.pods_of_jobs(items, listed)
+
+    def adopted(self, item: Object) -> dict[str, Any] | None:
+        """Return a DIJob of others with the labels of an experiment of its name; None for one of our charts."""
+        return pods.adopted(item)
+
+    def replicas(self, item: Object) -> int:
+        """Return 0: each of its tasks has a template, also the only one of operator v1.0."""
+        return 0
+
+    def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
+        """Return True in its phase Running."""
+        return self.state(item) == "Running"
+
+    def restarts(self, item: Object) -> bool:
+        """Return True under operator v0: a job continues without the collectors and learners that fail."""
+        return pods.is_of_v0(item)
+
+    def jobs(self, item: Object) -> list[Object]:
+        """Return a Job for each task. All succeed with the DIJob; under operator v0 the coordinator alone does."""
+        return [self._job(item, name, task) for name, task in pods.tasks_of(item)]
+
+    def _job(self, item: Object, name: str, task: Object) -> Object:
+        end = self.outcome(item)
+        job = described_job(item, end, f"{item['metadata']['name']}-{name}", task)
+        is_decided = end == "succeeded" and (not pods.is_of_v0(item) or name == "coordinator")
+        if is_decided:
+            job = {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+        elif end == "failed" and (why := pods.message_of(item)):
+            (gone,) = job["status"]["conditions"]
+            job = {**job, "status": {"conditions": [{**gone, "message": f"{gone['message']}: {why}"}]}}
+        counts = pods.counts_of(item, name)
+        if not sum(counts.values()):
+            return job
+        done, failed = counts.get("succeeded", 0), counts.get("failed", 0)
+        indexes = {"completedIndexes": _range(0, done), "failedIndexes": _range(done, failed)}
+        spec = {**job["spec"], "completions": sum(counts.values())}
+        # A replica that the operator counts has ended by itself, whatever became of the whole.
+        conditions = [one for one in job["status"]["conditions"] if one["type"] != "Complete"]
+        return {**job, "spec": spec, "status": {"conditions": conditions, **indexes}}
+
+
+def _range(first: int, count: int) -> str:
+    return f"{first}-{first + count - 1}" if count else ""
+
+
+DIJOB = DIJob()

@@ -1,0 +1,239 @@
+"""Symphony's specs are the builders of this package, which dump and load what Symphony dumped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from symphony_charts.clusters import builders as specs
+from symphony_charts.clusters.address_book import AddressBook
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_write import dump
+from symphony_charts.integrations.symphony.dumps import (
+    dump_experiment,
+    dump_group,
+    dump_process,
+    read_experiment,
+    read_group,
+    read_process,
+)
+from symphony_charts.integrations.symphony.errors import symphonys
+from symphony_charts.integrations.symphony.importer import SHELL, as_load_balancers, serving
+from symphony_charts.integrations.symphony.keywords import ADDED, POD, SPEC, speaks
+from symphony_charts.spec.builder.experiment import ProcessGroupSpec as OurGroup
+from symphony_charts.spec.builder.experiment import ProcessSpec as OurProcess
+
+__all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
+
+# In the order in which Symphony gave ports.
+_LISTENING = ("exposes", "binds")
+_WRITERS = {".json": "dump_json_str", ".yml": "dump_yaml_str", ".yaml": "dump_yaml_str"}
+
+
+class Dumped:
+    """Specs that are written as Symphony wrote them, and read again; the writers' keywords are those of JSON."""
+
+    def dump_dict(self) -> dict[str, Any]:
+        """The data that is written."""
+        raise NotImplementedError
+
+    @classmethod
+    def load_dict(cls, di: Mapping[str, object]) -> Any:
+        """Return the spec that was dumped as `di`."""
+        raise NotImplementedError
+
+    def dump_yaml_str(self, **_: object) -> str:
+        """The dump as YAML; the keywords of PyYAML's writer change nothing."""
+        return dump(self.dump_dict())
+
+    def dump_json_str(self, **dumper_kwargs: Any) -> str:
+        """The dump as JSON, with the keywords of `json.dumps`."""
+        return json.dumps(self.dump_dict(), **{"indent": 2, "ensure_ascii": False, **dumper_kwargs}) + "\n"
+
+    def dump_file(self, file_path: str | Path, **dumper_kwargs: Any) -> None:
+        """Write YAML or JSON, as the file's ending says; raises OSError for another ending."""
+        path = Path(file_path).expanduser()
+        if path.suffix not in _WRITERS:
+            raise OSError(f"{path}: the name ends neither in .json nor in .yml or .yaml")
+        path.write_text(getattr(self, _WRITERS[path.suffix])(**dumper_kwargs), encoding="utf-8")
+
+    dump_yaml_file = dump_json_file = dump_file
+
+    @classmethod
+    def load_yaml_str(cls, string: str, **_: object) -> Any:
+        """Read YAML or JSON; raises SpecError if the text holds anything but a map."""
+        data = load(string)
+        if not isinstance(data, dict):
+            raise SpecError.one("a dump of Symphony is a map")
+        return cls.load_dict(data)
+
+    load_json_str = load_yaml_str
+
+    @classmethod
+    def load_file(cls, file_path: str | Path, **_: object) -> Any:
+        """Read a YAML or JSON file."""
+        return cls.load_yaml_str(Path(file_path).expanduser().read_text(encoding="utf-8"))
+
+    load_yaml_file = load_json_file = load_file
+
+
+@speaks(POD)
+class ProcessSpec(Dumped, OurProcess):
+    """A process; keywords are those of this package, and a wrong one is refused with the nearest."""
+
+    backend: ClassVar[str] = "kube"
+
+    def to_data(self) -> dict[str, object]:
+        """The process as data. Its lines run in bash, which goes on after one that fails, as they did in Symphony."""
+        data = super().to_data()
+        if data.get("cmds") or data.get("preamble"):
+            data.setdefault("shell", SHELL)
+        for field in ("command", "args", "env"):
+            if field in data:
+                data[field] = _as_text(data[field])
+        return data if self.group is not None else serving(data)
+
+    def dump_dict(self) -> dict[str, Any]:
+        """The process as Symphony dumped it."""
+        return dump_process(self, self.backend)
+
+    @classmethod
+    def load_dict(cls, di: Mapping[str, object]) -> Any:
+        """A process that belongs nowhere yet."""
+        name, fields = read_process(di)
+        return cls(name, standalone=bool(di.get("standalone", True)), **fields)
+
+
+@speaks(POD, ADDED, {"load_dict": {"data": "di"}})
+class ProcessGroupSpec(Dumped, OurGroup):
+    """A process group."""
+
+    backend: ClassVar[str] = "kube"
+    process_class: type[OurProcess] = ProcessSpec
+
+    def to_data(self) -> dict[str, object]:
+        """The group as data."""
+        return serving(super().to_data())
+
+    def dump_dict(self) -> dict[str, Any]:
+        """The group as Symphony dumped it."""
+        return dump_group(self, self.backend)
+
+    @classmethod
+    def load_dict(cls, di: Mapping[str, object]) -> Any:
+        """A group with its processes that belongs nowhere yet."""
+        name, processes, fields = read_group(di)
+        group = cls(name, **fields)
+        for process, process_fields in processes.items():
+            group.new_process(process, **process_fields)
+        return group
+
+    def new_process(self, name: str, *words: Any, **fields: Any) -> OurProcess:
+        """A new process in the group; `words` are those of the backend's own process class, in its order."""
+        process = self.process_class(name, *words, standalone=False, **fields)
+        self.add_process(process)
+        return process
+
+    def get_process(self, name: str) -> OurProcess:
+        """The process `name`; raises KeyError."""
+        with symphonys():
+            return super().get_process(name)
+
+
+@speaks(SPEC, ADDED)
+class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Symphony's keywords
+    """An experiment. Every loader gives an experiment that dumps to what was loaded."""
+
+    backend: ClassVar[str] = "kube"
+    process_class: type[OurProcess] = ProcessSpec
+    group_class: type[OurGroup] = ProcessGroupSpec
+
+    def __init__(self, name: str, port_range: Any = None, secrets: Any = None, **fields: Any) -> None:
+        self._ports = list(port_range) if isinstance(port_range, list) else []
+        if self._ports:
+            port_range = (min(self._ports), max(self._ports))
+        super().__init__(name, port_range=port_range, secrets=secrets, **fields)
+        # As Symphony started them; its programs dial until somebody listens.
+        self._local().setdefault("start", "together")
+        if self.backend != "subproc":
+            # There a process that failed ended all others, elsewhere none.
+            self._local().setdefault("on_exit", "keep")
+
+    def new_process(self, name: str, *words: Any, **fields: Any) -> OurProcess:
+        """A new lone process; `words` are those of the backend's own process class, in its order."""
+        process = self.process_class(name, *words, **fields)
+        self.add_process(process)
+        return process
+
+    def new_process_group(self, name: str, *words: Any, **fields: Any) -> OurGroup:
+        """A new group; `words` are those of the backend's own group class."""
+        group = self.group_class(name, *words, **fields)
+        self.add_process_group(group)
+        return group
+
+    def to_data(self) -> dict[str, object]:
+        """Return the experiment as data. Exposed services are load balancers unless `expose` has a type.
+
+        Of a list of ports each service has one, in Symphony's order: exposed ones first.
+        """
+        data: dict[str, Any] = super().to_data()
+        held = [process._data for process in self.list_all_processes()]
+        if exposed := [name for fields in held for name in _services(fields, "exposes")]:
+            data["expose"] = as_load_balancers(exposed, data.get("expose", {}))
+        if not self._ports:
+            return data
+        fixed = {port for fields in held for kind in _LISTENING for port in _services(fields, kind).values()}
+        names = dict.fromkeys(
+            name for kind in _LISTENING for fields in held for name, port in _services(fields, kind).items() if not port
+        )
+        free = [port for port in self._ports if port not in fixed]
+        if len(names) > len(free):
+            what = f"{len(names)} services need a port, and {len(free)} of the list are free"
+            raise SpecError.one(what, "port_range", "give as many as there are services")
+        given = dict(zip(names, free, strict=False))
+        holders = [*data.get("groups", {}).values(), data]
+        for process in (one for holder in holders for one in holder.get("processes", {}).values()):
+            for kind in _LISTENING:
+                if services := _services(process, kind):
+                    process[kind] = {name: port or given[name] for name, port in services.items()}
+        return data
+
+    def get_process(self, name: str) -> OurProcess:
+        """The lone process `name`, or ``group/process``; raises KeyError."""
+        with symphonys():
+            return super().get_process(name)
+
+    def get_process_group(self, name: str) -> OurGroup:
+        """The group `name`; raises KeyError."""
+        with symphonys():
+            return super().get_process_group(name)
+
+    def dump_dict(self) -> dict[str, Any]:
+        """The experiment as Symphony dumped it."""
+        return dump_experiment(self, self.backend, self.address_book.entries)
+
+    @classmethod
+    def load_dict(cls, di: Mapping[str, object]) -> ExperimentSpec:
+        """The experiment of a dump, Symphony's, this module's, or this package's own form."""
+        spec = cls.from_experiment(read_experiment(di))
+        assert isinstance(spec, ExperimentSpec)  # noqa: S101 - it is of `cls`
+        spec.address_book = AddressBook({name: sub(di, "ab", name) for name in sub(di, "ab")})
+        return spec
+
+
+def _as_text(value: object) -> object:
+    """`value` with Python's text of the booleans and numbers in it, as Symphony wrote them (``True``)."""
+    if isinstance(value, dict):
+        return {key: _as_text(item) if isinstance(item, bool | float) else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_text(item) for item in value]
+    return str(value) if isinstance(value, bool | float) else value
+
+
+def _services(fields: Mapping[str, Any], kind: str) -> Mapping[str, int | None]:
+    services: Mapping[str, int | None] = fields.get(kind, {})
+    return services

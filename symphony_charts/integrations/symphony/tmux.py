@@ -1,0 +1,239 @@
+"""Symphony's `symphony.tmux` is the local mode of this package under Symphony's names and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
+from symphony_charts.compat.local_spec import LocalExperimentSpec, LocalProcessGroupSpec, LocalProcessSpec
+from symphony_charts.errors import Conflict, SpecError
+from symphony_charts.formats.names import sanitize
+from symphony_charts.integrations.symphony.errors import symphonys
+from symphony_charts.integrations.symphony.keywords import CLUSTER, speaks
+from symphony_charts.integrations.symphony.local_spec import WrittenNames, WrittenWatcher, is_there
+from symphony_charts.integrations.symphony.spec import ExperimentSpec
+from symphony_charts.local.log_file import LogFile
+from symphony_charts.local.runs import Run, find_run, find_slots, process_items, runs_of
+from symphony_charts.local.shown_sessions import DEFAULT_WINDOW, check_server, refuse_taken
+from symphony_charts.spec.data import to_record
+from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.pods import processes_of
+
+__all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
+
+
+# The process of an experiment without any: the shell in Symphony's first window, whose name no process of a run has.
+_SHELL = "main"
+
+
+def check_name(name: object, what: str) -> None:
+    """Raise SpecError (a ValueError) for names that tmux cannot have: empty ones, and those with ``:`` or ``.``."""
+    if not isinstance(name, str) or not name or set(name) & set(":."):
+        raise SpecError.one(f"{name!r} cannot be the name of {what}", "name", "use letters, digits, - and _")
+
+
+def with_one_script(experiment: Experiment) -> Experiment:
+    """`experiment` whose processes say the preamble of all before their own lines, if they have lines."""
+    lines = experiment.local.preamble
+    processes = [process for _, process in processes_of(experiment)]
+    if not lines or any(process.cmds is None for process in processes):
+        return experiment
+
+    def joined(process: Process) -> Process:
+        return msgspec.structs.replace(process, preamble=[*lines, *process.preamble])
+
+    groups = {
+        name: msgspec.structs.replace(group, processes={key: joined(each) for key, each in group.processes.items()})
+        for name, group in experiment.groups.items()
+    }
+    return msgspec.structs.replace(
+        experiment,
+        groups=groups,
+        processes={name: joined(process) for name, process in experiment.processes.items()},
+        local=msgspec.structs.replace(experiment.local, preamble=[]),
+    )
+
+
+def _with_a_shell(exp: Any) -> Any:
+    """`exp`, or where it has no process the same with a shell to attach to, which is what Symphony started then."""
+    if not isinstance(exp, ExperimentSpec) or exp.list_all_processes():
+        return exp
+    # A shell at a terminal does not hear TERM, and would be waited for until it is killed.
+    shell = Process(command=["bash"], lifecycle="service", grace_period=1)
+    return msgspec.structs.replace(to_record(exp.to_data()), processes={_SHELL: shell})
+
+
+class TmuxProcessSpec(LocalProcessSpec):
+    """A process in a pane: `cmds` are its shell lines."""
+
+    backend = "tmux"
+
+    def __init__(
+        self, name: str, cmds: str | Iterable[str] | None = None, start_dir: str | None = None, **fields: Any
+    ) -> None:
+        check_name(name, "a process")
+        super().__init__(name, cmds, start_dir=start_dir, **fields)
+
+
+class TmuxProcessGroupSpec(LocalProcessGroupSpec):
+    """A group: a window with a pane for each process."""
+
+    backend = "tmux"
+    process_class = TmuxProcessSpec
+
+    def __init__(
+        self,
+        name: str,
+        start_dir: str | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+        **fields: Any,
+    ) -> None:
+        check_name(name, "a process group")
+        super().__init__(name, start_dir=start_dir, preamble_cmds=preamble_cmds, **fields)
+
+
+class TmuxExperimentSpec(LocalExperimentSpec):
+    """An experiment on this machine."""
+
+    backend = "tmux"
+    process_class = TmuxProcessSpec
+    group_class = TmuxProcessGroupSpec
+
+    def __init__(
+        self,
+        name: str,
+        start_dir: str | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+        port_range: object = None,
+        **fields: Any,
+    ) -> None:
+        check_name(name, "an experiment")
+        super().__init__(name, start_dir=start_dir, preamble_cmds=preamble_cmds, port_range=port_range, **fields)
+
+
+@speaks(CLUSTER)
+class TmuxBackend(OurCluster):
+    """This machine. A dead process is never called live, and one that cannot be started says so."""
+
+    experiment_class: type[ExperimentSpec] = TmuxExperimentSpec
+    # As Symphony's sessions, an experiment is there until it is deleted, whether or not it has ended.
+    is_kept = True
+
+    def __init__(self, server_name: str | None = None, *, preamble_cmds: str | Iterable[str] | None = None) -> None:
+        super().__init__(server_name, preamble_cmds=preamble_cmds)
+        if server_name:
+            check_server(server_name)
+        # What was launched here, by the names of runs.
+        self._written: dict[str, WrittenNames] = {}
+
+    @property
+    def watcher(self) -> WrittenWatcher:
+        """Return the runs of this machine under the names that launchers wrote."""
+        return WrittenWatcher(is_kept=self.is_kept)
+
+    def new_experiment(self, name: str, **fields: Any) -> ExperimentSpec:
+        """A new experiment; `preamble_cmds` of the cluster hold for it unless it has its own."""
+        if self._preamble_cmds is not None:
+            fields.setdefault("preamble_cmds", self._preamble_cmds)
+        return self.experiment_class(name, **fields)
+
+    def launch(  # type: ignore[override]  # in Symphony's order
+        self, exp: Any, dry_run: bool = False, verbose: bool = True, *, force: bool = False
+    ) -> object:
+        """Start an experiment; raises ResourceExistsError when one of that name runs. `verbose` changes nothing."""
+        if isinstance(exp, ExperimentSpec):
+            names = WrittenNames.of_spec(exp)
+            if not exp.list_all_processes():
+                names = replace(names, processes={_SHELL: DEFAULT_WINDOW})
+            self._written[sanitize(exp.name)] = names
+        with symphonys():
+            return super().launch(_with_a_shell(exp), force=force, dry_run=dry_run)
+
+    def start(
+        self,
+        experiment: Experiment,
+        *,
+        folder: Path,
+        pins: Mapping[str, int],
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> object:
+        """Start it; all preambles and a process's own lines are one script, as they were typed into one shell."""
+        joined = with_one_script(experiment)
+        names = self._written.get(experiment.name) or WrittenNames(experiment.name)
+        taken = [run for run in runs_of(experiment.name) if (is_there(run) if self.is_kept else run.is_live)]
+        if taken and not dry_run and not force:
+            what = f'experiment "{names.experiment}" is there already'
+            raise Conflict(what, next=f"symph rm {experiment.name}, or launch(exp, force=True)")
+        if self.server_name and not dry_run:
+            refuse_taken(self.server_name, names.experiment)
+        started = super().start(joined, folder=folder, pins=pins, force=force, dry_run=dry_run)
+        if isinstance(started, Run):
+            replace(names, is_kept=self.is_kept).save(started, self.server_name or "")
+        return started
+
+    def note_server(self, experiment: Experiment) -> None:
+        """Say nothing of the server: it shows the experiment."""
+
+    def list_experiments(self) -> list[str]:
+        """The names of all experiments that were started here and not deleted, as Symphony's sessions stayed."""
+        return [status.name for status in self.watcher.experiments(ended=not self.is_kept)]
+
+    def delete(self, experiment_name: str, **_: Any) -> None:
+        """End an experiment and forget its runs and logs; raises ValueError where there is none."""
+        with symphonys():
+            self.watcher.delete(experiment_name)
+
+    def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
+        """Group (None: lone processes) -> process -> ``{"status": "live"}``, or its end in words."""
+        described: dict[str | None, dict[str, dict[str, str]]] = {}
+        with symphonys():
+            run = find_run(sanitize(experiment_name))
+            names, items = WrittenNames.of(run), process_items(run)
+        for item in items:
+            status = "live" if item["phase"] in ("starting", "running") else str(item["state"])
+            name = names.process(item["group"], item["name"])
+            if name != DEFAULT_WINDOW:
+                described.setdefault(names.group(item["group"]) or None, {})[name] = {"status": status}
+        return described
+
+    def describe_process_group(
+        self, experiment_name: str, process_group: str | None
+    ) -> Mapping[str, Mapping[str, str]]:
+        """The status of one group's processes (None: the lone ones), by name."""
+        return self.describe_experiment(experiment_name).get(process_group, {})
+
+    def describe_process(
+        self, experiment_name: str, process_name: str, process_group: str | None = None
+    ) -> Mapping[str, str]:
+        """The status of one process; raises ValueError."""
+        processes = self.describe_process_group(experiment_name, process_group)
+        if process_name not in processes:
+            raise ValueError(f'experiment "{experiment_name}" has no process "{process_name}"')
+        return processes[process_name]
+
+    def get_log(  # type: ignore[override]  # Symphony's tmux gave lines where every other backend gave text
+        self,
+        experiment_name: str,
+        process_name: str,
+        process_group: str | None = None,
+        follow: bool = False,
+        since: float = 0,
+        tail: int = -1,
+        print_logs: bool = False,
+    ) -> list[str]:
+        """The lines that a process has printed: the last `tail`, or all; the rest is for other backends."""
+        with symphonys():
+            run = find_run(sanitize(experiment_name))
+            name = f"{process_group}/{process_name}" if process_group else process_name
+            logs = [LogFile(run.process_dir(index) / "log") for index in find_slots(run, sanitize(name))]
+        lines = [line for log in logs for _, _, text in log.lines() for line in text.splitlines() or [""]]
+        return lines if tail < 0 else lines[-tail:] if tail else []
+
+
+TmuxCluster = TmuxBackend

@@ -1,0 +1,210 @@
+"""Make the AppWrapper that TorchX's MCAD scheduler makes of an application, field for field, under a given app id.
+
+For users whose tools read these objects. What is wrong with them (pods of two roles collide, labels are not cleaned,
+one object per replica) is kept here and only here: an experiment made by `importers.torchx` has none of it.
+Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (release 0.7.0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from symphony_charts.importers.input_file import Source
+from symphony_charts.importers.report import Log
+from symphony_charts.importers.torchx.importer import appdef_of
+from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, substitute
+from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, pushed_image
+from symphony_charts.importers.torchx.pod import pod_spec
+from symphony_charts.integrations.torchx.appdef import AppDef, Role
+
+__all__ = [
+    "NO_VOLCANO",
+    "POD_GROUP",
+    "VERSION",
+    "app_wrapper",
+    "mcad_name",
+    "mcad_pod_labels",
+    "mcad_service",
+    "mcad_service_port",
+    "submitted_objects",
+]
+
+VERSION = "0.7.0"
+NO_VOLCANO = "`torchx run -s kubernetes --dryrun` prints TorchX's Volcano Job; kind=volcano alone makes one of ours"
+POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
+_LABELS = "torchx.pytorch.org/"
+_DEFAULT_PORT = 29500
+_EMBEDDED_ISTIO = {"sidecar.istio.io/inject": "false"}
+
+
+def submitted_objects(source: Source, cfg: str, app_id: str) -> dict[str, object]:
+    """Return the AppWrapper of the AppDef in a file, with the run options `cfg` if it is not empty.
+
+    Raises:
+        SpecError: The AppDef or its options have faults.
+    """
+    log = Log()
+    app, options = appdef_of(source, log)
+    options = parse_cfg(cfg, log) if cfg else options
+    log.raise_faults()
+    return app_wrapper(app, options, app_id)
+
+
+def mcad_name(text: str) -> str:
+    """A name as the MCAD scheduler cleans it: one leading dash goes, then all but ``a-z0-9-``, then leading digits."""
+    return "".join(re.findall(r"[a-z0-9-]", text.removeprefix("-").lower())).lstrip("0123456789")
+
+
+def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = VERSION) -> dict[str, object]:
+    """The AppWrapper v1beta1 of ``torchx run -s kubernetes_mcad``; `version` is TorchX's own, a label of the pods."""
+    app = _shortened(_pushed(app, options))
+    namespace = options.namespace or "default"
+    items: list[object] = []
+    if options.coscheduler_name is not None:
+        items += [_pod_group(app, index, role, namespace, app_id) for index, role in enumerate(app.roles)]
+    items += list(_mcad_pods(app, options, app_id, namespace, version))
+    items.append(mcad_service(app, namespace, app_id, mcad_service_port(app)))
+    spec: dict[str, object] = {
+        "resources": {"GenericItems": [{"replicas": 1, "generictemplate": item} for item in items]}
+    }
+    if options.priority is not None:
+        spec["priority"] = options.priority
+    if (retries := min(role.max_retries for role in app.roles)) > 0:
+        spec["schedulingSpec"] = {
+            "minAvailable": sum(role.num_replicas for role in app.roles),
+            "requeuing": {
+                "timeInSeconds": 300,
+                "maxTimeInSeconds": 0,
+                "growthType": "exponential",
+                "maxNumRequeuings": retries,
+            },
+        }
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta1",
+        "kind": "AppWrapper",
+        "metadata": {"name": app_id, "namespace": namespace},
+        "spec": spec,
+    }
+
+
+def mcad_service_port(app: AppDef) -> int:
+    """The port of the one Service: the last one seen over all roles, unless that is no port at all."""
+    ports = [port for role in app.roles for port in role.port_map.values()]
+    return ports[-1] if ports and 0 < ports[-1] <= 65535 else _DEFAULT_PORT
+
+
+def _shortened(app: AppDef) -> AppDef:
+    """The application under the name that is left where a pod group, the number of roles and an id have to fit, too."""
+    most = 63 - 4 - (3 + len(app.roles))
+    return app if most - len(app.name) > 3 else replace(app, name=app.name[:most])
+
+
+def _object_labels(app: AppDef, app_id: str) -> dict[str, str]:
+    return {
+        "app.kubernetes.io/name": app.name,
+        "app.kubernetes.io/managed-by": "torchx.pytorch.org",
+        "app.kubernetes.io/instance": app_id,
+    }
+
+
+def _pod_group(app: AppDef, index: int, role: Role, namespace: str, app_id: str) -> dict[str, object]:
+    labels = {**_object_labels(app, app_id), "appwrapper.workload.codeflare.dev": app_id}
+    return {
+        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": f"{app_id}-pg{index}", "namespace": namespace, "labels": labels},
+        "spec": {"minMember": role.num_replicas},
+    }
+
+
+def _mcad_pods(
+    app: AppDef, options: RunOptions, app_id: str, namespace: str, version: str
+) -> Iterator[dict[str, object]]:
+    rank0 = _mcad_hosts(app.roles[0])
+    for index, role in enumerate(app.roles):
+        for replica in range(role.num_replicas):
+            filled = _filled(role, index, replica, app_id, rank0)
+            own = {"name": _mcad_hosts(role), "value": f"{app_id}-0.{app_id}"}
+            name = mcad_name(f"{app_id}-{replica}")
+            spec = pod_spec(filled, container=name, service_account=options.service_account, extra_env=own)
+            spec |= {
+                "hostname": name,
+                "subdomain": app_id,
+                "imagePullSecrets": [{"name": options.image_secret} if options.image_secret is not None else {}],
+            }
+            if options.coscheduler_name is not None:
+                spec["schedulerName"] = options.coscheduler_name
+            if options.priority_class_name is not None:
+                spec["priorityClassName"] = options.priority_class_name
+            annotations = dict(_EMBEDDED_ISTIO)
+            if options.network is not None:
+                annotations["k8s.v1.cni.cncf.io/networks"] = options.network
+            labels = mcad_pod_labels(app, role.name, index, replica, app_id, version)
+            if options.coscheduler_name is not None:
+                labels[POD_GROUP] = f"{app_id}-pg{index}"
+            metadata = {"name": name, "namespace": namespace, "annotations": annotations, "labels": labels}
+            yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _mcad_hosts(role: Role) -> str:
+    return f"TORCHX_MCAD_{mcad_name(role.name)}_0_HOSTS".upper().replace("-", "")
+
+
+def mcad_pod_labels(
+    app: AppDef, role: str, index: int, replica: int, app_id: str, version: str = VERSION
+) -> dict[str, str]:
+    """The labels of the pod of one replica of the role at `index`."""
+    return _object_labels(app, app_id) | _pod_labels(app, role, index, replica, version)
+
+
+def mcad_service(app: AppDef, namespace: str, app_id: str, port: int) -> dict[str, object]:
+    """The one headless Service of an application."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": app_id, "namespace": namespace, "labels": _object_labels(app, app_id)},
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "ports": [{"protocol": "TCP", "port": port, "targetPort": port}],
+            "selector": {"app.kubernetes.io/instance": app_id},
+            "sessionAffinity": "None",
+            "type": "ClusterIP",
+        },
+        "status": {"loadBalancer": {}},
+    }
+
+
+def _pushed(app: AppDef, options: RunOptions) -> AppDef:
+    """The application with the images where TorchX pushes them before it submits."""
+    return replace(
+        app, roles=[replace(role, image=pushed_image(role.image, options) or role.image) for role in app.roles]
+    )
+
+
+def _pod_labels(app: AppDef, role: str, index: int, replica: int, version: str) -> dict[str, str]:
+    return {
+        f"{_LABELS}version": version,
+        f"{_LABELS}app-name": app.name,
+        f"{_LABELS}role-index": str(index),
+        f"{_LABELS}role-name": role,
+        f"{_LABELS}replica-id": str(replica),
+    }
+
+
+def _filled(role: Role, index: int, replica: int, app_id: str, rank0: str) -> Role:
+    """The role with macros filled in for one replica; the first one of all is rank 0 and says so."""
+    is_first = index == 0 and replica == 0
+    values = {
+        "img_root": "",
+        "base_img_root": "DEPRECATED",
+        "app_id": app_id,
+        "replica_id": str(replica),
+        "rank0_env": RANK0_VARIABLE if is_first else rank0,
+    }
+    env = {name: substitute(value, values) for name, value in role.env.items()}
+    if is_first:
+        env[RANK0_VARIABLE] = "localhost"
+    return replace(role, args=[substitute(arg, values) for arg in role.args], env=env)

@@ -1,0 +1,62 @@
+"""`symph import torchx`: its options, and the objects that TorchX itself would make. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.cli import options
+from symphony_charts.errors import UsageError
+
+__all__ = ["EXAMPLES", "SUMMARY", "configure", "document", "made_data", "run"]
+
+SUMMARY = "a TorchX AppDef or component"
+EXAMPLES = (
+    "symph import torchx app.json --to experiment.yaml --cfg namespace=ml,queue=batch",
+    "symph import torchx my.components:trainer -- --nodes 4",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this format."""
+    source = next(action for action in parser._actions if action.dest == "source")
+    source.help = "the file (`-` is stdin), module:component, or a component's name"
+    parser.add_argument("--cfg", default="", metavar="K=V,...", help="run options, as `torchx run -cfg`")
+    options.add_workload_kind(parser)
+    group = parser.add_argument_group("TorchX's own objects")
+    group.add_argument("--compat", choices=("torchx",), help="print the AppWrapper that its scheduler makes")
+    group.add_argument("--app-id", default="", metavar="ID", help="the app id of those objects")
+
+
+def made_data(args: argparse.Namespace, words: list[str]) -> object:
+    """Return the AppDef that a component makes of `words`; None if the source is a file."""
+    text = args.source
+    if text == "-" or Path(text).is_file() or text.endswith((".json", ".yaml", ".yml")):
+        return None
+    # 100 ms, which help has not.
+    from symphony_charts.integrations.torchx.components import load_appdef
+
+    return load_appdef(text, words)
+
+
+def run(source: Any, args: argparse.Namespace) -> Any:
+    """Return the experiment of an AppDef."""
+    # 100 ms, which help has not.
+    from symphony_charts.importers.torchx.importer import import_torchx
+
+    return import_torchx(source, args.cfg, args.kind)
+
+
+def document(source: Any, args: argparse.Namespace) -> dict[str, object] | None:
+    """Return the AppWrapper that TorchX would make, for `--compat`; None without."""
+    if not args.compat:
+        return None
+    # 100 ms, which help has not.
+    from symphony_charts.integrations.torchx.objects import NO_VOLCANO, submitted_objects
+
+    if not args.app_id:
+        raise UsageError("TorchX's objects carry an app id, which it makes at random", next="give --app-id ID")
+    if args.kind not in ("", "appwrapper"):
+        raise UsageError(f"--compat torchx makes AppWrappers, not objects of kind {args.kind}", next=NO_VOLCANO)
+    return submitted_objects(source, args.cfg, args.app_id)

@@ -1,0 +1,379 @@
+"""`Mounter` shows folders and files at the paths of a pod, in the mount namespace that it runs in.
+
+Sources are held before anything is covered, and the uppermost targets come first. A mount point that is missing is
+really made where that is allowed, and noted in the journal; where it is refused, nobody could write anyway, and the
+folder above is replaced by a sealed skeleton: a tmpfs that shows everything that was there in its place.
+`enter` imports this before every run and sometimes before a process: it must stay light.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from symphony_charts.local.mounts import syscalls
+from symphony_charts.local.mounts.mount_points import Journal, is_locked_point
+from symphony_charts.local.mounts.sources import open_beneath, remount_read_only
+
+__all__ = ["Mounter", "RefusedError", "Target"]
+
+if sys.platform != "win32":
+    import fcntl
+
+_AUTOFS = 0x187
+# Each entry of a skeleton is a mount; a folder of thousands (homes of a whole institute) would be no skeleton any more.
+_MOST_ENTRIES = 1000
+# As few files as these are mounted one by one, more are links to where all of them are mounted at once.
+_FEW_FILES = 8
+_OLD_ROOT = "/.symph-root"
+_PATIENCE_S = 0.5
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_TMPFS = syscalls.MS_NOSUID | syscalls.MS_NODEV
+
+
+class RefusedError(Exception):
+    """This machine cannot show something at its target; `next_step` is the remedy."""
+
+    def __init__(self, what: str, next_step: str) -> None:
+        super().__init__(what)
+        self.what, self.next_step = what, next_step
+
+
+class Target:
+    """`source`, or what is at `sub_path` inside of it, wanted at the absolute path `at`, perhaps read-only.
+
+    `path` is where the experiment says so.
+    """
+
+    __slots__ = ("at", "path", "read_only", "source", "sub_path")
+
+    # A plain class: importing dataclasses costs as much as all mounts of a run.
+    def __init__(self, source: str, at: str, *, sub_path: str = "", read_only: bool = False, path: str = "") -> None:
+        self.source, self.at, self.sub_path, self.read_only, self.path = source, at, sub_path, read_only, path
+
+    @property
+    def depth(self) -> int:
+        """Number of names its path has."""
+        return len([name for name in self.at.split("/") if name])
+
+    @property
+    def shown(self) -> str:
+        """The path of what is shown."""
+        return f"{self.source}/{self.sub_path}".rstrip("/")
+
+
+class Mounter:
+    """Mounts targets. `scratch` is a tmpfs of the run's own; without a `journal` no mount point may be missing.
+
+    With `classic` only calls are used that kernels before 5.12 have. `refusals` has all that the machine refuses.
+    """
+
+    def __init__(self, scratch: str, journal: Journal | None, *, classic: bool = False) -> None:
+        self._scratch, self._journal, self._classic = scratch, journal, classic
+        self._skeletons: list[str] = []
+        self._has_old_root = False
+        self._devices: set[int] = set()
+        self._known = {(point["dev"], point["ino"]) for point in journal.points()} if journal else set()
+        self.refusals: list[dict[str, str]] = []
+
+    def mount_all(self, shown: Sequence[Target], prepared: Sequence[Sequence[Target]]) -> None:
+        """Mount the targets in `shown`, and make mount points for those that each of `prepared` will mount itself."""
+        shown = sorted(shown, key=lambda target: target.depth)
+        for targets in (shown, *([*shown, *own] for own in prepared)):
+            for target in sorted(targets, key=lambda one: one.depth):
+                with self._noting(target):
+                    self._prepare_inside(target, targets)
+        held = []
+        for target in shown:
+            with self._noting(target):
+                held.append((self._hold(target), target))
+        for tree, target in held:
+            with self._noting(target):
+                self._mount(tree, target)
+            os.close(tree)
+        points = set()
+        for own in prepared:
+            for target in own:
+                with self._noting(target):
+                    is_folder = _is_folder(target)
+                    if (target.at, is_folder) not in points and _outer_of(target, own) is None:
+                        points.add((target.at, is_folder))
+                        self._mount_point(target, is_folder=is_folder)
+        self._seal()
+
+    @contextlib.contextmanager
+    def _noting(self, target: Target) -> Iterator[None]:
+        try:
+            yield
+        except RefusedError as error:
+            self.refusals.append({"what": error.what, "next": error.next_step, "path": target.path})
+        except OSError as error:
+            why = "a link leads out of the volume" if error.errno in (errno.EXDEV, errno.ELOOP) else error.strerror
+            what = f"{target.shown} cannot be shown at {target.at}: {why}"
+            step = "mount it elsewhere, or look at both: ls -ld " + target.shown
+            self.refusals.append({"what": what, "next": step, "path": target.path})
+
+    def _prepare_inside(self, target: Target, targets: Sequence[Target]) -> None:
+        """Make a mount point that lies in another target, in the folder that is shown there.
+
+        Later that may be read-only. What cannot be made there becomes part of a skeleton, where it is placed.
+        """
+        outer = _outer_of(target, targets)
+        if outer is None or self._journal is None:
+            return
+        is_folder = _is_folder(target)
+        with contextlib.suppress(OSError):
+            top = open_beneath(outer.source, outer.sub_path)
+            path = os.readlink(f"/proc/self/fd/{top}").rstrip("/") + target.at[len(outer.at.rstrip("/")) :]
+            os.close(top)
+            # Links inside of a volume lead elsewhere where it is shown.
+            if os.path.realpath(path) == path:
+                self._make(path, is_folder=is_folder)
+                self._keep_in_use(path)
+
+    def _mount(self, tree: int, target: Target) -> None:
+        path = self._mount_point(target, is_folder=stat.S_ISDIR(os.fstat(tree).st_mode))
+        if not self._classic:
+            syscalls.move_mount(tree, path)
+            return
+        syscalls.mount(f"/proc/self/fd/{tree}", path, flags=syscalls.MS_BIND | syscalls.MS_REC)
+        if target.read_only:
+            remount_read_only(path)
+
+    def _hold(self, target: Target) -> int:
+        """Return a descriptor of the mounts at the source, which stays valid when its path is covered."""
+        opened = open_beneath(target.source, target.sub_path)
+        if self._classic:
+            return opened
+        tree = syscalls.open_tree(f"/proc/self/fd/{opened}")
+        os.close(opened)
+        if target.read_only:
+            syscalls.set_read_only(tree, is_recursive=True)
+        return tree
+
+    def _seal(self) -> None:
+        """Make the skeletons read-only: writing was not allowed there before either."""
+        if self._has_old_root:
+            syscalls.unmount(_OLD_ROOT, syscalls.MNT_DETACH)
+            os.rmdir(_OLD_ROOT)
+        for path in self._skeletons:
+            if self._classic:
+                flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY | _TMPFS
+                syscalls.mount("", path, flags=flags)
+            else:
+                folder = os.open(path, os.O_PATH | os.O_DIRECTORY)
+                syscalls.set_read_only(folder, is_recursive=False)
+                os.close(folder)
+
+    # Mount points
+
+    def _mount_point(self, target: Target, *, is_folder: bool) -> str:
+        """Make the mount point of a target and return its path without links."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            path = os.path.realpath(target.at)
+            above = _existing(path)
+            if path == "/":
+                raise RefusedError(
+                    f"{target.at} is the root of the machine, where nothing can be mounted", "mount it below"
+                )
+            if os.path.islink(above):
+                raise RefusedError(f"{target.at}: {above} is a link that leads nowhere", f"look at it: ls -l {above}")
+            if above == path and os.path.isdir(path) != is_folder:
+                kind, wanted = ("file", "folder") if is_folder else ("folder", "file")
+                raise RefusedError(
+                    f"{target.at} is a {kind} on this machine, and the volume is a {wanted}", "mount it elsewhere"
+                )
+            if above != path and not os.path.isdir(above):
+                raise RefusedError(
+                    f"{target.at} cannot be made: {above} is no folder on this machine", "mount it elsewhere"
+                )
+            try:
+                if above != path and not self._make(path, is_folder=is_folder):
+                    self._lay_skeleton(above, target.at)
+                    if not self._make(path, is_folder=is_folder):
+                        raise RefusedError(
+                            f"{target.at} cannot be made on this machine", f"make it once: mkdir -p {target.at}"
+                        )
+                if self._keep_in_use(path):
+                    return path
+            except FileNotFoundError:
+                # Another run that has ended took its mount points away meanwhile.
+                pass
+            if time.monotonic() > deadline:
+                raise RefusedError(
+                    f"{target.at} cannot be made on this machine: {above} takes nothing", "mount it elsewhere"
+                )
+            time.sleep(0.01)
+
+    def _make(self, path: str, *, is_folder: bool) -> bool:
+        """Make the missing folders of `path`; return False if that is not allowed."""
+        # Who removes points must not see one that is made and not yet noted: the folder above would look like theirs.
+        with self._journal.locked() if self._journal else contextlib.nullcontext():
+            return self._make_missing(path, is_folder=is_folder)
+
+    def _make_missing(self, path: str, *, is_folder: bool) -> bool:
+        above = _existing(path)
+        names = path[len(above.rstrip("/")) + 1 :].split("/")
+        folder = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        is_ours = os.fstat(folder).st_dev in self._devices
+        if not is_ours and self._journal is None:
+            os.close(folder)
+            return False
+        made = above.rstrip("/")
+        try:
+            for number, name in enumerate(names):
+                made += f"/{name}"
+                is_new = self._make_one(name, folder, is_folder=is_folder or number < len(names) - 1)
+                inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+                if is_new and not is_ours and self._journal:
+                    facts = os.fstat(folder)
+                    self._known.add((facts.st_dev, facts.st_ino))
+                    self._journal.note(made, facts)
+        except OSError as error:
+            if error.errno in _NOT_ALLOWED:
+                return False
+            if error.errno == errno.ENOENT:
+                raise
+            raise RefusedError(f"{made} cannot be made: {error.strerror}", f"make it once: mkdir -p {path}") from error
+        finally:
+            os.close(folder)
+        return True
+
+    def _make_one(self, name: str, folder: int, *, is_folder: bool) -> bool:
+        try:
+            if is_folder:
+                os.mkdir(name, 0o755, dir_fd=folder)
+            else:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                os.close(os.open(name, flags, 0o644, dir_fd=folder))
+        except FileExistsError:
+            return False
+        return True
+
+    def _keep_in_use(self, path: str) -> bool:
+        """Hold the lock of a point that a run has made, until the program that this becomes has ended.
+
+        Whoever removes points leaves those that are locked. False when it was removed just now.
+        """
+        if self._journal is None:
+            # The run holds it, and a process must inherit nothing of ours.
+            return True
+        try:
+            own = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except PermissionError:
+            return True
+        facts = os.fstat(own)
+        is_made = (facts.st_dev, facts.st_ino) in self._known
+        if facts.st_dev in self._devices or not (is_made or is_locked_point(own, facts)):
+            os.close(own)
+            return True
+        try:
+            fcntl.flock(own, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(own)
+            return False
+        except OSError:
+            # A file system without locks: whoever wants to remove it finds out the same and leaves it.
+            os.close(own)
+            return True
+        now = os.stat(path)
+        if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino):
+            os.close(own)
+            return False
+        os.set_inheritable(own, True)
+        return True
+
+    # Skeletons
+
+    def _lay_skeleton(self, above: str, wanted: str) -> None:
+        """Replace the folder `above` by a tmpfs that shows all its entries."""
+        once = f"make it once: sudo mkdir -p {wanted}"
+        if syscalls.file_system_of(above) == _AUTOFS:
+            raise RefusedError(f"{wanted} cannot be made: {above} is served by the automounter", once)
+        if above == "/" and self._journal is None:
+            raise RefusedError(f"{wanted} is missing at the root of this machine", once)
+        old = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            names = os.listdir(above)
+        except PermissionError as error:
+            raise RefusedError(f"{wanted} cannot be made: {above} cannot even be listed", once) from error
+        if len(names) > _MOST_ENTRIES:
+            raise RefusedError(f"{wanted} cannot be made: {above} has {len(names)} entries, too many to mount", once)
+        place = f"{self._scratch}/{os.getpid()}.{len(self._skeletons)}"
+        os.mkdir(place)
+        mode = os.fstat(old).st_mode & 0o7777
+        syscalls.mount("symph", place, "tmpfs", _TMPFS, f"mode=0{mode:o},size=256k,nr_inodes=4000")
+        # Or it would be in the copies of the folders that it lies in.
+        syscalls.mount("", place, flags=syscalls.MS_UNBINDABLE)
+        new = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._devices.add(os.fstat(new).st_dev)
+        self._fill(old, new, above, names)
+        os.close(old)
+        os.close(new)
+        if above == "/":
+            # The old root stays until all is done: sources that are held may lie in it.
+            os.mkdir(place + _OLD_ROOT)
+            syscalls.pivot_root(place, place + _OLD_ROOT)
+            os.chdir("/")
+            self._has_old_root = True
+        else:
+            syscalls.mount(place, above, flags=syscalls.MS_MOVE)
+        syscalls.mount("", above, flags=syscalls.MS_PRIVATE)
+        self._skeletons.append(above)
+
+    def _fill(self, old: int, new: int, above: str, names: Sequence[str]) -> None:
+        kinds = {name: os.lstat(name, dir_fd=old).st_mode for name in names}
+        has_many = sum(map(stat.S_ISREG, kinds.values())) > _FEW_FILES
+        hidden = ".symph"
+        while hidden in kinds:
+            hidden += "_"
+        if has_many:
+            # The folder as a whole, so that a file that is replaced is seen, and with fewer mounts.
+            os.mkdir(hidden, 0o755, dir_fd=new)
+            self._copy_mount(above, syscalls.AT_FDCWD, hidden, new)
+        for name, mode in kinds.items():
+            if stat.S_ISLNK(mode):
+                os.symlink(os.readlink(name, dir_fd=old), name, dir_fd=new)
+            elif stat.S_ISREG(mode) and has_many:
+                os.symlink(f"{hidden}/{name}", name, dir_fd=new)
+            else:
+                self._make_one(name, new, is_folder=stat.S_ISDIR(mode))
+                self._copy_mount(name, old, name, new)
+
+    def _copy_mount(self, name: str, old: int, at: str, new: int) -> None:
+        if self._classic:
+            tree = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=None if old < 0 else old)
+            flags = syscalls.MS_BIND | syscalls.MS_REC
+            syscalls.mount(f"/proc/self/fd/{tree}", f"/proc/self/fd/{new}/{at}", flags=flags)
+        else:
+            flags = syscalls.AT_RECURSIVE | syscalls.AT_SYMLINK_NOFOLLOW | syscalls.AT_NO_AUTOMOUNT
+            tree = syscalls.open_tree(name, flags, old)
+            syscalls.move_mount(tree, at, new)
+        os.close(tree)
+
+
+def _outer_of(target: Target, targets: Sequence[Target]) -> Target | None:
+    outer = [other for other in targets if target.at.startswith(other.at.rstrip("/") + "/") and other.at != target.at]
+    return max(outer, key=lambda one: one.depth, default=None)
+
+
+def _existing(path: str) -> str:
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def _is_folder(target: Target) -> bool:
+    opened = open_beneath(target.source, target.sub_path)
+    try:
+        return stat.S_ISDIR(os.fstat(opened).st_mode)
+    finally:
+        os.close(opened)

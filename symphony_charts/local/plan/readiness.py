@@ -1,0 +1,148 @@
+"""A process is ready, alive or started here when the probes of its experiment say so.
+
+`ready` and ports come from the experiment; liveness and startup probes stand in a container's overlay, in Kubernetes'
+own words, as they do in the chart. Source of fields and defaults: Kubernetes API reference, Container, Probe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.data import maps
+from symphony_charts.local.plan.records import Check
+from symphony_charts.spec.model import Process
+from symphony_charts.spec.overlay_fields import merge_probe
+from symphony_charts.spec.probes import Probe
+
+__all__ = ["checks_of", "health_of"]
+
+_HANDLERS = ("tcpSocket", "httpGet", "exec", "grpc")
+_TIMES = {
+    "initialDelaySeconds": ("initial_delay_s", 0),
+    "periodSeconds": ("period_s", 10),
+    "timeoutSeconds": ("timeout_s", 1),
+    "failureThreshold": ("failures", 3),
+    "successThreshold": ("successes", 1),
+}
+
+
+def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
+    """Yield the readiness checks of `process`: its probe, or else a connection to each port of `listening`."""
+    over = process.container_overlay.get("readinessProbe")
+    if process.ready == "none" and not over:
+        return
+    if process.ready is None and not over:
+        for _, port in listening:
+            yield Check(kind="tcp", host=address, port=port, automatic=True)
+        return
+    probe: dict[str, object] = {}
+    if isinstance(process.ready, Probe):
+        probe = _in_kubernetes_words(process.ready)
+    elif listening and process.ready is None:
+        # As in the chart: the overlay is laid over a connection to the first port.
+        probe = {"tcpSocket": {"port": listening[0][1]}}
+    path = "ready" if isinstance(process.ready, Probe) else "container_overlay.readinessProbe"
+    yield _check("ready", merge_probe(probe, _map(over, path)), address, _named_ports(process, listening), path)
+
+
+def health_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
+    """Yield the startup and liveness probes that the overlay of `process` asks for."""
+    over, roles = process.container_overlay, (("started", "startupProbe"), ("alive", "livenessProbe"))
+    for role, key in roles:
+        if over.get(key):
+            path = f"container_overlay.{key}"
+            ports = _named_ports(process, listening)
+            yield _check(role, _map(over[key], path), address, ports, path)  # type: ignore[arg-type]  # a literal of `roles`
+
+
+def _named_ports(process: Process, listening: Sequence[tuple[str, int]]) -> dict[str, int]:
+    """Return the ports that a probe may name: those of services, then those of the overlay, as in the chart."""
+    ports = maps(process.container_overlay, "ports")
+    own = {str(port.get("name")): port.get("containerPort") for port in ports}
+    return {name: number for name, number in own.items() if isinstance(number, int)} | dict(listening)
+
+
+def _in_kubernetes_words(probe: Probe) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "initialDelaySeconds": probe.initial_delay,
+        "periodSeconds": probe.period,
+        "timeoutSeconds": probe.timeout,
+        "failureThreshold": probe.failures,
+        "successThreshold": probe.successes,
+    }
+    if probe.tcp is not None:
+        fields["tcpSocket"] = {"port": probe.tcp.port}
+    if probe.http is not None:
+        fields["httpGet"] = {"port": probe.http.port, "path": probe.http.path, "scheme": probe.http.scheme}
+    if probe.exec is not None:
+        fields["exec"] = {"command": list(probe.exec.command)}
+    return fields
+
+
+def _check(
+    role: Literal["ready", "alive", "started"],
+    probe: Mapping[str, object],
+    address: str,
+    ports: Mapping[str, int],
+    path: str,
+) -> Check:
+    handlers = [key for key in _HANDLERS if probe.get(key)]
+    if len(handlers) != 1 or handlers[0] == "grpc":
+        asked = " and ".join(handlers) or "nothing"
+        raise _fault(f"a probe asks by one of tcpSocket, httpGet and exec here, not by {asked}", path)
+    handler = _map(probe[handlers[0]], f"{path}.{handlers[0]}")
+    times = {ours: _number(probe.get(key, least), f"{path}.{key}") for key, (ours, least) in _TIMES.items()}
+    grace = probe.get("terminationGracePeriodSeconds")
+    grace_s = None if grace is None else _number(grace, f"{path}.terminationGracePeriodSeconds")
+    if handlers[0] == "exec":
+        command = handler.get("command")
+        if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+            raise _fault("the probe's command is a list of words", f"{path}.exec.command")
+        return Check(kind="exec", role=role, command=tuple(command), grace_s=grace_s, **times)  # type: ignore[arg-type]  # names and types of _TIMES
+    port = handler.get("port")
+    host = str(handler.get("host") or address)
+    if not host.replace(".", "").isdigit():
+        raise _fault(f'a probe here asks addresses, and "{host}" is a name', f"{path}.{handlers[0]}.host")
+    return Check(
+        kind="http" if handlers[0] == "httpGet" else "tcp",
+        role=role,
+        host=host,
+        port=_port(port, ports, f"{path}.{handlers[0]}.port"),
+        path=str(handler.get("path") or "/"),
+        is_tls=handler.get("scheme") == "HTTPS",
+        headers=tuple(_headers(handler.get("httpHeaders"), f"{path}.{handlers[0]}.httpHeaders")),
+        grace_s=grace_s,
+        **times,  # type: ignore[arg-type]  # names and types of _TIMES
+    )
+
+
+def _port(port: object, ports: Mapping[str, int], path: str) -> int:
+    if isinstance(port, str) and not port.isdecimal():
+        return ports[port]
+    return _number(port, path)
+
+
+def _headers(value: object, path: str) -> Iterator[tuple[str, str]]:
+    for item in value if isinstance(value, list) else []:
+        header = _map(item, path)
+        yield str(header.get("name")), str(header.get("value"))
+
+
+def _number(value: object, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str)) or not str(value).isdecimal():
+        raise _fault(f"{value!r} is no number", path)
+    return int(value)
+
+
+def _map(value: object, path: str) -> dict[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _fault("a map was expected", path)
+    return value
+
+
+def _fault(what: str, path: str) -> SpecError:
+    return SpecError([Problem(what=what, path=path)])
