@@ -27,7 +27,7 @@ from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from symphony_charts.system import package_data
 from tests.chart.judge import write
 from tests.chart.release_secret import release_kb

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 
 from symphony_charts.importers.report import Imported, Log
-from symphony_charts.importers.torchx.importer import experiment_of
-from symphony_charts.importers.torchx.options import RunOptions
 from symphony_charts.integrations.torchx.appdef import read_appdef
+from symphony_charts.integrations.torchx.importer import experiment_of
+from symphony_charts.integrations.torchx.options import RunOptions
 
 
 def app(roles: int, replicas: int) -> dict[str, object]:

@@ -24,8 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from symphony_charts.gitops.operations.publish import Publish
-from symphony_charts.gitops.store.author import Author
-from symphony_charts.gitops.store.store import Store
+from symphony_charts.gitops.store.store import Author, Store
 
 FILES = 12
 WHO = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from symphony_charts.cli.parser import SymphonyParser  # noqa: E402 - of this checkout
 from symphony_charts.cli.verbs import GROUPS, VERBS  # noqa: E402 - likewise
-from symphony_charts.settings.json_schema import settings_schema  # noqa: E402 - likewise
+from symphony_charts.settings.project import settings_schema  # noqa: E402 - likewise
 from symphony_charts.spec.json_schema import json_schema  # noqa: E402 - likewise
 
 PAGES, SITE = ROOT / "build" / "docs", ROOT / "docs" / "site"

@@ -12,9 +12,7 @@ from symphony_charts.chart.build.chart import build
 from symphony_charts.chart.files.chart import context_of, generated_files
 from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
-
-__all__ = ["HELLO", "cookiecutter_json"]
+from symphony_charts.spec.pods import allocate
 
 FOLDER = Path(__file__).resolve().parent.parent / "chart-template"
 

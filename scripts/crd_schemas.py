@@ -21,8 +21,6 @@ import yaml
 from scripts.kubernetes_schemas import compressed
 from tests.e2e.tools import modules
 
-__all__ = ["OUT", "SOURCES", "Source", "metadata_schema", "schema_of", "shared"]
-
 OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "chart" / "lint" / "schemas"
 
 

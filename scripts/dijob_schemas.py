@@ -19,8 +19,6 @@ from pathlib import Path
 from scripts.crd_schemas import OUT, metadata_schema, shared
 from scripts.kubernetes_schemas import cleaned, compressed
 
-__all__ = ["PACKAGE", "SHAPES", "pod_schemas", "shape_schema"]
-
 PACKAGE = "kubernetes-validate==1.21.0"
 _FILE = "src/kubernetes_validate/kubernetes-json-schema/v{}.0-local-strict/_definitions.json"
 # The Kubernetes whose pods an API version holds.

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["KINDS", "PASSING", "cleaned", "compressed", "schemas_of"]
-
 OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "chart" / "lint" / "schemas"
 MINORS = range(29, 38)
 KINDS = {

@@ -14,8 +14,6 @@ from typing import Any
 
 from tests.e2e.tools import modules
 
-__all__ = ["OUT", "rules_text"]
-
 OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "secrets" / "rules.json"
 
 

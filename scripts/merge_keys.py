@@ -11,8 +11,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["generated_files", "merge_keys"]
-
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "symphony_charts" / "chart" / "lint" / "schemas"
 MODULE = "symphony_charts/formats/merge_keys.py"

@@ -9,21 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "ChartRefused",
-    "CheckFailed",
-    "Conflict",
-    "NotFound",
-    "PlacementError",
-    "Problem",
-    "SpecError",
-    "SymphError",
-    "ToolFailed",
-    "ToolMissing",
-    "UsageError",
-    "first_line",
-]
-
 
 class Problem:
     """One fault of an input: `what` is wrong, `path` inside the input, `next`, the way out.

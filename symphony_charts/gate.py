@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.chart.lint import SEVERITIES, Finding, Severity, lint_release
-from symphony_charts.chart.origin import ORIGIN
+from symphony_charts.chart.release import ORIGIN
 from symphony_charts.errors import ChartRefused, Conflict, PlacementError, Problem
 from symphony_charts.prepare import Prepared, Rendering
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec.files import SpecFile
-
-__all__ = ["Verdict", "judge"]
 
 # The files of a chart with text of the spec. All others come from the template or from these.
 _OF_SPEC = ("Chart.yaml", "values.yaml", ORIGIN, "files/")

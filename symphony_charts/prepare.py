@@ -12,28 +12,28 @@ from functools import cached_property
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.build.values import with_digest
+from symphony_charts.chart.files.archive import FIRST_VERSION
 from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
-from symphony_charts.chart.files.version import FIRST_VERSION
-from symphony_charts.chart.losses import losses
-from symphony_charts.chart.release import merge_values, render_release
+from symphony_charts.chart.release import losses, merge_values, render_release
 from symphony_charts.chart.schema import ValuesSchema, check_values
 from symphony_charts.errors import PlacementError, Problem, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.placement.assign.assign import apply
-from symphony_charts.placement.assign.machine_fractions import has_shares, share_out, without_shares
+from symphony_charts.placement.assign.machine_fractions import (
+    has_machine_fractions,
+    resolve_machine_fractions,
+    without_machine_fractions,
+)
 from symphony_charts.placement.assign.rules import Decision
 from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
-from symphony_charts.placement.pools.of_spec import pools_of_spec
-from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.placement.pools.pool import Pools, pools_of_spec
 from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import Service, allocate
+from symphony_charts.spec.pods import Service, allocate
 from symphony_charts.spec.workload import GANGS_OF_PODS
-
-__all__ = ["Prepared", "Rendering", "prepare", "prepare_experiment"]
 
 # A path of the chart's values in a message.
 _VALUE = re.compile(r"\bgroups\.[\w.\[\]-]*[\w\]]")
@@ -199,9 +199,9 @@ def prepare_experiment(
         version=version or FIRST_VERSION,
         is_draft=True,
     )
-    if has_shares(settled):
-        bare = build(without_shares(settled), services)
-        settled = share_out(settled, running_requests(render_release(bare, bare.values, release)))
+    if has_machine_fractions(settled):
+        bare = build(without_machine_fractions(settled), services)
+        settled = resolve_machine_fractions(settled, running_requests(render_release(bare, bare.values, release)))
     built = build(settled, services)
     schema = ValuesSchema(built)
     check_values(schema, built.values)

@@ -1,5 +1,3 @@
 """The version of this package: what `symph --version` prints and the wheel is named after."""
 
-__all__ = ["__version__"]
-
 __version__ = "0.1.0"

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["CHEAP", "FOLDER", "HEAVY", "run_benchmark"]
-
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 # What takes about a second of CPU.
 CHEAP = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-__all__ = ["ODD", "places", "spoil"]
-
 ODD: tuple[object, ...] = (
     *(None, True, 0, -1, 2**63, 1.5, "", "x", "1Gi", "running"),
     *([], {}, [None], {"a": None}, [[]], [{}], ["a", "a"]),

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["check_golden"]
-
 # Read here, since no test sees such variables of whoever runs it.
 _REWRITE = os.environ.get("SYMPH_GOLDEN") == "rewrite"
 

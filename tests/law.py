@@ -17,17 +17,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.origin import open_chart
-from symphony_charts.chart.release import merge_values, render_release
+from symphony_charts.chart.release import merge_values, open_chart, render_release
 from symphony_charts.chart.schema import ValuesSchema
-from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.chart.values import Overrides, user_values
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SymphError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.kubernetes.releases.source import chart_of
 from tests.chart.strategies import experiments
-
-__all__ = ["POOLS", "Answer", "Case", "ask", "cases", "disagreements"]
 
 # Nodes on which some generated experiments fit and others do not.
 POOLS = {

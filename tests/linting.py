@@ -8,15 +8,10 @@ from symphony_charts.chart.build.chart import Release
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.chart.lint import Finding, lint_release
 from symphony_charts.chart.lint.kubernetes import DEFAULT_VERSION, check_schemas
-from symphony_charts.chart.lint.references import check_references
-from symphony_charts.chart.lint.resource_rules import check_resources
-from symphony_charts.chart.lint.workload_rules import check_workloads
-from symphony_charts.chart.origin import open_chart
-from symphony_charts.chart.release import merge_values, render_release
+from symphony_charts.chart.lint.workload_rules import check_references, check_resources, check_workloads
+from symphony_charts.chart.release import merge_values, open_chart, render_release
 from symphony_charts.chart.schema import ValuesSchema
-from symphony_charts.kinds.children import opened
-
-__all__ = ["lint", "lint_objects"]
+from symphony_charts.kinds.registry import opened
 
 
 def lint(

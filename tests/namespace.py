@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ALONE", "run_alone"]
-
 # What goes before a command that may mount, signal and remove: its own mounts, pids and, for ordinary users, root.
 ALONE = ("unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--mount", "--pid", "--fork")
 _ROOT = Path(__file__).resolve().parents[1]

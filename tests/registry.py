@@ -9,8 +9,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["running_registry"]
-
 _CONFIG = """\
 version: 0.1
 log: {{level: error}}

@@ -6,8 +6,6 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
-__all__ = ["silent_host"]
-
 
 @contextlib.contextmanager
 def silent_host() -> Iterator[tuple[str, int]]:

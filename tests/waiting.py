@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from symphony_charts.system.process_identity import read_stat
-
-__all__ = ["eventually", "is_alive"]
+from symphony_charts.system.processes import read_stat
 
 _Value = TypeVar("_Value")
 

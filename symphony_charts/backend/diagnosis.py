@@ -14,8 +14,6 @@ from typing import Literal, get_args
 
 from symphony_charts.backend.status import FINAL, ExperimentStatus, InstanceStatus
 
-__all__ = ["BAD", "Cause", "Why", "named", "to_data", "why_of", "why_waiting"]
-
 # The worst comes first: where several hold an experiment up, it is the cause of the others as a rule.
 Cause = Literal[
     "damaged",
@@ -51,7 +49,7 @@ _WAITING = ("pending", "queued")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class Diagnosis:
     """One cause: a sentence, the next step, and the paths of the instances that it holds up."""
 
     cause: Cause
@@ -67,22 +65,22 @@ class Why:
     @property
     def sentence(self) -> str:
         """The text behind the names of its instances."""
-        return f"{named(self.paths)}: {self.text}" if self.paths else self.text
+        return f"{name_of_several(self.paths)}: {self.text}" if self.paths else self.text
 
 
-def named(paths: tuple[str, ...]) -> str:
+def name_of_several(paths: tuple[str, ...]) -> str:
     """Return the first of several instances, and the number of the others."""
     return f"{paths[0]} +{len(paths) - 1}" if len(paths) > 1 else paths[0]
 
 
-def why_of(status: ExperimentStatus) -> Why | None:
+def diagnose_status(status: ExperimentStatus) -> Diagnosis | None:
     """Return the worst cause that keeps an experiment from running; None if it runs, has succeeded or was stopped."""
     whole = _why_whole(status)
     if whole is not None or status.phase in ("succeeded", "stopped", "stopping"):
         return whole
     together: dict[tuple[Cause, str, str], list[str]] = {}
     for instance in status.instances:
-        why = why_waiting(status, instance)
+        why = diagnose_instance(status, instance)
         if why is not None:
             together.setdefault((why.cause, why.text, why.next), []).append(instance.path)
     if not together:
@@ -93,24 +91,24 @@ def why_of(status: ExperimentStatus) -> Why | None:
         # Who is waited for mostly runs, and its probe knows what is missing.
         unready = [said for (of, said, _), who in together.items() if of == "probe" and set(who) & {*text.split()}]
         text += f", which is {unready[0]}" if unready else ""
-    return Why(cause=cause, text=text, next=step, paths=paths)
+    return Diagnosis(cause=cause, text=text, next=step, paths=paths)
 
 
-def why_waiting(status: ExperimentStatus, instance: InstanceStatus) -> Why | None:
+def diagnose_instance(status: ExperimentStatus, instance: InstanceStatus) -> Diagnosis | None:
     """Return why one instance does not run or is not ready; None if there is no reason."""
     place = _Place(status, instance)
     has_failed = instance.phase == "failed" or (instance.phase in _WAITING and instance.status not in (None, 0))
     if has_failed:
-        return Why(cause="failed", text=_failure(instance), next=place.logs, paths=(instance.path,))
+        return Diagnosis(cause="failed", text=_failure(instance), next=place.logs, paths=(instance.path,))
     if instance.phase == "queued":
-        return Why(cause="queue", text=_queued(instance.state), next=place.wait, paths=(instance.path,))
+        return Diagnosis(cause="queue", text=_queued(instance.state), next=place.wait, paths=(instance.path,))
     if instance.phase in FINAL or not instance.reason:
         return None
     for cause, pattern, sentence, step in _WORDS:
         match = pattern.search(instance.reason)
         if match:
-            return Why(cause=cause, text=sentence(match), next=step(place, match), paths=(instance.path,))
-    return Why(cause="other", text=instance.reason, next=place.describe, paths=(instance.path,))
+            return Diagnosis(cause=cause, text=sentence(match), next=step(place, match), paths=(instance.path,))
+    return Diagnosis(cause="other", text=instance.reason, next=place.describe, paths=(instance.path,))
 
 
 class _Place:
@@ -139,19 +137,21 @@ class _Place:
         return f"kubectl{self.flags} {words}"
 
 
-def _why_whole(status: ExperimentStatus) -> Why | None:
+def _why_whole(status: ExperimentStatus) -> Diagnosis | None:
     """Return the cause that concerns the run as a whole, from the note of its backend: words, then the step."""
     text, _, step = status.note.partition("; ")
     if not text:
         return None
     if status.phase in ("lost", "damaged"):
-        return Why(cause="lost" if status.phase == "lost" else "damaged", text=text, next=step)
+        return Diagnosis(cause="lost" if status.phase == "lost" else "damaged", text=text, next=step)
     if text.startswith("its supervisor is gone"):
-        return Why(cause="supervisor", text=text, next=step)
+        return Diagnosis(cause="supervisor", text=text, next=step)
     if text.startswith("its supervisor is stopped"):
         text, _, step = status.note.partition(": ")
-        return Why(cause="supervisor", text=text, next=step)
-    return Why(cause="elsewhere", text=f"{text}; {step}".strip("; "), next=f"symph status {status.name}, over there")
+        return Diagnosis(cause="supervisor", text=text, next=step)
+    return Diagnosis(
+        cause="elsewhere", text=f"{text}; {step}".strip("; "), next=f"symph status {status.name}, over there"
+    )
 
 
 def _failure(instance: InstanceStatus) -> str:
@@ -295,7 +295,7 @@ _WORDS: tuple[_Words, ...] = (
 )
 
 
-def to_data(why: Why | None) -> Mapping[str, object] | None:
+def to_data(why: Diagnosis | None) -> Mapping[str, object] | None:
     """Return a cause as JSON types."""
     if why is None:
         return None

@@ -1,16 +1,27 @@
-"""`Watcher` is the protocol of a backend: what can be asked of, and done to, its experiments by all watching verbs."""
+"""The protocol of a backend, the current experiment, and waiting until an experiment reaches a condition."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
-from symphony_charts.errors import NotFound
-
-__all__ = ["Watcher", "find_instances", "match_names", "match_processes"]
+from symphony_charts.backend.status import (
+    FINAL,
+    Event,
+    ExperimentStatus,
+    InstanceStatus,
+    LogLine,
+    LogQuery,
+    Phase,
+    Usage,
+    overall,
+)
+from symphony_charts.errors import CheckFailed, NotFound, ToolFailed, UsageError
+from symphony_charts.system.user_folders import state_dir
 
 
 class Watcher(Protocol):
@@ -124,3 +135,130 @@ def find_instances(status: ExperimentStatus, name: str) -> list[InstanceStatus]:
             raise NotFound(f'process "{process}" has no replica {index}', next=f"it has {indexes}")
         return numbered
     return []
+
+
+def chosen_at(place: str) -> str | None:
+    """Return the name that was chosen for a place (see `Watcher.place`), whether or not it still runs."""
+    name = _read().get(place)
+    return name if isinstance(name, str) else None
+
+
+def set_current(place: str, name: str | None) -> None:
+    """Choose an experiment for a place; None forgets the choice."""
+    chosen = {**_read(), place: name}
+    path = _path()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps({key: value for key, value in chosen.items() if value}), encoding="utf-8")
+    beside.rename(path)
+
+
+def current_of(watcher: Watcher) -> str:
+    """Return the chosen experiment if it exists, else the only one. Raises NotFound, listing all."""
+    names = watcher.names()
+    chosen = chosen_at(watcher.place)
+    if chosen in names:
+        return chosen
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise NotFound(f"several experiments run here: {', '.join(names)}", next="name one, or symph use")
+    if ended := [status.name for status in watcher.experiments(ended=True)]:
+        what = f"no experiment runs here; ended: {', '.join(ended)}"
+        raise NotFound(what, next=f"symph ps {ended[0]}, or start one: symph up SPEC")
+    raise NotFound("no experiment runs here", next="start one: symph up SPEC")
+
+
+def absent_experiment(name: str, running: Sequence[str]) -> NotFound:
+    """Return the error for a name that does not run: a spec file is no name, and running ones are listed."""
+    if name.endswith((".yaml", ".yml", ".json", ".py")):
+        step = "give the `name` that stands in the file; symph ls lists what runs"
+        return NotFound(f'"{name}" is a file, and experiments that run are known by name', next=step)
+    known = f"running now: {', '.join(dict.fromkeys(running))}" if running else "nothing runs; symph up SPEC starts it"
+    return NotFound(f'experiment "{name}" does not run here', next=known)
+
+
+def _path() -> Path:
+    return state_dir() / "current.json"
+
+
+def _read() -> dict[str, object]:
+    try:
+        data = json.loads(_path().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+# What `symph wait --for=` takes.
+CONDITIONS = ("running", "ready", "succeeded", "failed", "ended", "deleted")
+_MOST_NAMES = 3
+
+
+def wait_until(
+    watcher: Watcher, name: str, condition: str, *, process: str = "", timeout_s: float | None = None
+) -> ExperimentStatus | None:
+    """Return the status once `condition` holds (of `process`, if given); None when the experiment is gone.
+
+    Raises UsageError for an unknown condition, CheckFailed when it cannot hold any more, ToolFailed after `timeout_s`.
+    """
+    if condition not in CONDITIONS:
+        raise UsageError(f'nothing waits for "{condition}"', next=f"one of {', '.join(CONDITIONS)}")
+    last: ExperimentStatus | None = None
+    try:
+        for status in watcher.changes(name, timeout_s):
+            if status is None:
+                break
+            last = status
+            phase, ready = _state_of(status, process)
+            if _holds(phase, ready, condition):
+                return status
+            if phase in FINAL and condition != "deleted":
+                reasons = _reasons(status, process) or status.note or "no process says why"
+                verb = "is" if phase in ("damaged", "lost") else "has"
+                what = f'"{process or name}" {verb} {phase} and will not be {condition}: {reasons}'
+                raise CheckFailed(what, next=f"symph logs {name}")
+        else:
+            how = f"{_state_of(last, process)[0]}: {_reasons(last, process)}" if last else "silent"
+            what = f'"{process or name}" is not {condition} after {timeout_s or 0:g} s, but {how}'
+            raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph describe {name}")
+    except NotFound:
+        if condition != "deleted":
+            raise
+    if condition != "deleted":
+        raise CheckFailed(f'"{name}" is gone; it will never be {condition}')
+    return None
+
+
+def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
+    chosen = (
+        find_instances(status, process)
+        if process
+        else [instance for instance in status.instances if not instance.is_step]
+    )
+    if process and not chosen:
+        raise NotFound(f'experiment "{status.name}" has no process "{process}"')
+    ready = bool(chosen) and all(instance.ready or instance.phase == "succeeded" for instance in chosen)
+    return overall(chosen) if process else status.phase, ready
+
+
+def _holds(phase: Phase, ready: bool, condition: str) -> bool:
+    if condition == "ready":
+        return ready
+    if condition == "running":
+        return phase in ("running", "succeeded")
+    return phase in FINAL if condition == "ended" else phase == condition
+
+
+def _reasons(status: ExperimentStatus, process: str) -> str:
+    chosen = find_instances(status, process) if process else status.instances
+    together: dict[str, list[str]] = {}
+    for instance in chosen:
+        if instance.phase in ("failed", "pending", "queued"):
+            together.setdefault(instance.state, []).append(instance.path)
+    return "; ".join(f"{_few(paths)} {state}" for state, paths in together.items())
+
+
+def _few(paths: list[str]) -> str:
+    more = len(paths) - _MOST_NAMES
+    return ", ".join(paths[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,5 @@
-"""`ExperimentStatus` says how an experiment is, in one layout for every backend: verbs show it, waits wait for it.
+"""The status of an experiment, in one layout for every backend. Times are seconds since 1970; imported by `symph ps`:
+stay light.
 
 Light on purpose: `symph ps` imports this and nothing heavier. Times are seconds since 1970.
 """
@@ -11,25 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from symphony_charts.formats.age import age
-
-__all__ = [
-    "FINAL",
-    "Event",
-    "ExperimentStatus",
-    "InstanceStatus",
-    "LogLine",
-    "LogQuery",
-    "Phase",
-    "ProcessStatus",
-    "ServiceStatus",
-    "Usage",
-    "age",
-    "age_since",
-    "gather",
-    "overall",
-    "seconds_of",
-]
+from symphony_charts.formats.printable import age
 
 # ``lost``: it ran where nothing of it can run any more; ``damaged``: nobody can tell, since its records are.
 Phase = Literal["queued", "pending", "running", "succeeded", "failed", "stopping", "stopped", "lost", "damaged"]
@@ -262,3 +245,13 @@ def _process(group: str, name: str, members: list[InstanceStatus]) -> ProcessSta
         reason=next((member.reason for member in members if member.reason), ""),
         instances=tuple(members),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capability:
+    """One thing that was examined; `next` is the remedy if it is not well."""
+
+    name: str
+    status: Literal["ok", "warning", "missing"]
+    detail: str
+    next: str = ""

@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from symphony_charts.chart.syntax import constant, fits_block, go_path, quoted
 from symphony_charts.chart.tree import (
     All,
     Block,
@@ -37,7 +36,11 @@ from symphony_charts.chart.tree import (
     Tree,
     Value,
     When,
+    constant,
+    fits_block,
+    go_path,
     may_be_empty,
+    quoted,
     text_of,
 )
 

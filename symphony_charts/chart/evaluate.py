@@ -1,12 +1,19 @@
-"""Return the objects of a chart from its trees and values, as Helm would print them."""
+"""Read the trees of a chart in Python: the objects that Helm would print, and hashes of what they are printed from.
+
+A hash identifies a run, or a ConfigMap whose content values change. A literal digest of the constants is computed
+here; the template adds the values that occur in the trees, so the hash changes with them and with nothing else.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
+
+import msgspec
 
 from symphony_charts.chart.tree import (
     All,
@@ -18,6 +25,7 @@ from symphony_charts.chart.tree import (
     Equals,
     File,
     Frame,
+    Helper,
     Include,
     Join,
     Let,
@@ -30,6 +38,8 @@ from symphony_charts.chart.tree import (
     Tree,
     Value,
     When,
+    go_path,
+    quoted,
     steps_of,
     text_of,
 )
@@ -178,3 +188,208 @@ def _flat(value: Any) -> Iterator[dict[str, Any]]:
             yield from _flat(item)
     elif value is not _ABSENT:
         yield value
+
+
+# A bare number or boolean in JSON: the chart prints 7000 and "7000" alike, so both have one hash.
+_BARE = r"([:\[,])(-?[0-9][-+.eE0-9]*|true|false)"
+_TEXT_OF_INPUTS = f'regexReplaceAll {quoted(_BARE)} (toJson $inputs) "${{1}}\\"${{2}}\\""'
+_LINE = 110
+# In front of a path of which only one thing counts: whether the number there is 0.
+_SWITCH = "int "
+
+# What a path begins with where a tree is read: a value's absolute path, or the arguments of a helper by name.
+_Start = str | Mapping[str, "str | Entries"]
+
+
+def short_sha256(text: str) -> str:
+    """Return the first eight hex digits of the hash of `text`."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def digest_helper(
+    name: str, tree: Tree, frame: Frame, values: Mapping[str, Any], comment: str, live: Collection[str] = ()
+) -> Helper:
+    """Return the helper `name`: eight hex digits that change with every constant and every value in `tree`.
+
+    `values` are the chart's own; a map of theirs that is read whole is listed as one path. The numbers at the paths
+    `live` may change, but not to or from 0. Helm evaluates the helper once per release and keeps the result in its copy
+    of the values.
+    """
+    reader = Reader(frame)
+    constants = reader.shape(tree, {".": "", "$": ""})
+    paths = _outermost(reader.paths.difference(live), values)
+    paths += sorted(_SWITCH + path for path in reader.switches if set(paths).isdisjoint([path, *_ancestors(path)]))
+    literal = hashlib.sha256(msgspec.json.encode(constants)).hexdigest()[:8]
+    key = f"{name}Digest"
+    go = "\n".join(
+        [
+            f'{{{{- if not (hasKey .Values "{key}") -}}}}',
+            *_inputs(literal, paths),
+            f'{{{{- $_ := {_TEXT_OF_INPUTS} | sha256sum | trunc 8 | set .Values "{key}" -}}}}',
+            "{{- end -}}",
+            f"{{{{- .Values.{key} -}}}}",
+        ]
+    )
+
+    def digest(root: Mapping[str, Any]) -> str:
+        text = go_json.dumps([literal, *(_look(root, path) for path in paths)])
+        return short_sha256(re.sub(_BARE, r'\1"\2"', text))
+
+    # A tree that prints this digest depends on all of its inputs.
+    return Helper(name=name, go=go, py=digest, comment=comment, reads=(f'"{literal}"', *paths))
+
+
+def _inputs(literal: str, paths: list[str]) -> list[str]:
+    lines = [f'{{{{- $inputs := list "{literal}"']
+    for path in paths:
+        if path.startswith(_SWITCH):
+            word = f"(ne 0 (int {go_path(path.removeprefix(_SWITCH))}))"
+        else:
+            word = re.sub(r"^\.Values\.global\.(\w+)$", r'((.Values.global).\1 | default "")', go_path(path))
+        if len(lines[-1]) + 1 + len(word) > _LINE:
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return [*lines[:-1], f"{lines[-1]} -}}}}"]
+
+
+def _look(root: Mapping[str, Any], path: str) -> Any:
+    """Return the value at `path`. Charts have no `global` of their own: missing there is the same as empty."""
+    if path.startswith(_SWITCH):
+        return int(_look(root, path.removeprefix(_SWITCH)) or 0) != 0
+    value: Any = root
+    for name in path.removeprefix(".").split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return "" if value is None and path.startswith(".Values.global.") else value
+
+
+def _outermost(paths: set[str], values: Mapping[str, Any]) -> list[str]:
+    """Return `paths`, sorted, with each map of `values` that they cover whole in place of its entries."""
+    covered = set(paths)
+
+    def cover(value: Any, path: str) -> bool:
+        if path in covered:
+            return True
+        if not isinstance(value, Mapping) or not value:
+            return False
+        parts = [cover(item, f"{path}.{key}") for key, item in value.items()]
+        if all(parts):
+            covered.add(path)
+        return all(parts)
+
+    for key, value in values.items():
+        cover(value, f".Values.{key}")
+    return sorted(path for path in covered if covered.isdisjoint(_ancestors(path)))
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    while "." in path[1:]:
+        path = path.rpartition(".")[0]
+        yield path
+
+
+class Reader:
+    """Reads trees without values: returns their constants as plain data, and collects the paths of their values."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.paths: set[str] = set()
+        self.switches: set[str] = set()
+
+    def shape(self, node: Tree, scope: Mapping[str, _Start | None]) -> Any:
+        match node:
+            case dict():
+                return {key: item if isinstance(item, str) else self.shape(item, scope) for key, item in node.items()}
+            case list():
+                return [self.shape(item, scope) for item in node]
+            case str() | int() | float():
+                return node
+            case Value() if node.fallback:
+                return ["Value", self._read(node.path, scope), self._read(node.fallback, scope)]
+            case Value() | Block():
+                return [type(node).__name__, self._read(node.path, scope)]
+            case Text():
+                return [[constant, self._source(name, scope) if name else ""] for constant, name in node.parts]
+            case Join():
+                return ["Join", self._read(node.count, scope), self.shape(node.item, {**scope, "$i": None})]
+            case Sum():
+                terms = ((self._read(part, scope) if isinstance(part, str) else part for part in t) for t in node.terms)
+                return ["Sum", *(list(term) for term in terms)]
+            case When():
+                return ["When", self._condition(node.condition, scope), self.shape(node.tree, scope)]
+            case Let():
+                return self.shape(node.tree, {**scope, node.name: self._variable(node.source, scope)})
+            case Include() | Call():
+                if isinstance(node.args, str):
+                    return self._helper(node.name, self._absolute(node.args, scope), None)
+                return self._helper(node.name, node.args, scope)
+            case Merged():
+                return [self.shape(part, scope) for part in node.parts]
+            case File():
+                return ["File", hashlib.sha256(self.frame.files[node.path]).hexdigest()]
+        message = f"unknown node {node!r}"
+        raise TypeError(message)
+
+    def _absolute(self, path: str, scope: Mapping[str, _Start | None]) -> _Start | None:
+        """Return the path seen from the root; None if it is no value."""
+        if path.startswith('"'):
+            return None
+        head, names = steps_of(path)
+        start = scope[head]
+        if start is not None and not isinstance(start, str):
+            if not names:
+                return start
+            argument, names = start.get(names[0]), names[1:]
+            if isinstance(argument, Entries):
+                return None
+            start = argument
+        return None if start is None else ".".join((start, *names))
+
+    def _read(self, path: str, scope: Mapping[str, _Start | None]) -> str:
+        found = self.switches if path.startswith(_SWITCH) else self.paths
+        path = path.removeprefix(_SWITCH)
+        absolute = self._absolute(path, scope)
+        if isinstance(absolute, str) and absolute.startswith(".Values."):
+            found.add(absolute)
+        return absolute if isinstance(absolute, str) else path if path.startswith('"') else ""
+
+    def _variable(self, source: str, scope: Mapping[str, _Start | None]) -> _Start | None:
+        if source[0] in '.$"':
+            return self._absolute(source, scope)
+        self._helper(source, scope["."], scope)
+        return None
+
+    def _source(self, name: str, scope: Mapping[str, _Start | None]) -> Any:
+        return self._read(name, scope) if name[0] in '.$"' else self._helper(name, scope["."], scope)
+
+    def _helper(self, name: str, dot: _Start | None, scope: Mapping[str, _Start | None] | None) -> Any:
+        """Read a helper. Without a `scope`, its arguments are those of the caller and already absolute."""
+        helper = self.frame.helpers[name]
+        inner: dict[str, _Start | None] = {}
+        inside: list[Any] = []
+        if isinstance(dot, Mapping) and scope is not None:
+            # Arguments are seen from the caller; what a helper returned is read here.
+            inside = [arg for arg in dot.values() if isinstance(arg, str) and arg.startswith('"')]
+            inside += [self._helper(arg.name, scope["."], scope) for arg in dot.values() if isinstance(arg, Entries)]
+            made = {key: arg if isinstance(arg, Entries) else self._absolute(arg, scope) for key, arg in dot.items()}
+            inner = {".": made, "$": made}  # type: ignore[dict-item]  # an argument may be a constant
+        else:
+            inner = {".": dot, "$": dot}
+        if helper.tree is not None:
+            return [name, self.shape(helper.tree, inner), *inside]
+        return [name, *(self._read(path, inner) for path in helper.reads), *inside]
+
+    def _condition(self, condition: Condition, scope: Mapping[str, _Start | None]) -> Any:
+        match condition:
+            case str():
+                return self._read(condition, scope)
+            case NonZero():
+                return ["int", self._read(_SWITCH + condition.path, scope)]
+            case Equals():
+                return ["eq", self._read(condition.path, scope), condition.constant]
+            case Not():
+                return ["not", self._condition(condition.condition, scope)]
+            case All() | Either():
+                parts: Iterator[Any] = (self._condition(part, scope) for part in condition.conditions)
+                return [type(condition).__name__, *parts]
+        message = f"unknown condition {condition!r}"
+        raise TypeError(message)

@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from symphony_charts.chart.digest import short_sha256
-from symphony_charts.chart.evaluate import printed
+from symphony_charts.chart.evaluate import printed, short_sha256
 from symphony_charts.chart.tree import Block, Helper, Include, Merged, Text, Tree, Value
 from symphony_charts.errors import SpecError
 

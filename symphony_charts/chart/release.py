@@ -1,19 +1,98 @@
-"""The complete values of a release, and its objects."""
+"""A release of a chart: its complete values and objects, the experiment that it was made from, and what it ignores.
+
+The chart keeps its experiment as ``experiment.yaml`` beside its configuration files. Verbs that read a chart from disk
+or Git build its trees again from this file, so they render it without Helm. They do so only if the same templates come
+out: a forked or edited chart, or one of another version, is left to Helm.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from symphony_charts.chart.build.chart import BuiltChart, Release
+from msgspec.structs import replace
+
+from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.schema import ValuesSchema, check_values
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values import merge
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import OBJECT_NAME
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.placement.assign.assign import asks_for_tpu
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.data import to_record, to_yaml
+from symphony_charts.spec.model import Experiment, LocalSettings, Process, Step
+from symphony_charts.spec.pods import Service, allocate, pods_of, processes_of
+from symphony_charts.spec.sources import SecretSource, key_of
+from symphony_charts.spec.variable_names import DEFAULT_SHELL
 
-__all__ = ["Release", "merge_values", "render_release"]
+ORIGIN = "experiment.yaml"
+
+
+def origin_text(experiment: Experiment, services: Iterable[Service]) -> bytes:
+    """Return the file for a finished experiment: its ports are fixed, and nothing of this machine is in it."""
+    ports, configs = {service.name: service.port for service in services}, experiment.configs
+    portable = replace(
+        experiment,
+        groups={
+            name: replace(group, processes={key: _portable(one, ports) for key, one in group.processes.items()})
+            for name, group in experiment.groups.items()
+        },
+        processes={name: _portable(process, ports) for name, process in experiment.processes.items()},
+        configs={name: replace(file, text=None, base64=None, file=f"files/{name}") for name, file in configs.items()},
+        secrets=[replace(secret, file=key_of(secret), key=None) for secret in experiment.secrets],
+        placement=replace(experiment.placement, pools=None),
+        local=LocalSettings(),
+    )
+    return to_yaml(portable).encode()
+
+
+def _portable(process: Process, ports: Mapping[str, int]) -> Process:
+    fixed = {key: {name: ports[name] for name in getattr(process, key)} for key in ("binds", "exposes")}
+    # Without them only lines of `local` need it.
+    shell = process.shell if process.cmds or process.preamble else DEFAULT_SHELL
+    return replace(process, **fixed, shell=shell, assign_to=None, local=None)
+
+
+def open_chart(files: Mapping[str, bytes], at: str) -> BuiltChart:
+    """Return the trees of the chart with these files, which is at `at`.
+
+    Raises SpecError if the chart has no ``experiment.yaml``, or its templates are not those of the experiment.
+    """
+    if ORIGIN not in files:
+        step = "publish the experiment again, or render the chart with helm"
+        raise SpecError.one(f"the chart has no {ORIGIN}, so symph did not make it", at, step)
+    written = to_record(load(files[ORIGIN].decode("utf-8", "replace")))
+    experiment = finish(_with_files(written, files), for_cluster=True)
+    chart = build(experiment, allocate(experiment)).with_values(_values(files))
+    made = {f"templates/{name}": text.encode() for name, text in chart.texts().items()}
+    changed = sorted(path for path, text in made.items() if files.get(path) != text)
+    if changed:
+        what = f"{', '.join(changed)}: edited, or made by another version of symph"
+        raise SpecError.one(what, at, "render the chart with helm, or publish the experiment again")
+    return chart
+
+
+def _with_files(experiment: Experiment, files: Mapping[str, bytes]) -> Experiment:
+    missing = [file.file for file in experiment.configs.values() if file.file not in files]
+    if missing:
+        raise SpecError.one(f"the chart has no {', '.join(map(str, missing))}", next="publish the experiment again")
+    contents = {name: base64.b64encode(files[str(file.file)]).decode() for name, file in experiment.configs.items()}
+    return replace(
+        experiment,
+        configs={name: replace(file, base64=contents[name], file=None) for name, file in experiment.configs.items()},
+    )
+
+
+def _values(files: Mapping[str, bytes]) -> dict[str, Any]:
+    values = load(files.get("values.yaml", b"").decode("utf-8", "replace"))
+    if not isinstance(values, dict) or not values.get("specDigest"):
+        raise SpecError.one("values.yaml has no specDigest", next="publish the experiment again")
+    return values
+
 
 # Source: helm, pkg/chartutil/validate_name.go.
 _MAX_RELEASE = 53
@@ -58,3 +137,42 @@ def render_release(chart: BuiltChart, values: Mapping[str, Any], release: Releas
     if problems:
         raise SpecError(problems)
     return objects
+
+
+# Settings of a store of secrets outside the cluster.
+_EXTERNAL = ("store", "is_cluster_store", "refresh")
+
+
+def losses(experiment: Experiment) -> Iterator[Problem]:
+    """Yield what a chart ignores of an experiment, with paths in the spec."""
+    programs: list[Process | Step] = [*experiment.prepare.values()]
+    for ref, process in processes_of(experiment):
+        programs.append(process)
+        if process.after:
+            what = "the cluster starts all pods at once; `after` orders processes on one machine only"
+            step = "let it wait for what it connects to"
+            pod = pods_of(experiment)[ref.pod]
+            path = f"{pod.path}.processes.{ref.process}" if pod.is_group else pod.path
+            yield Problem(what=what, path=f"{path}.after", next=step)
+    mounted = {mount.volume for program in programs for mount in program.mounts}
+    for name in experiment.volumes:
+        if name not in mounted:
+            yield Problem(what="nothing mounts it", path=f"volumes.{name}", next="mount it, or leave it out")
+    if experiment.placement.tpu_topology and not any(asks_for_tpu(pod) for pod in pods_of(experiment).values()):
+        what, step = "nothing asks for a TPU", "say `requests: {google.com/tpu: ...}`, or leave it out"
+        yield Problem(what=what, path="placement.tpu_topology", next=step)
+    yield from _secret_losses(experiment)
+
+
+def _secret_losses(experiment: Experiment) -> Iterator[Problem]:
+    source, usual = experiment.secret_source, SecretSource()
+    if source.source != "external":
+        unread = [f"secret_source.{field}" for field in _EXTERNAL if getattr(source, field) != getattr(usual, field)]
+        unread += [f"secrets[{index}].remote" for index, file in enumerate(experiment.secrets) if file.remote]
+        what = f"only an external store reads it, and the source is {source.source}"
+        for path in unread:
+            yield Problem(what=what, path=path, next="set `secret_source.source: external`, or leave it out")
+    if source.source != "sealed" and source.scope != usual.scope:
+        what = f"only sealed values have a scope, and the source is {source.source}"
+        step = "set `secret_source.source: sealed`, or leave it out"
+        yield Problem(what=what, path="secret_source.scope", next=step)

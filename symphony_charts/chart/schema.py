@@ -16,15 +16,12 @@ import jsonschema_rs
 from jsonschema_rs import ValidationErrorKind
 
 from symphony_charts.chart.build.chart import BuiltChart
-from symphony_charts.chart.fields import FIELDS, is_leaf, pattern_of
-from symphony_charts.chart.schema_types import DEFINITIONS, TYPES
+from symphony_charts.chart.fields import DEFINITIONS, FIELDS, TYPES, is_leaf, pattern_of
 from symphony_charts.chart.tree import Block, Call, Helper, Include, Let, Merged, Tree, When
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.paths import join, nearest
-from symphony_charts.formats.scalars import plain
+from symphony_charts.formats.names import join, nearest
+from symphony_charts.formats.yaml_read import plain
 from symphony_charts.spec.paths import is_spec_path, spec_path
-
-__all__ = ["ValuesSchema", "check_values"]
 
 
 class ValuesSchema:

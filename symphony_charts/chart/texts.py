@@ -17,8 +17,6 @@ from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import key_of
 from symphony_charts.spec.variable_names import service_variable
 
-__all__ = ["readme_text", "values_text"]
-
 _MAX_LINE = 100
 _MAX_DEFAULT = 40
 _MAX_PAIRS = 2

@@ -11,8 +11,6 @@ from symphony_charts.cli import options as common
 from symphony_charts.cli.verbs import GROUPS, HIDDEN, MEANINGS, Verb
 from symphony_charts.errors import UsageError
 
-__all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_bytes", "refuse_verb", "split_remainder"]
-
 # Options of the master parser that take the next word.
 _WITH_VALUE = ("--color",)
 # What others call one of our choices.

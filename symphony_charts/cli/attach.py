@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             next="--tile shows lines; or symph ssh PROCESS",
         )
     live_run = runs.find_run(args.experiment_name, live=True)
-    shutdown.check_here(live_run)
+    shutdown.require_here(live_run)
     slots = runs.find_slots(live_run, args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("attach needs a terminal", next=f"symph logs -f {live_run.experiment}")

@@ -10,7 +10,7 @@ from symphony_charts.cli import options, output
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats import quantity
 from symphony_charts.placement.machines import catalog as machines_catalog
-from symphony_charts.placement.pools import files
+from symphony_charts.placement.pools import readers
 from symphony_charts.system import files as system_files
 
 
@@ -48,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    read = files.read_pool_files(args.files, variables=dict(options.parse_assignments(args.var, "--var")))
-    pools = files.with_system(read, args.system)
+    read = readers.read_pool_files(args.files, variables=dict(options.parse_assignments(args.var, "--var")))
+    pools = readers.apply_system_option(read, args.system)
     rows = [
         {
             "name": pool.name,
@@ -107,7 +107,7 @@ def _labels(value: object) -> list[str]:
 
 
 def _show(args: argparse.Namespace) -> int:
-    catalog = files.user_catalog()
+    catalog = readers.user_catalog()
     machines = []
     for name in args.names:
         machine = catalog.get(name)
@@ -122,7 +122,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _search(args: argparse.Namespace) -> int:
-    _print_machines(args, files.user_catalog().search(args.text))
+    _print_machines(args, readers.user_catalog().search(args.text))
     return 0
 
 
@@ -145,13 +145,13 @@ def _gib(mib: object) -> str:
 
 
 def _refresh(args: argparse.Namespace) -> int:
-    read = files.read_pools_file(args.file).catalog
+    read = readers.read_pools_file(args.file).catalog
     shipped = machines_catalog.default_catalog().machines
     fresh = sorted((m for m in read.machines.values() if shipped.get(m.name) != m), key=lambda m: m.name)
     if read.origin != str(args.file):
         hint = "gcloud compute machine-types list --format=json, or kubectl get machineconfigs -o json"
         raise SpecError.one("this file lists no machine types", at=str(args.file), next=hint)
-    path = files.user_catalog_path()
+    path = readers.user_catalog_path()
     if not args.dry_run:
         system_files.write_file(path, msgspec.json.format(msgspec.json.encode(fresh), indent=1) + b"\n")
     new = [m.name for m in fresh if m.name not in shipped]

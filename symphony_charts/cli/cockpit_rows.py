@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from symphony_charts.backend.diagnosis import why_waiting
+from symphony_charts.backend.diagnosis import diagnose_instance
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery, Usage
 from symphony_charts.errors import SymphError
-from symphony_charts.formats.age import age
-from symphony_charts.formats.printable import printable_line
+from symphony_charts.formats.printable import age, printable_line
 
 _TAIL = 1000
 
@@ -167,7 +166,7 @@ def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) ->
 
 def why_text(status: ExperimentStatus, path: str) -> str:
     """Why the instance at `path` does not run or is not ready, and the step to take; empty where there is no need."""
-    why = next((why_waiting(status, instance) for instance in status.instances if instance.path == path), None)
+    why = next((diagnose_instance(status, instance) for instance in status.instances if instance.path == path), None)
     if why is None or why.cause == "start":
         return ""
     return f" why:  {printable_line(why.text)}" + (f"\n next: {why.next}" if why.next else "")

@@ -11,7 +11,7 @@ import shtab
 
 from symphony_charts.cli import options
 from symphony_charts.cli.verbs import VERBS
-from symphony_charts.local import completion_names
+from symphony_charts.local import runs
 
 _SHELLS = ("bash", "zsh", "fish", "tcsh")
 
@@ -97,7 +97,7 @@ _PLAIN = "[A-Za-z0-9][A-Za-z0-9._/-]*"
 
 def run_complete(args: argparse.Namespace) -> int:
     """Print the names; whatever is wrong with a run only leaves it out, since nobody reads errors at a prompt."""
-    names = completion_names.experiment_names() if args.what == "experiments" else completion_names.process_names()
+    names = runs.experiment_names() if args.what == "experiments" else runs.process_names()
     sys.stdout.writelines(
         f"{name}\n" for name in sorted(names) if name.startswith(args.prefix) and re.fullmatch(_PLAIN, name)
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from symphony_charts.backend import current_experiment
+from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.cli.defaults import VARIABLES
 from symphony_charts.errors import NotFound
@@ -123,6 +123,6 @@ def run_use(args: argparse.Namespace) -> int:
         output.line(experiments.find_experiment(args, watcher))
         return 0
     name = args.experiment_name if args.force else experiments.find_experiment(args, watcher)
-    current_experiment.set_current(watcher.place, name)
+    protocol.set_current(watcher.place, name)
     output.line(name)
     return 0

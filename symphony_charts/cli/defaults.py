@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 from symphony_charts.errors import UsageError
 
-__all__ = ["VARIABLES", "Default", "fill_in", "name_variables", "typed"]
-
 # The option (by its long flag) and the variable that stands for it.
 VARIABLES = {
     "on": "SYMPH_ON",

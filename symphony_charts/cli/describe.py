@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 from symphony_charts.backend import diagnosis as backend_why
+from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
-from symphony_charts.backend import wait
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import NotFound
-from symphony_charts.formats import age
+from symphony_charts.formats import printable
 from symphony_charts.formats.printable import printable_line
 
 
@@ -85,8 +85,8 @@ def _process_record(one: backend_status.ProcessStatus) -> dict[str, object]:
     }
 
 
-def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: backend_why.Why | None) -> str:
-    phase = status.phase if status.seconds is None else f"{status.phase} {age.age(status.seconds)}"
+def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: backend_why.Diagnosis | None) -> str:
+    phase = status.phase if status.seconds is None else f"{status.phase} {printable.age(status.seconds)}"
     where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
     lines = [f"{status.name}{called}   {phase}   on {where}   run {status.run or '-'}"]
@@ -211,7 +211,7 @@ def run_wait(args: argparse.Namespace) -> int:
         if args.condition not in ("deleted", "delete", "gone") or not args.experiment_name:
             raise
         name = args.experiment_name
-    status = wait.wait_until(watcher, name, args.condition, process=args.process, timeout_s=args.timeout)
+    status = protocol.wait_until(watcher, name, args.condition, process=args.process, timeout_s=args.timeout)
     if args.output == "name":
         output.line(name)
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from symphony_charts.backend import capability as backend_capability
+from symphony_charts.backend import status as backend_capability
 from symphony_charts.cli import options, output
 from symphony_charts.errors import UsageError
 from symphony_charts.kubernetes import capabilities as kube_capabilities

@@ -30,7 +30,7 @@ def run_down(args: argparse.Namespace) -> int:
     )
     for live_run in [] if args.dry_run else runs:
         if args.lost:
-            up.give_up(live_run)
+            up.mark_run_lost(live_run)
         else:
             up.down(live_run)
         rm.say_what_is_kept(live_run)

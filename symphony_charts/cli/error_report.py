@@ -20,8 +20,7 @@ from pathlib import Path
 
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
 from symphony_charts.formats.printable import printable_lines
-from symphony_charts.system.platforms import elsewhere, is_lack_of_linux
-from symphony_charts.system.user_folders import state_dir
+from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, state_dir
 
 # What raises an error knows neither; so each `symph VERB` in its step is given those flags here that the verb takes.
 

@@ -9,21 +9,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.backend.current_experiment import absent_experiment, chosen_at, current_of
-from symphony_charts.backend.diagnosis import Why, why_of
-from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
+from symphony_charts.backend.diagnosis import Diagnosis, diagnose_status
+from symphony_charts.backend.protocol import (
+    Watcher,
+    absent_experiment,
+    chosen_at,
+    current_of,
+    find_instances,
+    match_names,
+    match_processes,
+)
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery
 from symphony_charts.cli import options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import choose
 from symphony_charts.errors import NotFound, SymphError, UsageError
-from symphony_charts.formats.age import age
-from symphony_charts.formats.printable import printable_line
+from symphony_charts.formats.printable import age, printable_line
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.runs import Run, current_folder, find_run, live_runs, runs_of
-from symphony_charts.system.full_disks import full_disk
-from symphony_charts.system.platforms import refuse_elsewhere
-from symphony_charts.system.user_folders import state_dir
+from symphony_charts.system.files import full_disk
+from symphony_charts.system.user_folders import refuse_elsewhere, state_dir
 
 _SPEC_SUFFIXES = {Path(name).suffix for name in options.SPEC_NAMES}
 _COLORS = {
@@ -244,9 +249,9 @@ def _prefix(args: argparse.Namespace) -> Callable[[str], str]:
 _MOST = 200
 
 
-def diagnose(watcher: Watcher, status: ExperimentStatus) -> Why | None:
+def diagnose(watcher: Watcher, status: ExperimentStatus) -> Diagnosis | None:
     """`why_of`, with the last line of what failed, and with the plan's reason for what no node takes."""
-    why = why_of(status)
+    why = diagnose_status(status)
     if why is None or status.backend != "kube":
         # Here the supervisor has kept the last line.
         return why
@@ -261,7 +266,7 @@ def diagnose(watcher: Watcher, status: ExperimentStatus) -> Why | None:
     return why
 
 
-def say(why: Why | None) -> None:
+def say(why: Diagnosis | None) -> None:
     """Print a cause and the step to take, for people; nothing where something is just being started."""
     if why is not None and why.cause != "start":
         output.note(f"why:  {why.sentence}" + (f"\nnext: {why.next}" if why.next else ""))

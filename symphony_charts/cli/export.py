@@ -13,16 +13,16 @@ from typing import Any
 
 import msgspec
 
-from symphony_charts.chart.files import kustomize
+from symphony_charts.chart.files import folder
 from symphony_charts.cli import options, output, specs, validate
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import yaml_write
 from symphony_charts.importers import report as import_report
-from symphony_charts.kinds import appwrapper_bundle, registry
+from symphony_charts.kinds import appwrapper, registry
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks import finish
 from symphony_charts.system import files as system_files
-from symphony_charts.system.entry_points import entry_points
+from symphony_charts.system.launching import entry_points
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +115,7 @@ def _kustomize(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
     """A kustomization with a file for each object; the namespace stands in it once."""
     objects, notes = _chart_objects(spec, args, is_placed=False)
     return Exported(
-        files=kustomize.kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec))
+        files=folder.kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec))
     )
 
 
@@ -128,11 +128,11 @@ def _appwrapper(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
         )
     wrapped = dataclasses.replace(spec, experiment=msgspec.structs.replace(spec.experiment, workload=workload))
     objects, notes = _chart_objects(wrapped, args)
-    whole = appwrapper_bundle.absorb(objects, everything=args.everything)
+    whole = appwrapper.absorb(objects, everything=args.everything)
     return Exported(objects=whole.objects, notes=(*notes, *_appwrapper_notes(whole), *_secret_notes(spec)))
 
 
-def _appwrapper_notes(whole: appwrapper_bundle.Whole) -> Iterator[import_report.Note]:
+def _appwrapper_notes(whole: appwrapper.Whole) -> Iterator[import_report.Note]:
     for title in whole.outside:
         what = "it stands before the AppWrapper, whose controller may not create it"
         next_step = "--everything wraps it, too, where that controller has the rights"

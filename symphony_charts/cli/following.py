@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from symphony_charts.backend.event_feed import Teller, Told
+from symphony_charts.backend.event_feed import EventFeed, StatusChange
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogLine, LogQuery
 from symphony_charts.cli import output
@@ -55,7 +55,7 @@ class LinePrinter:
             if self._is_live:
                 sys.stdout.flush()
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: StatusChange) -> None:
         """Print what has changed of some processes."""
         if self._form == "json":
             self._write_object({"time": time.time(), "processes": list(told.paths), "change": told.text})
@@ -112,7 +112,7 @@ class Follower:
         self._watcher, self._name, self._run = watcher, name, run
         self._printer, self._query = printer, query
         self.last: ExperimentStatus | None = None
-        self._teller = Teller()
+        self._teller = EventFeed()
         self._error: Exception | None = None
         self._is_gone = False
         self._turn = threading.Lock()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
 from symphony_charts.errors import CheckFailed, UsageError
-from symphony_charts.gitops.lint import repository
-from symphony_charts.gitops.operations import garbage_collect
-from symphony_charts.gitops.store import environment
+from symphony_charts.gitops import lint
+from symphony_charts.gitops.operations import promote_rollback_retire
+from symphony_charts.gitops.store import environments
 from symphony_charts.system.git import checkout
 
 
@@ -156,13 +156,13 @@ def _lint(args: argparse.Namespace) -> int:
     folder = Path(args.folder)
     files, links = checkout.read_checkout(folder)
     changed = checkout.changed_since(folder, args.base) if args.base else ()
-    tree = repository.RepositoryFiles(files=files, links=links, changed=changed)
-    if not repository.is_repository(tree):
+    tree = lint.RepositoryFiles(files=files, links=links, changed=changed)
+    if not lint.is_repository(tree):
         what = f"{folder} holds no charts, pointers or bootstrap files of symph: there is nothing to check"
         raise CheckFailed(what, "", "give a checkout of the repository, with the branch that the cluster reads")
-    problems = repository.check_repository(tree)
+    problems = lint.check_repository(tree)
     if args.action == "doctor":
-        problems += [("", finding) for finding in repository.size_findings(files, checkout.count_refs(folder))]
+        problems += [("", finding) for finding in lint.size_findings(files, checkout.count_refs(folder))]
     return reports.print_findings(args, problems, str(folder))
 
 
@@ -170,7 +170,7 @@ def _render(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.open_store(args, settings, reads_only=True)
-    objects, notes = environment.objects_of_environment(store.at_tip(), env)
+    objects, notes = environments.objects_of_environment(store.at_tip(), env)
     for note in notes:
         output.warn(note)
     validate.print_objects(args, objects)
@@ -190,7 +190,7 @@ def _tidy(args: argparse.Namespace) -> int:
     middle = read([*(f"charts/{team}" for team in teams), *(f"envs/{env}" for env in envs)], lambda _seen: [])
     experiments = tuple((team, name) for team in teams for name in sorted(middle.folder(f"charts/{team}")))
     folders = tuple(f"envs/{env}/{team}" for env in envs for team in sorted(middle.folder(f"envs/{env}")))
-    operation = garbage_collect.Tidy(keep=args.keep, experiments=experiments, pointer_folders=folders)
+    operation = promote_rollback_retire.Tidy(keep=args.keep, experiments=experiments, pointer_folders=folders)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, "Remove the chart versions that nothing needs?")
     changes, receipt = git_repository.carry_out(args, None if args.into else store, [operation], int(time.time()))

@@ -17,12 +17,10 @@ import msgspec
 
 from symphony_charts.cli import git_repository, output
 from symphony_charts.errors import Conflict, SpecError, UsageError
-from symphony_charts.formats.names import DNS_LABEL, sanitize
-from symphony_charts.formats.urls import repository_fault
+from symphony_charts.formats.names import DNS_LABEL, repository_fault, sanitize
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.gitops.argocd.objects import DEFAULT_VERSION, ArgoSetup, parse_version
-from symphony_charts.gitops.bootstrap import Initialise
-from symphony_charts.gitops.bootstrap_files import FluxSetup, at_top, setup_files
+from symphony_charts.gitops.argocd import DEFAULT_VERSION, ArgoSetup, parse_version
+from symphony_charts.gitops.bootstrap import FluxSetup, Initialise, at_top, setup_files
 from symphony_charts.gitops.flux import needs_secret
 from symphony_charts.gitops.layout import check_names
 from symphony_charts.gitops.operations.base import Change
@@ -30,8 +28,6 @@ from symphony_charts.settings.project import Destination, Environment, Repositor
 from symphony_charts.system import installation
 from symphony_charts.system.files import write_file
 from symphony_charts.system.git.checkout import origin_of
-
-__all__ = ["run"]
 
 _FILE = ".symph.yaml"
 _HEADER = "# What holds for every experiment in this folder and below it; `symph gitops init` wrote it first.\n"

@@ -11,10 +11,11 @@ from symphony_charts.cli import git_repository, options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops import layout
-from symphony_charts.gitops.operations import pointer_files
-from symphony_charts.gitops.store import environments, pointers
+from symphony_charts.gitops.operations import base
+from symphony_charts.gitops.store import environments
+from symphony_charts.gitops.store import environments as pointers
 from symphony_charts.settings import project
-from symphony_charts.system.git import log as git_log
+from symphony_charts.system.git import cache as git_log
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +138,7 @@ def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> l
     name = args.experiment_name
     path = layout.pointer_path(env, team, name)
     tip = store.read([layout.pointer_folder(env, team)], lambda _seen: [path])
-    pointer = pointer_files.pointer_or_none(tip, env, team, name)
+    pointer = base.pointer_or_none(tip, env, team, name)
     events = environments.with_pointer(
         [event for event in environments.events_in(log, name, env) if event.team == team], pointer, log, name
     )

@@ -16,7 +16,7 @@ from symphony_charts.importers import hardening, input_file
 from symphony_charts.importers import report as import_report
 from symphony_charts.spec import data as spec_data
 from symphony_charts.system import files
-from symphony_charts.system.entry_points import entry_points
+from symphony_charts.system.launching import entry_points
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -22,22 +22,22 @@ from symphony_charts.cli.following import Follower, LinePrinter
 from symphony_charts.cli.rm import say_what_is_kept
 from symphony_charts.cli.specs import prepared_of, spec_here
 from symphony_charts.errors import CheckFailed, NotFound, SymphError, ToolFailed
-from symphony_charts.formats.age import age
-from symphony_charts.kinds.leftovers import failure_difference
+from symphony_charts.formats.printable import age
+from symphony_charts.kinds.outcome import failure_difference
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.log_tail import tail_of
+from symphony_charts.local.logs import tail_of
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
-from symphony_charts.local.reload import FileWatch, parse_watched, touched_slots
+from symphony_charts.local.reload import FileWatch, parse_watched, slots_using
 from symphony_charts.local.run_state import Failure
 from symphony_charts.local.runs import Run, find_slots
+from symphony_charts.local.supervisor.decisions import describe_status
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
-from symphony_charts.local.supervisor.policy import describe_status
 from symphony_charts.placement.plan import Plan
-from symphony_charts.placement.report.money import price_per_hour
+from symphony_charts.placement.report import price_per_hour
 from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 
 # As many restarts in a row, each caused so soon (in seconds) after the one before, are the processes' own doing.
 _ROW, _SOON_S = 3, 2.0
@@ -98,7 +98,7 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
         spec = spec_here(args)
         services = allocate(spec.experiment, spec.pins)
         for is_last in (False, True):
-            touched = touched_slots(run, changed, files.watched) if run.is_live else {}
+            touched = slots_using(run, changed, files.watched) if run.is_live else {}
             try:
                 started = local_run.up(
                     spec.experiment, services, folder=spec.path.parent, share_gpus=args.share_gpus, touched=touched

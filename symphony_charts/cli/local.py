@@ -10,14 +10,18 @@ from pathlib import Path
 
 from symphony_charts.cli import options, output, rm
 from symphony_charts.errors import Conflict, SymphError, UsageError
-from symphony_charts.formats import age, size
+from symphony_charts.formats import printable
+from symphony_charts.local import export as plain_files
+from symphony_charts.local import export as process_compose
+from symphony_charts.local import export as tmuxp
 from symphony_charts.local import history, run_folder, show_environment, up
 from symphony_charts.local import runs as local_runs
-from symphony_charts.local.export import plain_files, process_compose, tmuxp
-from symphony_charts.local.machine import git_volumes, machine
-from symphony_charts.local.plan import masking, records
+from symphony_charts.local.machine import machine
+from symphony_charts.local.machine import machine as git_volumes
+from symphony_charts.local.plan import environment as masking
+from symphony_charts.local.plan import records
 from symphony_charts.spec import files as specfile
-from symphony_charts.spec import services as spec_services
+from symphony_charts.spec import pods as spec_services
 from symphony_charts.system import files, remover
 
 FORMATS = ("table", "json", "yaml", "name")
@@ -331,7 +335,7 @@ def _gc(args: argparse.Namespace) -> int:
 
 def _what(items: list[dict[str, object]], rest: list[str]) -> str:
     total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
-    parts = [f"{len(items)} runs with their logs, {size.size(total)}"] if items else []
+    parts = [f"{len(items)} runs with their logs, {printable.size(total)}"] if items else []
     parts += [f"{len(rest)} leftovers of earlier removals"] if rest else []
     return ", and ".join(parts)
 
@@ -375,7 +379,7 @@ def _took(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - made by _item
     if item["started"] is None:
         return ""
-    return age.age((item["ended"] or time.time()) - item["started"])
+    return printable.age((item["ended"] or time.time()) - item["started"])
 
 
 def _started(item: object) -> str:
@@ -391,7 +395,7 @@ def _how(item: object) -> str:
 
 def _size(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - likewise
-    return size.size(item["bytes"])
+    return printable.size(item["bytes"])
 
 
 _COLUMNS = (

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
 
-from symphony_charts.backend import current_experiment, status
+from symphony_charts.backend import protocol, status
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import UsageError
-from symphony_charts.sweep import record
+from symphony_charts.sweep import trial_runs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ _FEW = 3
 def run(args: argparse.Namespace) -> int:
     """List them by name; in the table many trials of a sweep are one line, unless they are asked for."""
     watcher = experiments.watcher_of(args)
-    sweeps = {trial: sweep.name for sweep in record.sweeps_of(watcher.backend) for trial in sweep.trials}
+    sweeps = {trial: sweep.name for sweep in trial_runs.sweeps_of(watcher.backend) for trial in sweep.trials}
     phases = [phase for text in args.phase for phase in text.split(",")]
     unknown = [phase for phase in phases if phase not in get_args(status.Phase)]
     if unknown:
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         and (not phases or experiment.phase in phases)
         and args.sweep in (None, sweeps.get(experiment.name))
     ]
-    chosen = current_experiment.chosen_at(watcher.place)
+    chosen = protocol.chosen_at(watcher.place)
     items: list[dict[str, object]] = [
         {
             "name": experiment.name,

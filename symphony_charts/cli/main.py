@@ -11,7 +11,6 @@ try:
 except KeyboardInterrupt:  # Whoever changed their mind in the first 30 ms wants no traceback either.
     raise SystemExit(130) from None
 
-__all__ = ["GARBAGE_AFTER", "main"]
 
 # A render makes many objects and drops few: Python's own 700 spend a third of a large one on looking for garbage.
 GARBAGE_AFTER = 50_000

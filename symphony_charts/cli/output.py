@@ -298,9 +298,9 @@ def _print_document(document: Mapping[str, object], form: str) -> None:
         sys.stdout.write(f"{json_text(document, indent=2)}\n")
     else:
         # YAML takes 17 ms to import, which `symph ls` has not.
-        from symphony_charts.formats import yaml_text
+        from symphony_charts.formats import yaml_write
 
-        sys.stdout.write(yaml_text.dump(document))
+        sys.stdout.write(yaml_write.dump(document))
 
 
 def _width(text: str) -> int:

@@ -37,8 +37,6 @@ from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
 from symphony_charts.system.launching import Launcher, launching
 from symphony_charts.version import __version__
 
-__all__ = ["SymphonyParser"]
-
 Action = Callable[[argparse.Namespace], Any]
 
 

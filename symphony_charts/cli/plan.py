@@ -14,17 +14,16 @@ from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import options, output, specs
 from symphony_charts.errors import NotFound, PlacementError, SymphError, UsageError
-from symphony_charts.kinds import leftovers
+from symphony_charts.kinds import outcome
 from symphony_charts.kubernetes import experiments
 from symphony_charts.kubernetes import status as kube_status
-from symphony_charts.placement import node_svg
+from symphony_charts.placement import node_svg, report
 from symphony_charts.placement import plan as placement_plan
+from symphony_charts.placement import report as money
 from symphony_charts.placement.fit import demand
 from symphony_charts.placement.fit import reasons as fit_reasons
-from symphony_charts.placement.pools import files as pools_files
 from symphony_charts.placement.pools import pool, readers
-from symphony_charts.placement.report import money
-from symphony_charts.placement.report import tables as report
+from symphony_charts.placement.pools import readers as pools_files
 from symphony_charts.settings import project
 from symphony_charts.spec import files, model
 from symphony_charts.spec import pods as spec_pods
@@ -108,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_notes(prepared: prepare.Prepared, path: Path) -> None:
     """Say what a plan of pods does not show: what a failure ends, and who tells what becomes of what runs already."""
-    if text := leftovers.failure_difference(prepared.experiment):
+    if text := outcome.failure_difference(prepared.experiment):
         output.note(f"note: {text}")
     if environments := project.settings_of_spec(path).environments:
         env, name = next(iter(environments)), prepared.experiment.name
@@ -192,8 +191,8 @@ _LIVE = "the cluster's nodes"
 
 
 def with_plan(
-    watcher: protocol.Watcher, status: backend_status.ExperimentStatus, why: backend_why.Why
-) -> backend_why.Why:
+    watcher: protocol.Watcher, status: backend_status.ExperimentStatus, why: backend_why.Diagnosis
+) -> backend_why.Diagnosis:
     """The cause with the plan's verdict and way out, on the project's pools, else on the nodes that are there."""
     if not isinstance(watcher, experiments.KubeExperiments):
         return why

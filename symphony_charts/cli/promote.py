@@ -12,7 +12,7 @@ from symphony_charts.gitops.operations import pointer, promote_rollback_retire
 from symphony_charts.gitops.store import environments as git_history
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project
-from symphony_charts.system.git import log as git_log
+from symphony_charts.system.git import cache as git_log
 
 
 def configure_promote(parser: argparse.ArgumentParser) -> None:

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts import package
-from symphony_charts.chart.values import set_values
+from symphony_charts.chart import values
 from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
 from symphony_charts.gitops import prepare
-from symphony_charts.gitops.operations import base, environment_values
-from symphony_charts.oci import images as oci_images
+from symphony_charts.gitops.operations import base, pointer
+from symphony_charts.oci import workspace as oci_images
 from symphony_charts.secrets import files as secrets_files
-from symphony_charts.settings import project, values_files
+from symphony_charts.settings import project
+from symphony_charts.settings import project as values_files
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec import sources
 from symphony_charts.system import files as system_files
@@ -146,10 +147,10 @@ def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Se
             )
 
 
-def _given(args: argparse.Namespace) -> environment_values.Given:
+def _given(args: argparse.Namespace) -> pointer.Given:
     files = tuple(values_files.read_values(path) for path in args.env_values)
-    own = set_values.user_values(set_values.Overrides(files=files)) if files else None
-    return environment_values.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
+    own = values.user_values(values.Overrides(files=files)) if files else None
+    return pointer.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
 
 
 def _write_locks(candidates: Sequence[prepare.Candidate], changes: Sequence[base.Change]) -> None:

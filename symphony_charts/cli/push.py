@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.chart.files import read as chart_reader
+from symphony_charts.chart.files import folder as chart_reader
 from symphony_charts.cli import options, output
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.formats import urls
-from symphony_charts.oci import chart_artifact, client, image_layer, logins, push, transport, workspace
-from symphony_charts.oci import images as oci_images
+from symphony_charts.formats import names
+from symphony_charts.oci import client, image_layer, push, transport, workspace
+from symphony_charts.oci import client as chart_artifact
+from symphony_charts.oci import transport as logins
+from symphony_charts.oci import workspace as oci_images
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.secrets import leaks
 from symphony_charts.settings import project
@@ -84,7 +86,7 @@ def _login(args: argparse.Namespace, host: str) -> logins.Login | None:
 
 def run(args: argparse.Namespace) -> int:
     """Push every chart, in order; what is there already is left alone."""
-    if fault := urls.address_fault(args.url, "--url"):
+    if fault := names.address_fault(args.url, "--url"):
         raise SpecError([fault])
     charts = [chart_reader.read_chart(Path(path).expanduser()) for path in args.charts]
     guard = leaks.Guard({}, allowed=project.find_settings(Path.cwd()).allowed_leaks)

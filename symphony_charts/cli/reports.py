@@ -7,14 +7,12 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 
-from symphony_charts.chart.lint.finding import Finding
-from symphony_charts.chart.lint.sarif import to_sarif
+from symphony_charts.chart.lint.finding import Finding, to_sarif
 from symphony_charts.cli import output
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.gate import Verdict
-from symphony_charts.gitops.diff.comparison import Comparison, Line, Side, compare_sides
-from symphony_charts.gitops.diff.sides import Published
+from symphony_charts.gitops.diff import Comparison, Line, Published, Side, compare_sides
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.version import __version__

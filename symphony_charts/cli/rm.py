@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import CheckFailed, NotFound, UsageError
-from symphony_charts.formats import age
+from symphony_charts.formats import printable
 from symphony_charts.local import runs
 from symphony_charts.local import volumes as local_volumes
 
@@ -72,7 +72,7 @@ def remove_all(chosen: Sequence[local_volumes.Volume]) -> None:
 
 def say_what_is_kept(run: runs.Run) -> None:
     """Say after the end of a run which of its files outlive it, and where; nothing where none do."""
-    kept = ", ".join(f"{volume.name} ({volume.size}) in {volume.folder}" for volume in local_volumes.kept_by(run))
+    kept = ", ".join(f"{volume.name} ({volume.size}) in {volume.folder}" for volume in local_volumes.volumes_of(run))
     if kept:
         output.note(f"kept: {kept}   symph local volumes {run.experiment}")
     for path in run.state().stuck:
@@ -95,7 +95,9 @@ def _item(volume: local_volumes.Volume) -> dict[str, object]:
 
 def _used(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - made by _item
-    return f"by {', '.join(item['usedBy'])}" if item["usedBy"] else f"{age.age(time.time() - item['lastUsed'])} ago"
+    return (
+        f"by {', '.join(item['usedBy'])}" if item["usedBy"] else f"{printable.age(time.time() - item['lastUsed'])} ago"
+    )
 
 
 _COLUMNS = (

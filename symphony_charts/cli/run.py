@@ -11,7 +11,7 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import UsageError
 from symphony_charts.local import tmux_client
 from symphony_charts.local.supervisor import launcher
-from symphony_charts.system import platforms
+from symphony_charts.system import user_folders
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         return run_kube(args, began)
     is_here = backend == "tmux"
     if is_here:
-        platforms.refuse_elsewhere()
+        user_folders.refuse_elsewhere()
     if is_here and not args.dry_run:
         tmux_client.need_tmux()
     with (

@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from symphony_charts.backend.diagnosis import named
+from symphony_charts.backend.diagnosis import name_of_several
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.cli import output
 from symphony_charts.cli.experiments import diagnose
@@ -17,8 +17,6 @@ from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.errors import CheckFailed
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.spec import files as specfile
-
-__all__ = ["run_kube"]
 
 
 def run_kube(args: argparse.Namespace, began: float) -> int:
@@ -65,7 +63,7 @@ def _fail_if_failed(watcher: KubeWatcher, status: ExperimentStatus | None, code:
     if status is None or status.phase != "failed":
         return
     why = diagnose(watcher, status)
-    what = f'process "{named(why.paths)}" {why.text}' if why and why.paths else "it failed"
+    what = f'process "{name_of_several(why.paths)}" {why.text}' if why and why.paths else "it failed"
     error = CheckFailed(what, next=why.next if why else f"symph describe {status.name} -n {status.namespace}")
     error.exit_code = code
     raise error

@@ -8,11 +8,12 @@ import json
 import os
 import sys
 
-from symphony_charts.chart.values import merge
+from symphony_charts.chart import values as merge
 from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
 from symphony_charts.formats import yaml_write
-from symphony_charts.secrets import files, sealing
+from symphony_charts.secrets import files
+from symphony_charts.secrets import files as sealing
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec import sources
 from symphony_charts.system import subprocess_runner

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from symphony_charts.chart.values.set_values import Overrides, paths_of, user_values
+from symphony_charts.chart.values import Overrides, paths_of, user_values
 from symphony_charts.cli import options, output
 from symphony_charts.errors import ChartRefused, Problem, SpecError, UsageError
 from symphony_charts.formats.data import Values
 from symphony_charts.local.values import under_values
 from symphony_charts.prepare import Prepared, prepare
-from symphony_charts.settings.values_files import read_text, read_values
+from symphony_charts.settings.project import read_text, read_values
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.files import SpecFile, is_lock
 

@@ -19,11 +19,10 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.printable import printable_line
-from symphony_charts.gitops import review_links
-from symphony_charts.gitops.argocd import objects, sync
-from symphony_charts.gitops.store import pointers
+from symphony_charts.gitops import argocd
+from symphony_charts.gitops.store import environments, review
 from symphony_charts.settings import project
-from symphony_charts.system.git import addresses
+from symphony_charts.system.git import program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +163,7 @@ def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sou
         git = status_sources.Part(
             name="git",
             ask=partial(status_sources.ask_git, args, question.settings, question.env),
-            address=addresses.git_address(url),
+            address=program.git_address(url),
         )
     elif not question.names_cluster:
         silent["git"] = _REPOSITORY
@@ -212,7 +211,7 @@ def _rows_there(
     repository = question.settings.repository
     for waiting, runs in published.waiting if published else ():
         if repository and _is_meant(question, waiting.team, waiting.name):
-            link = review_links.review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge)
+            link = review.review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge)
             yield status_sources.Row(
                 where=waiting.env, name=waiting.name, team=waiting.team, waiting=waiting, runs=runs, review=link
             )
@@ -223,7 +222,7 @@ def _is_meant(question: _Question, team: str, name: str) -> bool:
 
 
 def _row_of(
-    placed: pointers.Placed, answer: status_sources.Live | None, repository: project.Repository | None
+    placed: environments.Placed, answer: status_sources.Live | None, repository: project.Repository | None
 ) -> status_sources.Row:
     """A pointer with what its cluster says, if that was asked."""
     live, why = None, None
@@ -231,14 +230,14 @@ def _row_of(
     if answer is not None and pointer is not None:
         place = placed.name, pointer.destination.namespace
         live, why = next((pair for pair in answer.found if (pair[0].name, pair[0].namespace) == place), (None, None))
-        name = objects.app_name(placed.env, placed.team, placed.name)
+        name = argocd.app_name(placed.env, placed.team, placed.name)
         application = answer.application(name, repository.url if repository else "")
-        why = (sync.why_unsynced(application) if application else None) or _drift(placed, live) or why
+        why = (argocd.why_unsynced(application) if application else None) or _drift(placed, live) or why
         if live is None and why is None:
-            why = backend_why.Why(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
+            why = backend_why.Diagnosis(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
     if not placed.has_chart:
         text = placed.fault or "the chart that it names is not in the repository"
-        why = backend_why.Why(cause="chart", text=text, next=f"symph history {placed.name} --env {placed.env}")
+        why = backend_why.Diagnosis(cause="chart", text=text, next=f"symph history {placed.name} --env {placed.env}")
     return status_sources.Row(
         where=placed.env,
         name=placed.name,
@@ -250,7 +249,7 @@ def _row_of(
     )
 
 
-def _drift(placed: pointers.Placed, live: backend_status.ExperimentStatus | None) -> backend_why.Why | None:
+def _drift(placed: environments.Placed, live: backend_status.ExperimentStatus | None) -> backend_why.Diagnosis | None:
     """Return the cause if a cluster runs another version than the pointer in Git names."""
     pointer, label = placed.pointer, live.chart if live else ""
     if not label or pointer is None:
@@ -260,7 +259,7 @@ def _drift(placed: pointers.Placed, live: backend_status.ExperimentStatus | None
     if label == wanted:
         return None
     step = f"symph history {placed.name} --env {placed.env}"
-    return backend_why.Why(cause="drift", text=f"Git says {wanted}, the cluster runs {label}", next=step)
+    return backend_why.Diagnosis(cause="drift", text=f"Git says {wanted}, the cluster runs {label}", next=step)
 
 
 def _check(

@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from symphony_charts.backend.diagnosis import Why, to_data, why_of
+from symphony_charts.backend.diagnosis import Diagnosis, diagnose_status, to_data
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import FINAL, ExperimentStatus, age_since
 from symphony_charts.cli import git_repository
 from symphony_charts.cli.experiments import diagnose
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.data import sub
-from symphony_charts.gitops.store.pointers import Placed, pointers
+from symphony_charts.gitops.store.environments import Placed, pointers
 from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
-from symphony_charts.kubernetes.kubeconfig import read_context
+from symphony_charts.kubernetes.login import read_context
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.settings.project import Settings
-from symphony_charts.system.git.addresses import REACH_S, direct_address
+from symphony_charts.system.git.program import REACH_S, direct_address
 from symphony_charts.system.user_folders import state_dir
 
 _ARGO = ("argoproj.io/v1alpha1", "Application")
@@ -50,7 +50,7 @@ class Place:
 class Live:
     """What runs in a place, each with why it does not; and Argo CD's Applications."""
 
-    found: Sequence[tuple[ExperimentStatus, Why | None]]
+    found: Sequence[tuple[ExperimentStatus, Diagnosis | None]]
     applications: Sequence[Mapping[str, Any]] = ()
     context: str | None = None
 
@@ -77,7 +77,7 @@ def ask_here(name: str) -> Live:
         statuses = [watcher.describe(name, events=False)] if name else watcher.experiments()
     except NotFound:
         statuses = []
-    return Live(found=[(status, why_of(status)) for status in statuses])
+    return Live(found=[(status, diagnose_status(status)) for status in statuses])
 
 
 def address_of(place: Place) -> tuple[str, int] | None:
@@ -100,7 +100,9 @@ def ask_cluster(place: Place, name: str) -> Live:
     watcher = watcher_of(place.namespace)
     try:
         # A look into logs for each of many takes too long.
-        found = [_diagnosed(watcher, name)] if name else [(each, why_of(each)) for each in watcher.experiments()]
+        found = (
+            [_diagnosed(watcher, name)] if name else [(each, diagnose_status(each)) for each in watcher.experiments()]
+        )
     except NotFound:
         found = []
     except UsageError:
@@ -121,7 +123,7 @@ def ask_cluster(place: Place, name: str) -> Live:
     return Live(found=found, applications=applications, context=api.context)
 
 
-def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Why | None]:
+def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Diagnosis | None]:
     status = watcher.describe(name)
     return status, diagnose(watcher, status)
 
@@ -157,7 +159,7 @@ class Row:
     waiting: Waiting | None = None
     runs: str | None = None
     review: str = ""
-    why: Why | None = None
+    why: Diagnosis | None = None
 
     @property
     def is_bad(self) -> bool:

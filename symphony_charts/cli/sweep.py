@@ -12,17 +12,18 @@ from pathlib import Path
 
 from symphony_charts import gate, package
 from symphony_charts import prepare as preparing
+from symphony_charts.chart import values as merge
 from symphony_charts.chart.files import chart
-from symphony_charts.chart.values import merge
 from symphony_charts.cli import git_repository, options, output, specs, sweep_show, sweep_trials
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
 from symphony_charts.gitops import prepare
-from symphony_charts.gitops.operations import environment_values, publish
+from symphony_charts.gitops.operations import pointer, publish
 from symphony_charts.local import values
 from symphony_charts.secrets import files as secrets_files
-from symphony_charts.spec import files, lockfile
+from symphony_charts.spec import data as lockfile
+from symphony_charts.spec import files
 from symphony_charts.sweep import kubernetes, local, trial_runs
 from symphony_charts.sweep import trials as trial_settings
 
@@ -289,7 +290,7 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
         if own is not None:
             trial = replace(spec, experiment=run.experiment, lock=lockfile.Lock(ports=spec.pins))
             operation = operation_of(trial, merge.overrides_between(own.built.values, own.values))
-        given = environment_values.Given(files=merge.merge(common_values, run.values))
+        given = pointer.Given(files=merge.merge(common_values, run.values))
         operations.append(replace(operation, release=run.trial.name, given=given))
     guard = secrets_files.guard_of([spec], settings.allowed_leaks)
     store = None if args.into is not None else git_repository.open_store(args, settings, guard)

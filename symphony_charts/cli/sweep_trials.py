@@ -19,7 +19,6 @@ from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_c
 from symphony_charts.local.runs import runs_of
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.sweep.early_stop import Judge, Stopper
 from symphony_charts.sweep.kubernetes import (
     Installation,
     argo_objects,
@@ -31,13 +30,11 @@ from symphony_charts.sweep.kubernetes import (
     trial_objects,
 )
 from symphony_charts.sweep.local import done_here, look_here, run_trials, series_here
-from symphony_charts.sweep.metrics import Series, goal_of, pattern_of
-from symphony_charts.sweep.outcomes import Outcome
-from symphony_charts.sweep.record import Sweep, known_sweep, remember, remember_end
-from symphony_charts.sweep.trial_runs import TrialRun
+from symphony_charts.sweep.search import Series, Stopper, TrialComparison, goal_of, pattern_of
+from symphony_charts.sweep.trial_runs import Outcome, Sweep, TrialRun, known_sweep, remember, remember_end
 from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.files import write_file
-from symphony_charts.system.platforms import refuse_elsewhere
+from symphony_charts.system.user_folders import refuse_elsewhere
 
 
 def installed(
@@ -49,7 +46,7 @@ def installed(
     started: Callable[[Trial], None],
     *,
     parallel: int,
-    judge: Judge | None,
+    judge: TrialComparison | None,
 ) -> tuple[Generator[Outcome], str]:
     """The outcomes of the trials as releases, and their namespace; `stack` holds their chart until all are through."""
     folder = spec.path.absolute().parent
@@ -258,7 +255,7 @@ def is_waited_for(args: argparse.Namespace) -> bool:
     return args.up and args.on in ("tmux", "kube") and not args.no_wait
 
 
-def judge_of(args: argparse.Namespace) -> Judge | None:
+def judge_of(args: argparse.Namespace) -> TrialComparison | None:
     """Who finds trials hopeless, if that is asked for; raises UsageError where nobody could end them."""
     if not args.early_stop:
         return None
@@ -269,7 +266,9 @@ def judge_of(args: argparse.Namespace) -> Judge | None:
         raise UsageError(what, next="leave it out, or use --up, here or with --on kube")
     if args.grace < 0:
         raise UsageError(f"--grace takes a number of steps, got {args.grace:g}")
-    return Judge(metric=args.metric, goal=args.goal or goal_of(args.metric), rule=args.early_stop, grace=args.grace)
+    return TrialComparison(
+        metric=args.metric, goal=args.goal or goal_of(args.metric), rule=args.early_stop, grace=args.grace
+    )
 
 
 def remember_trials(args: argparse.Namespace, spec: SpecFile, trials: Sequence[Trial], namespace: str) -> None:

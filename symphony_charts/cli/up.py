@@ -10,7 +10,7 @@ from symphony_charts.cli import options
 from symphony_charts.errors import UsageError
 from symphony_charts.local import reload, tmux_client
 from symphony_charts.local.supervisor import launcher
-from symphony_charts.system import platforms
+from symphony_charts.system import user_folders
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
-    platforms.refuse_elsewhere()
+    user_folders.refuse_elsewhere()
     if args.watch and (args.wait or args.dry_run):
         raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
     for text in args.watch:

@@ -13,7 +13,7 @@ from symphony_charts.chart import lint
 from symphony_charts.chart.files import chart as chart_file
 from symphony_charts.cli import options, output, reports
 from symphony_charts.cli import specs as cli_specs
-from symphony_charts.formats import data, yaml_text, yaml_write
+from symphony_charts.formats import data, yaml_read, yaml_write
 from symphony_charts.kubernetes.releases import helm_program
 from symphony_charts.spec import files
 
@@ -77,7 +77,7 @@ def _line_finder() -> Callable[[str, str], int | None]:
         if file.endswith(".py"):
             return None
         text = texts.setdefault(file, Path(file).read_text(encoding="utf-8"))
-        return yaml_text.line_of(text, path) if path else None
+        return yaml_read.line_of(text, path) if path else None
 
     return line
 

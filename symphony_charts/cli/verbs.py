@@ -7,8 +7,6 @@ when one of its verbs is typed. To add a verb, write a module, or a pair of func
 
 from __future__ import annotations
 
-__all__ = ["GROUPS", "HIDDEN", "MEANINGS", "VERBS", "Verb", "find_verb"]
-
 # The groups of `symph --help` in their order, with their titles.
 GROUPS = {
     "start": "Start",

@@ -9,20 +9,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from symphony_charts.clusters.address_book import AddressBook
-from symphony_charts.clusters.builders import ExperimentSpec
+from symphony_charts.clusters.builders import AddressBook, ExperimentSpec
 from symphony_charts.clusters.symphony_api import Watched
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.formats.names import prefix_owner, sanitize
-from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.names import nearest, prefix_owner, sanitize
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.builder import experiment as builder
 from symphony_charts.spec.builder.keywords import ExperimentKeywords, Unpack
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.files import lock_path_of, read_lock, with_files
-from symphony_charts.spec.files.python import note_launch
+from symphony_charts.spec.files import lock_path_of, note_launch, read_lock, with_files
 from symphony_charts.spec.model import Experiment
-from symphony_charts.system.entry_points import entry_points
+from symphony_charts.system.launching import entry_points
 
 __all__ = ["Addresses", "Cluster", "Launchable", "Launched"]
 

@@ -17,17 +17,15 @@ from symphony_charts.gitops.layout import check_folder
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.gitops.operations.promote_rollback_retire import Retire
 from symphony_charts.gitops.prepare import prepare_publish, team_of
-from symphony_charts.gitops.store.author import author_of
-from symphony_charts.gitops.store.pointers import pointers
-from symphony_charts.gitops.store.push_result import PushResult
-from symphony_charts.gitops.store.store import Store
+from symphony_charts.gitops.store.environments import pointers
+from symphony_charts.gitops.store.store import PushResult, Store, author_of
 from symphony_charts.package import template
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, find_settings
-from symphony_charts.settings.saved_experiments import save_experiment
+from symphony_charts.settings.user import save_experiment
+from symphony_charts.spec.data import Lock
 from symphony_charts.spec.files import SpecFile, lock_path_of
-from symphony_charts.spec.lockfile import Lock
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system.user_folders import state_dir
 

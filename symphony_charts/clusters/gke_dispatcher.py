@@ -14,16 +14,13 @@ from typing import Any, Literal
 import msgspec
 
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.assign.assign import ANNOTATION, SHARED, exclusive_term
-from symphony_charts.placement.assign.rules import Decision, decide, named_pool
-from symphony_charts.placement.assign.symphony_rules import decide_like_symphony
-from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
-from symphony_charts.placement.pools.files import read_pools_file, user_catalog
+from symphony_charts.placement.assign.assign import ANNOTATION, SHARED, exclusive_term, with_anti_affinity
+from symphony_charts.placement.assign.rules import Decision, decide, decide_like_symphony, named_pool
 from symphony_charts.placement.pools.pool import Pool, Pools
-from symphony_charts.placement.pools.readers import pools_of_data
+from symphony_charts.placement.pools.readers import pools_of_data, read_pools_file, user_catalog
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
-from symphony_charts.spec.builder.views import ExperimentBuilder
-from symphony_charts.spec.scheduling import Assignment
+from symphony_charts.spec.builder.overlay_view import ExperimentBuilder
+from symphony_charts.spec.sources import Assignment
 
 __all__ = ["GKEDispatcher"]
 

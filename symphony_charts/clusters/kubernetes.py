@@ -5,23 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import cast
 
-from symphony_charts.backend.current_experiment import set_current
+from symphony_charts.backend.protocol import set_current
 from symphony_charts.clusters.base import Addresses, Cluster, Launched
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolMissing
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_write import dump_all
+from symphony_charts.kinds.registry import opened
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
-from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
 from symphony_charts.kubernetes.releases.source import prepared_chart
-from symphony_charts.placement.pools.of_spec import pools_of_spec
+from symphony_charts.kubernetes.status import managers_of, refuse_managed, refuse_protected
+from symphony_charts.placement.pools.pool import pools_of_spec
 from symphony_charts.prepare import Prepared, prepare_experiment
-from symphony_charts.settings.saved_experiments import save_experiment
+from symphony_charts.settings.user import save_experiment
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["KubeCluster", "addresses_in_chart"]
+__all__ = ["KubeCluster", "addresses_in_chart", "render_pod"]
 
 
 _END_TIMEOUT_S = 180.0
@@ -125,7 +127,7 @@ class KubeCluster(Cluster):
                 what = f'helm remembers a release "{name}" in {namespace}'
                 raise Conflict(what, next=f"symph uninstall {name} -n {namespace}, or choose another name") from None
             return False
-        refuse_managed(name, held_by(objects, releases), f"symph publish {name} --env ENV")
+        refuse_managed(name, managers_of(objects, releases), f"symph publish {name} --env ENV")
         if not force:
             what = f'experiment "{name}" runs already in {namespace}'
             raise Conflict(what, next=f"symph rm {name} --on kube, or launch(exp, force=True)")
@@ -156,7 +158,7 @@ class KubeCluster(Cluster):
 
     def _install(self, name: str, chart: Path, values: Mapping[str, object], namespace: str) -> bool:
         # pyhelm3 takes 130 ms to load, which nobody spends who only watches.
-        from symphony_charts.kubernetes.releases.helm_command import Target
+        from symphony_charts.kubernetes.releases.helm_client import Target
         from symphony_charts.kubernetes.releases.releases import Releases
 
         try:
@@ -195,3 +197,15 @@ def _marked(item: Object, name: str, namespace: str) -> Object:
         "symph.dev/held-by": "symph",
     }
     return {**item, "metadata": {**meta, "annotations": notes}}
+
+
+_GROUP_LABEL = "symph.dev/group"
+
+
+def render_pod(experiment: Experiment, pod: str) -> dict[str, object]:
+    """Return the pod (``metadata`` and ``spec``) of the group or lone process `pod`, as its workload makes it."""
+    for item in opened(prepare_experiment(experiment).objects):
+        template = sub(item, "spec").get("template")
+        if isinstance(template, dict) and sub(template, "metadata", "labels").get(_GROUP_LABEL) == pod:
+            return cast("dict[str, object]", template)
+    raise NotFound(f'no workload of "{pod}" among the objects of "{experiment.name}"')

@@ -9,10 +9,16 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 
-from symphony_charts.backend.current_experiment import current_of, set_current
-from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
+from symphony_charts.backend.protocol import (
+    Watcher,
+    current_of,
+    find_instances,
+    match_names,
+    match_processes,
+    set_current,
+    wait_until,
+)
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery
-from symphony_charts.backend.wait import wait_until
 from symphony_charts.errors import NotFound, SymphError, UsageError
 
 __all__ = ["LOGIN_SHELL", "Watched"]

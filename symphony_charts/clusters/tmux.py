@@ -13,10 +13,9 @@ from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.runs import Run, find_run
-from symphony_charts.settings.saved_experiments import save_experiment
+from symphony_charts.settings.user import save_experiment
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import ProcessRef
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import ProcessRef, allocate
 
 __all__ = ["TmuxCluster"]
 

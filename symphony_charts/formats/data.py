@@ -1,10 +1,11 @@
-"""Helpers look into plain data whose shape is not certain: objects of Kubernetes, values, overlays."""
+"""Look into plain data of unknown shape, and merge overlays into it by Kubernetes' strategic merge."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, TypeGuard
 
-__all__ = ["Values", "maps", "sub"]
+from symphony_charts.formats.merge_keys import MERGE_KEYS
 
 Values: TypeAlias = dict[str, object]
 """Values of a chart."""
@@ -23,3 +24,86 @@ def maps(value: object, key: str) -> list[dict[str, object]]:
     """Return the maps in the list at `key`."""
     items = value.get(key) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+# Maps merge. Lists that have a merge key (`symphony_charts.formats.merge_keys`) merge item by item: what is there
+# keeps its place, what is new comes after it. Everything else is replaced, other lists as a whole. Unlike in a patch,
+# new items stand last, so that a variable may refer to those before it, and nothing is deleted: an overlay holds no
+# null. The templates' ``symph.overlay`` is the twin. Source: k8s.io/apimachinery, pkg/util/strategicpatch.
+
+
+def merge_overlay(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
+    """Return `base` with `over` laid on it; neither is changed, and what did not have to be merged is shared."""
+    merged = dict(base)
+    for key, value in over.items():
+        merged[key] = _merge(merged[key], value, key) if key in merged else value
+    return merged
+
+
+def is_merged_by_item(field: str, value: object) -> bool:
+    """Return True if the list `value` of the field `field` is merged item by item, not replaced."""
+    key = MERGE_KEYS.get(field)
+    return key is not None and _is_list(value) and (_are_keyed(value, key) if key else _are_plain(value))
+
+
+def overlay_at(path: Sequence[str | int], value: object, whole: object, field: str = "") -> object:
+    """Return the overlay that puts `value` at `path` of the object `whole`, which is in `field`.
+
+    A step into a list that merges by item becomes the item's key; into any other, the whole list is written again.
+    """
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(step, str):
+        inside = whole.get(step) if isinstance(whole, Mapping) else None
+        return {step: overlay_at(rest, value, inside, step)}
+    items = list(whole) if _is_list(whole) else []
+    placed, key = overlay_at(rest, value, items[step]), MERGE_KEYS.get(field)
+    if rest and key and _are_keyed(items, key) and isinstance(placed, Mapping):
+        return [{key: items[step][key], **placed}]
+    return [*items[:step], _merge(items[step], placed, "") if rest else value, *items[step + 1 :]]
+
+
+def _merge(base: object, over: object, field: str) -> object:
+    if isinstance(base, Mapping) and isinstance(over, Mapping):
+        return merge_overlay(base, over)
+    key = MERGE_KEYS.get(field)
+    if key is not None and _is_list(base) and _is_list(over):
+        if key and _are_keyed(base, key) and _are_keyed(over, key):
+            return _merge_items(base, over, key)
+        if not key and _are_plain(base) and _are_plain(over):
+            return list(dict.fromkeys([*base, *over]))
+    return over
+
+
+def _merge_items(
+    base: Sequence[Mapping[str, object]], over: Sequence[Mapping[str, object]], key: str
+) -> list[Mapping[str, object]]:
+    merged = list(base)
+    places: dict[object, int] = {}
+    for index, item in enumerate(merged):
+        places.setdefault(item[key], index)
+    for item in over:
+        index = places.setdefault(item[key], len(merged))
+        if index == len(merged):
+            merged.append(item)
+        else:
+            merged[index] = merge_overlay(merged[index], item)
+    return merged
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, (list, tuple))
+
+
+def _are_keyed(items: Sequence[object], key: str) -> TypeGuard[Sequence[Mapping[str, object]]]:
+    """Whether every item is a map with a text or a number at `key`."""
+    return all(isinstance(item, Mapping) and _is_key(item.get(key)) for item in items)
+
+
+def _is_key(value: object) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def _are_plain(items: Sequence[object]) -> TypeGuard[Sequence[str]]:
+    return all(isinstance(item, str) for item in items)

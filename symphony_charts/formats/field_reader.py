@@ -12,9 +12,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 from msgspec import NODEFAULT, inspect
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.paths import join, nearest
-
-__all__ = ["Faults", "Fields", "Reader", "as_integer", "as_text", "field_names", "mismatch", "record_faults", "show"]
+from symphony_charts.formats.names import join, nearest
 
 _Value = TypeVar("_Value")
 # Returns where a key belongs that the record at a path, of these keys, does not have; empty if it belongs nowhere.

@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
-__all__ = ["dumps", "indented", "number"]
-
 _ESCAPED = re.compile("[<>&\u2028\u2029]")
 _EXPONENT = re.compile(r"e([+-])0*(\d)")
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))

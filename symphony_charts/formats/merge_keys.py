@@ -6,8 +6,6 @@ Source: x-kubernetes-patch-merge-key in Kubernetes' OpenAPI documents, 1.29 to 1
 
 from __future__ import annotations
 
-__all__ = ["MERGE_KEYS"]
-
 MERGE_KEYS = {
     "containers": "name",
     "env": "name",

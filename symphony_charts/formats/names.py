@@ -1,20 +1,13 @@
-"""Names are sanitised as Symphony does, held to Kubernetes' rules, and shortened so that they stay different."""
+"""Names, paths into data, and addresses of repositories."""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
+from collections.abc import Iterable
 
-__all__ = [
-    "DNS_LABEL",
-    "FILE_KEY",
-    "LABEL_NAME",
-    "OBJECT_NAME",
-    "SERVICE_NAME",
-    "prefix_owner",
-    "sanitize",
-    "shorten",
-]
+from symphony_charts.errors import Problem
 
 DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
 SERVICE_NAME = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -56,3 +49,60 @@ def prefix_owner(name: str, owner: str | None) -> str:
     ``jim`` before ``jimmy-x`` gives ``jim-jimmy-x``: the dash belongs to the test.
     """
     return name if not owner or name.startswith(f"{owner}-") else f"{owner}-{name}"
+
+
+def join(path: str, step: str | int) -> str:
+    """Return `path` one step further: a key after a dot, an index in brackets."""
+    if isinstance(step, int):
+        return f"{path}[{step}]"
+    return f"{path}.{step}" if path else step
+
+
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """Return the one of `choices` that `word` probably means, or None."""
+    matches = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+_USERINFO = re.compile(r"(?i)^\s*([a-z][a-z0-9+.-]*)://([^/?#]*)@")
+_QUERY = re.compile(r"(?i)([?&](?:[a-z_-]*token|password|passwd|secret|sig|signature|api[_-]?key|key|auth)=)[^&#]+")
+# git-remote-ext and its like: git help gitremote-helpers.
+_HELPER = re.compile(r"(?i)^\s*[a-z0-9][a-z0-9+.-]*::")
+
+
+def repository_fault(url: str, path: str) -> Problem | None:
+    """Return the fault of a Git repository's address at `path`; None if git may be given it."""
+    if not url.strip() or url.startswith("-") or any(ord(char) < 32 or ord(char) == 127 for char in url):
+        return Problem(what=f"{url!r} is no address of a repository", path=path, next="give its URL")
+    if _HELPER.match(url):
+        what = f"{_hidden(url).partition('::')[0].strip()}::... runs a program instead of naming a repository"
+        return Problem(what=what, path=path, next="give its URL, as https://, ssh:// or HOST:PATH")
+    return address_fault(url, path)
+
+
+def address_fault(url: str, path: str) -> Problem | None:
+    """Return the user, password or token that an address holds, as a fault at `path`; None if it holds none.
+
+    The user of ssh is no secret. That of HTTP cannot be told from a token, which is sent in its place.
+    """
+    match = _USERINFO.match(url)
+    if match and ":" in match[2]:
+        kind = "a password"
+    elif match and match[1].lower() in ("http", "https"):
+        kind = "a user or token"
+    elif _QUERY.search(url):
+        kind = "a token"
+    else:
+        return None
+    return Problem(
+        what=f"{_hidden(url)} holds {kind}, which would end up in files, in Git and in lists of processes",
+        path=path,
+        next="take it out; git finds it by a credential helper, and the user by `credential.URL.username`:"
+        " git help credentials",
+    )
+
+
+def _hidden(url: str) -> str:
+    """Return an address with its secrets masked."""
+    bare = _USERINFO.sub(lambda match: f"{match[1]}://***@", url)
+    return _QUERY.sub(lambda match: f"{match[1]}***", bare)

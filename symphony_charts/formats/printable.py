@@ -1,10 +1,8 @@
-"""Text of others is made fit to print: servers and log lines must not drive the terminal."""
+"""Text for terminals: foreign text without control sequences, ages and sizes."""
 
 from __future__ import annotations
 
 import re
-
-__all__ = ["printable_line", "printable_lines", "terminal_line"]
 
 # Sequences that begin with ESC, or with the one character of C1 that means the same. Source: ECMA-48, 5.3 to 5.6.
 _ESCAPE = re.compile(
@@ -42,3 +40,26 @@ def terminal_line(text: str) -> str:
     if not colors:
         return plain[0]
     return "".join(part + color for part, color in zip(plain, [*colors, "\x1b[0m"], strict=True))
+
+
+def age(seconds: float) -> str:
+    """`75` -> ``1m``, in Symphony's units: seconds, minutes, hours with a decimal, days and hours."""
+    if seconds < 60:
+        return f"{max(0, int(seconds))}s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)}m"
+    if seconds < 86400:
+        return f"{seconds / 3600:.1f}h"
+    return f"{int(seconds // 86400)}d{int(seconds % 86400 // 3600)}h"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes as ``12 B``, ``3.4 KiB``, ``1.2 GiB``."""
+    if count < 1024:
+        return f"{count:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        count /= 1024
+        # What would be shown as 1024.0 belongs to the next unit.
+        if round(count, 1) < 1024:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1024:.1f} TiB"

@@ -12,18 +12,6 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = [
-    "GIB",
-    "MIB",
-    "MOST",
-    "QuantityOverflowError",
-    "amount_of",
-    "cores_text",
-    "gib_text",
-    "is_quantity",
-    "quantity",
-]
-
 MIB = 1 << 20
 GIB = 1 << 30
 MOST = (1 << 63) - 1

@@ -14,8 +14,6 @@ from typing import TypeAlias
 
 from symphony_charts.errors import UsageError
 
-__all__ = ["assign", "assign_json", "assign_literal", "json_object", "plain", "typed"]
-
 Values: TypeAlias = "dict[str, object]"
 Convert: TypeAlias = Callable[[str], object]
 Items: TypeAlias = "list[object]"

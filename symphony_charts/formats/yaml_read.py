@@ -1,4 +1,4 @@
-"""The YAML reader is strict: what two YAML standards read differently is refused, not guessed.
+"""Read YAML strictly: data that all readers agree on, the line of each path, and faults in plain words.
 
 Nothing but plain data comes out (no tags, no Python objects); a key stands once; documents that would blow up
 (nesting, aliases of aliases) are refused before they do. Anchors, aliases and `<<` merges are welcome.
@@ -7,15 +7,77 @@ Nothing but plain data comes out (no tags, no Python objects); a key stands once
 from __future__ import annotations
 
 import re
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.paths import join
-from symphony_charts.formats.yaml_faults import fault_of
+from symphony_charts.formats.names import join, sanitize
 
-__all__ = ["Lines", "SourceNumber", "load", "load_with_lines"]
+_OTHERWISE = "check indentation, colons and quotes there"
+_CLOSERS = {"',' or ']'": ("[", "]"), "',' or '}'": ("{", "}")}
+_QUOTE = "write the value in quotes"
+
+
+def fault_of(error: Any, text: str) -> Problem:
+    """Return the fault of a `yaml.MarkedYAMLError` in `text`; its path is the line."""
+    lines = text.splitlines()
+    what, next_step, mark = _said(error, lines)
+    line = "" if mark is None else f"line {mark.line + 1}"
+    return Problem(what=f"not valid YAML: {what}", path=line, next=next_step)
+
+
+def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
+    """Return problem, next step and place. The texts are libyaml's (scanner.c, parser.c) and PyYAML's."""
+    problem, context = error.problem or "", error.context or ""
+    here, begun = error.problem_mark or error.context_mark, error.context_mark or error.problem_mark
+    line = _text_at(lines, here)
+    character = line[here.column : here.column + 1] if here else ""
+    if "cannot start any token" in problem or "tab character" in problem:
+        if character == "\t" or "tab" in problem:
+            return "a tab stands where YAML takes blanks alone", "indent with blanks: put two for each tab", here
+        return f"no value begins with `{character}`", _QUOTE, here
+    if "maximum nesting depth" in problem:  # libyaml's own limit, since PyYAML 6.0.4
+        return "nested too deeply", "nest less", here
+    if "mapping values are not allowed" in problem:
+        return _second_colon(lines, here)
+    if "end of stream" in problem and "quoted" in context:
+        return "the quote that opens here is never closed", "close it, or drop it", begun
+    for closer, (bracket, wanted) in _CLOSERS.items():
+        if closer in problem:
+            what = f"the `{bracket}` that opens here is not closed before line {here.line + 1}"
+            return what, f"close it with `{wanted}`, and quote values that hold brackets, commas or `: `", begun
+    if "expected key" in problem or "expected '-'" in problem or "block end" in problem:
+        what = "this line fits neither the lines above it nor what they belong to"
+        return what, "give all keys of one map the same indentation; quote a value whole or not at all", here
+    if "expected ':'" in problem:
+        return "this line is no `KEY: VALUE`", "put a colon and a blank behind the key", begun
+    if "alias" in context or "anchor" in context:
+        return (
+            f"a bare `{_text_at(lines, begun)[begun.column : begun.column + 1]}` refers to another value",
+            _QUOTE,
+            begun,
+        )
+    if "unknown escape" in problem:
+        return "a backslash in double quotes begins an escape", "use single quotes, or write the backslash twice", here
+    return ": ".join(part for part in (context, problem) if part), _OTHERWISE, here
+
+
+def _second_colon(lines: list[str], here: Any) -> tuple[str, str, Any]:
+    """Explain a colon that cannot be there, by the lines around it."""
+    number = next((number for number in range(here.line - 1, -1, -1) if lines[number].strip()), None)
+    above = "" if number is None else lines[number]
+    if re.match(r"\s*(?:- )?[\w-]+:[^\s/]", above) and not above.rstrip().endswith(":"):
+        return f"no blank stands behind the colon of line {(number or 0) + 1}", "write KEY: VALUE with a blank", here
+    if re.match(r"\s*(?:- )?[^\s:#]+: .*: ", _text_at(lines, here)):
+        return "a second `: ` stands in this line", f"{_QUOTE}, or begin a new line", here
+    what = "this line is indented below a key that has a value already"
+    return what, "give all keys of one map the same indentation", here
+
+
+def _text_at(lines: list[str], mark: Any) -> str:
+    return lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+
 
 _MAX_CHARACTERS = 32 * 1024 * 1024
 _MAX_DEPTH = 100
@@ -288,3 +350,82 @@ def _resolve_number(text: str) -> object:
     if _FLOAT.fullmatch(text):
         return SourceNumber(text)
     return float(text.replace(".", "", 1)) if _SPECIAL.fullmatch(text) else text
+
+
+_INDEX = re.compile(r"\[(\d+)\]\.?")
+_LINE = re.compile(r"line (\d+)")
+
+
+def line_of(text: str, path: str) -> int | None:
+    """Return the line, counted from 1, where `path` (``processes.learner.binds[0]``) is in YAML or JSON `text`.
+
+    Where the path ends in something that the text only implies, its nearest parent counts; None if even its first
+    step is absent or the text cannot be read.
+    """
+    try:
+        data, lines = load_with_lines(text)
+    except ValueError:
+        data, lines = None, {}
+    return line_in(data, lines, path)
+
+
+def line_in(data: object, lines: Lines, path: str) -> int | None:
+    """Return `line_of` for text that `load_with_lines` has read. A key also fits its sanitised form."""
+    if (match := _LINE.fullmatch(path)) is not None:
+        return int(match[1])
+    line = None
+    while path:
+        index = _INDEX.match(path)
+        if index is not None:
+            here, data = _item(data, lines, int(index[1]))
+            path = path[index.end() :]
+        else:
+            here, data, path = _entry(data, lines, path)
+        line = here if here is not None else line
+    return line
+
+
+def _item(data: object, lines: Lines, index: int) -> tuple[int | None, object]:
+    """Return line and value of the entry `index`; a map counts its keys, a scalar is its own only item."""
+    if isinstance(data, list) and index < len(data):
+        return lines.get(id(data), {}).get(index), data[index]
+    if isinstance(data, dict) and index < len(data):
+        key = list(data)[index]
+        return lines.get(id(data), {}).get(key), data[key]
+    return None, data
+
+
+def _entry(data: object, lines: Lines, path: str) -> tuple[int | None, object, str]:
+    """Return line and value of the key that `path` begins with, and the rest of the path.
+
+    Keys may hold dots (``app.kubernetes.io/name``), so the longest key that begins the path is the one meant.
+    """
+    if isinstance(data, dict):
+        for key in sorted(data, key=len, reverse=True):
+            for spelling in (key, sanitize(key)):
+                rest = path[len(spelling) :]
+                if spelling and path.startswith(spelling) and rest[:1] in ("", ".", "["):
+                    return lines.get(id(data), {}).get(key), data[key], rest.removeprefix(".")
+    return None, None, ""
+
+
+def scalar_text(value: object) -> object:
+    """Return numbers and booleans as text (``true``, ``8``, ``1e-4`` as written), all else unchanged."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, SourceNumber):
+        return value.text
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return value
+
+
+def plain(value: object) -> object:
+    """Return `value` with plain floats for the numbers that remember their spelling, at any depth."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return float(value) if isinstance(value, SourceNumber) else value

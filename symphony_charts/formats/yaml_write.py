@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from json.encoder import encode_basestring
 
-__all__ = ["dump", "dump_all", "quote"]
-
 # Readers differ on these words (`y` and `on` are booleans in YAML 1.1 alone), so all of them are quoted.
 _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"])
 # A word, a flag such as `--steps=10`, or a quantity of Kubernetes such as 500m.

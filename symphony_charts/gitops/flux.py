@@ -10,19 +10,9 @@ from __future__ import annotations
 import re
 
 from symphony_charts.errors import SpecError
-from symphony_charts.gitops.argocd.objects import app_name
+from symphony_charts.gitops.argocd import app_name
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.settings.project import Destination
-
-__all__ = [
-    "FLUX_SOURCE_FILE",
-    "flux_url",
-    "folder_keeper",
-    "git_repository",
-    "helm_release",
-    "needs_secret",
-    "release_kustomization",
-]
 
 FLUX_SOURCE_FILE = "bootstrap/flux-source.yaml"
 

@@ -13,21 +13,6 @@ from collections.abc import Iterable
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.names import DNS_LABEL
 
-__all__ = [
-    "POINTER_SUFFIX",
-    "ancestors",
-    "chart_path",
-    "check_folder",
-    "check_names",
-    "flux_keeper_path",
-    "flux_path",
-    "flux_secret_path",
-    "pointer_folder",
-    "pointer_name",
-    "pointer_path",
-    "versions_path",
-]
-
 # Unique, because Argo CD's generator of files lets a `*` match slashes too.
 _FOLDER = re.compile(r"[\w.@+-]+", re.ASCII)
 

@@ -11,19 +11,16 @@ from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.gate import Verdict, judge
 from symphony_charts.gitops.layout import check_names, flux_secret_path
-from symphony_charts.gitops.operations.environment_values import Given
+from symphony_charts.gitops.operations.pointer import Given
 from symphony_charts.gitops.operations.publish import Publish
 from symphony_charts.prepare import Prepared, prepare
-from symphony_charts.secrets.files import encrypted_secret, sealed_values, secret_name
-from symphony_charts.secrets.sealing import Certificate
+from symphony_charts.secrets.files import Certificate, encrypted_secret, sealed_values, secret_name
 from symphony_charts.settings.project import Destination
+from symphony_charts.spec.data import Lock, render
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.lockfile import Lock, render
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import pins_of
-from symphony_charts.system.git.identity import source_commit
-
-__all__ = ["Candidate", "prepare_publish", "team_of"]
+from symphony_charts.spec.pods import pins_of
+from symphony_charts.system.git.checkout import source_commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,7 @@ from symphony_charts.formats.data import sub
 from symphony_charts.importers.report import Note
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import processes_of
-from symphony_charts.spec.resources import resources_of
-
-__all__ = ["of_our_defaults"]
+from symphony_charts.spec.pods import processes_of, resources_of
 
 # More names than these are counted.
 _NAMED = 3

@@ -1,6 +1,6 @@
 """An input file gives its documents as data, and the line where each path stands.
 
-The reading is `symphony_charts.formats.yaml_text`'s, strict and safe against hostile nesting and aliases. Files of
+The reading is `symphony_charts.formats.yaml_read`'s, strict and safe against hostile nesting and aliases. Files of
 other tools differ in two ways: they hold several documents, and they write `on`, `no`, `0440` or `8080:` without
 quotes; here such words are text.
 """
@@ -16,11 +16,8 @@ from typing import Protocol
 import yaml
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.yaml_read import Lines, load_with_lines
-from symphony_charts.formats.yaml_text import line_in
+from symphony_charts.formats.yaml_read import Lines, line_in, load_with_lines
 from symphony_charts.importers.report import Report
-
-__all__ = ["Document", "Source", "from_data", "read"]
 
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_DEPTH = 100

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.paths import join
+from symphony_charts.formats.names import join
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-
-__all__ = ["Imported", "Log", "Note", "Reading", "Report", "Verdict", "build"]
 
 Verdict: TypeAlias = Literal["changed", "lost"]
 

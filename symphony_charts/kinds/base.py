@@ -17,27 +17,9 @@ from symphony_charts.formats.data import maps
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.spec import variable_names
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.record import Record
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import Service
+from symphony_charts.spec.sources import Record
 from symphony_charts.spec.workload import Workload
-
-__all__ = [
-    "STOPPED",
-    "End",
-    "Kind",
-    "Object",
-    "PodSet",
-    "Restartable",
-    "TrialObjects",
-    "at_a_time",
-    "conditions_of",
-    "count_of",
-    "described_job",
-    "is_pod_ready",
-    "process_of",
-    "run_of",
-    "variable_in",
-]
 
 Object: TypeAlias = Mapping[str, Any]
 End: TypeAlias = Literal["succeeded", "failed"]

@@ -1,20 +1,16 @@
-"""The registry finds a kind by its word in a spec, and by its objects."""
+"""Find a kind by its word in a spec or by its objects, and the objects that controllers create."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.appwrapper import AppWrapper
 from symphony_charts.kinds.base import Kind
-from symphony_charts.kinds.job import Jobs
-from symphony_charts.kinds.jobset import JobSet
-from symphony_charts.kinds.service import Deployments, StatefulSets
-from symphony_charts.kinds.volcano import VolcanoJob
-from symphony_charts.system.entry_points import entry_points
-
-__all__ = ["ADDED", "ALL", "KINDS", "RENDERED", "compat_kind", "kind_called", "kind_for", "kind_of", "workload_kind"]
+from symphony_charts.kinds.job import Deployments, Jobs, StatefulSets
+from symphony_charts.kinds.jobset import JobSet, VolcanoJob
+from symphony_charts.system.launching import entry_points
 
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob())
 
@@ -66,3 +62,16 @@ def workload_kind(item: Mapping[str, object]) -> Kind | None:
 
 
 _BY_OWN_WORD = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL for api, word in kind.gvks}
+
+
+def opened(objects: Iterable[dict[str, object]]) -> list[dict[str, object]]:
+    """Return `objects`, each followed by those that its controller creates from it, with the names that it gives."""
+    beside = list(objects)
+
+    def with_children(item: dict[str, object]) -> Iterator[dict[str, object]]:
+        yield item
+        kind = kind_for(item)
+        for child in kind.children(item, beside) if kind else ():
+            yield from with_children(child)
+
+    return [one for item in beside for one in with_children(item)]

@@ -14,8 +14,6 @@ from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.logs import read_lines
 from symphony_charts.kubernetes.status import status_of
 
-__all__ = ["KubeWatcher"]
-
 
 class KubeWatcher(KubeExperiments):
     """The experiments of one cluster, watched and touched; see `KubeExperiments` for whose they are."""

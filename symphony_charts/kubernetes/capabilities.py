@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from symphony_charts.backend.capability import Capability
+from symphony_charts.backend.status import Capability
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.kubernetes.client import KubeApi, Object
-
-__all__ = ["capabilities_of", "dijob_shape"]
 
 # name, API group, kind, versions that the charts write (the newest first), setting of the spec, what to install
 _KINDS = (

@@ -18,9 +18,7 @@ from websocket import WebSocket, WebSocketBadStatusException, WebSocketException
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.kubernetes.login import Login
-from symphony_charts.system.patience import waiting_for
-
-__all__ = ["READ_S", "Connection", "ExpiredError", "ForbiddenError", "Response"]
+from symphony_charts.system.subprocess_runner import progress_notice
 
 READ_S = 30.0
 # Until a host has taken a connection; an answer may take longer.
@@ -121,7 +119,7 @@ class Connection:
     ) -> Response:
         mine = {"Authorization": authorization} if authorization else {}
         try:
-            with waiting_for(f"the cluster of context {self.login.context.name}, {self.login.server}"):
+            with progress_notice(f"the cluster of context {self.login.context.name}, {self.login.server}"):
                 response: Response = self._pool.request(
                     method,
                     url,

@@ -9,10 +9,7 @@ from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.experiments import KubeExperiments
-from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
-from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE
-
-__all__ = ["objects_of_release", "remove", "wait_gone"]
+from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, managers_of, refuse_managed, refuse_protected
 
 # How a DIJob is named that no chart of ours made.
 _OF_OTHERS = "dijob/"
@@ -56,7 +53,7 @@ def remove(experiments: KubeExperiments, name: str, *, dry_run: bool = False) ->
         item for item in pushed if (item["metadata"]["namespace"], item["metadata"]["labels"][EXPERIMENT]) == place
     ]
     releases = experiments.releases(name, namespace)
-    refuse_managed(name, held_by([*objects, *pushed], releases), f"symph retire {name} --env ENV")
+    refuse_managed(name, managers_of([*objects, *pushed], releases), f"symph retire {name} --env ENV")
     doomed = [item for item in (*objects, *pushed) if not item["metadata"].get("ownerReferences")]
     titles = sorted(set(map(_title, doomed)))
     if dry_run:
@@ -91,7 +88,7 @@ def _objects_and_secrets(experiments: KubeExperiments, name: str) -> tuple[list[
 def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -> list[str]:
     jobs = experiments.adopted(name)
     refuse_protected(experiments.namespace_of(name, jobs))
-    refuse_managed(name, held_by(jobs, []), "remove it where it is kept")
+    refuse_managed(name, managers_of(jobs, []), "remove it where it is kept")
     for item in jobs if not dry_run else ():
         experiments.api.delete(item)
     return sorted(map(_title, jobs))
@@ -113,7 +110,7 @@ def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
     # pyhelm3 takes 130 ms to load, which only those spend who delete a release.
-    from symphony_charts.kubernetes.releases.helm_command import Target
+    from symphony_charts.kubernetes.releases.helm_client import Target
     from symphony_charts.kubernetes.releases.releases import Releases
 
     with Releases(Target(kubeconfig=target[0], context=target[1])) as releases:

@@ -1,28 +1,279 @@
-"""Commands run, and files are copied, in containers; ports are forwarded to them, and what they use is read."""
+"""Run commands in containers, copy files, and forward ports."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
+import selectors
 import shlex
+import shutil
+import socket
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
+
+from websocket import ABNF, WebSocketException
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
 from symphony_charts.errors import Conflict, NotFound, SymphError, ToolFailed
 from symphony_charts.formats.quantity import quantity
 from symphony_charts.kinds.base import is_pod_ready
-from symphony_charts.kubernetes import streams
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.system.copying import copy_over, refuse_left, refused, unpack
 
-__all__ = ["copy_failure", "copy_in", "copy_out", "run_captured", "run_here", "usage_of", "visit"]
+# Source: k8s.io/streaming pkg/wsstream and remotecommand: the first byte of a message is its channel; protocol v5 adds
+# a message that closes one, without which a program never sees the end of its input.
+
+_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
+_PIECE = 1 << 15
+_EXEC_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_FORWARD_PROTOCOL = "v4.channel.k8s.io"
+# So much of what is sent is kept until the pod answers, for the other way if it refuses instead.
+_MOST_HELD = 1 << 20
+_RELAY_PYTHON = (
+    "import os, socket, sys, threading\n"
+    "peer = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)\n"
+    "peer.settimeout(None)\n"
+    "def inward():\n"
+    "    while data := os.read(0, 32768): peer.sendall(data)\n"
+    "    peer.shutdown(socket.SHUT_WR)\n"
+    "threading.Thread(target=inward, daemon=True).start()\n"
+    "while data := peer.recv(32768): os.write(1, data)\n"
+)
+_RELAY_SHELL = (
+    'if command -v python3 >/dev/null; then exec python3 -c "$1" "$2" "$3"; fi; '
+    'if command -v nc >/dev/null; then exec nc "$2" "$3"; fi; '
+    'exec bash -c \'exec 3<>/dev/tcp/$0/$1; cat <&3 & cat >&3; wait\' "$2" "$3"'
+)
+_RELAY = ("sh", "-c", _RELAY_SHELL, "relay", _RELAY_PYTHON)
+
+Reader = Callable[[int], bytes]
+Writer = Callable[[bytes], object]
+
+
+def run_in_pod(
+    api: KubeApi,
+    namespace: str,
+    pod: str,
+    container: str,
+    command: Sequence[str],
+    *,
+    stdin: Reader | None = None,
+    stdout: Writer,
+    stderr: Writer,
+    tty: bool = False,
+) -> int:
+    """Run a command in a container until it ends; its exit status.
+
+    `stdin` gives the next bytes (empty: the end) and is read in a thread of its own. Raises ToolFailed where the
+    command cannot be started or the connection breaks.
+    """
+    query = [("container", container), *(("command", argument) for argument in command), ("stdout", "true")]
+    query += [("stderr", "false" if tty else "true"), ("stdin", "true" if stdin else "false")]
+    query.append(("tty", "true" if tty else "false"))
+    path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/exec"
+    connection = api.connection.websocket(path, query, _EXEC_PROTOCOLS)
+    try:
+        if tty:
+            _send(connection, _RESIZE, _window())
+        if stdin is not None:
+            threading.Thread(target=_feed, args=(connection, stdin), daemon=True).start()
+        return _drain(connection, stdout, stderr, tty, f"{pod}/{container}")
+    finally:
+        connection.close()
+
+
+def _drain(connection: Any, stdout: Writer, stderr: Writer, tty: bool, where: str) -> int:
+    ended = b""
+    window = _window() if tty else b""
+    try:
+        while True:
+            code, frame = connection.recv_data_frame(True)
+            if code == ABNF.OPCODE_CLOSE:
+                break
+            if code not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
+                continue
+            channel, data = frame.data[0], frame.data[1:]
+            if channel == _ERROR:
+                ended += data
+            elif channel in (_STDOUT, _STDERR):
+                (stdout if channel == _STDOUT else stderr)(data)
+            if tty and _window() != window:
+                window = _window()
+                _send(connection, _RESIZE, window)
+    except (WebSocketException, OSError) as error:
+        if not ended:
+            raise ToolFailed(f"the connection to {where} broke: {error}") from error
+    return _status_of(ended, where)
+
+
+def _status_of(ended: bytes, where: str) -> int:
+    if not ended:
+        raise ToolFailed(f"the connection to {where} ended before the command did")
+    status = json.loads(ended)
+    if status.get("status") == "Success":
+        return 0
+    for cause in (status.get("details") or {}).get("causes") or []:
+        if cause.get("reason") == "ExitCode":
+            return int(cause["message"])
+    raise ToolFailed(f"the command cannot be run in {where}: {status.get('message')}")
+
+
+def _feed(connection: Any, stdin: Reader) -> None:
+    # The command may end, and the connection with it, before its input does.
+    with suppress(OSError, WebSocketException):
+        while data := stdin(_PIECE):
+            _send(connection, _STDIN, data)
+        connection.send_binary(bytes([_CLOSE, _STDIN]))
+
+
+def _send(connection: Any, channel: int, data: bytes) -> None:
+    connection.send_binary(bytes([channel]) + data)
+
+
+def _window() -> bytes:
+    size = shutil.get_terminal_size()
+    return json.dumps({"Width": size.columns, "Height": size.lines}).encode()
+
+
+@contextmanager
+def forward(api: KubeApi, namespace: str, pod: str, container: str, host: str, port: int) -> Iterator[str]:
+    """``127.0.0.1:port`` of this machine, every connection to which goes on to `port` of the pod, while open.
+
+    Port forwarding ends at the pod's loopback. A program that listens at the pod's own address `host` alone is reached
+    by a relay in `container`: python3, nc or bash of its image. Raises ToolFailed where the cluster forwards nothing.
+    """
+    _open(api, namespace, pod, port).close()
+
+    def way(caller: socket.socket) -> None:
+        refused = _carry(api, namespace, pod, port, caller)
+        if refused is not None:
+            _relay(api, namespace, pod, container, [*_RELAY, host, str(port)], caller, refused)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_accept, args=(server, way), daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+
+
+def _accept(server: socket.socket, way: Callable[[socket.socket], None]) -> None:
+    with suppress(OSError):
+        while True:
+            caller, _ = server.accept()
+            threading.Thread(target=way, args=(caller,), daemon=True).start()
+
+
+def _open(api: KubeApi, namespace: str, pod: str, port: int) -> Any:
+    path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
+    return api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
+
+
+def _relay(
+    api: KubeApi,
+    namespace: str,
+    pod: str,
+    container: str,
+    command: Sequence[str],
+    caller: socket.socket,
+    sent: bytes,
+) -> None:
+    """Carry one connection, both ways, through a program in the container; `sent` is what the caller said so far."""
+    stderr: list[bytes] = []
+    said = io.BytesIO(sent)
+
+    def stdin(size: int) -> bytes:
+        return said.read(size) or caller.recv(size)
+
+    try:
+        code = run_in_pod(
+            api, namespace, pod, container, command, stdin=stdin, stdout=caller.sendall, stderr=stderr.append
+        )
+        problem = b"".join(stderr).decode("utf-8", "replace").strip() if code else ""
+    except (ToolFailed, OSError) as error:
+        problem = str(error)
+    _warn_and_end(caller, problem)
+
+
+def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.socket) -> bytes | None:
+    """Carry one connection until either side ends; None, but where the pod refuses it what was sent so far."""
+    try:
+        connection = _open(api, namespace, pod, port)
+    except ToolFailed as error:
+        _warn_and_end(caller, str(error))
+        return None
+    answers = _Answers(connection, caller)
+    held = b""
+    with suppress(OSError, WebSocketException), selectors.DefaultSelector() as selector:
+        selector.register(caller, selectors.EVENT_READ)
+        selector.register(answers.end, selectors.EVENT_READ)
+        while answers.end not in {key.fileobj for key, _ in selector.select()} and (data := caller.recv(_PIECE)):
+            held = held + data if len(held) < _MOST_HELD else held
+            _send(connection, 0, data)
+    # v4 cannot close one direction; what the server still answers is waited for.
+    answers.reader.join(timeout=2)
+    with suppress(OSError, WebSocketException):
+        connection.close()
+    answers.end.close()
+    if answers.refusal and not answers.has_begun and len(held) < _MOST_HELD:
+        return held
+    _warn_and_end(caller, answers.refusal and f"the pod refuses: {answers.refusal}")
+    return None
+
+
+class _Answers:
+    """Pass what a pod sends over a forwarded port to `caller`, in a separate thread.
+
+    At its `end` that socket has something to read; `refusal` is what the node then says, empty where it took the
+    connection.
+    """
+
+    def __init__(self, connection: Any, caller: socket.socket) -> None:
+        self.has_begun = False
+        self.refusal = ""
+        self.end, self._ended = socket.socketpair()
+        self.reader = threading.Thread(target=self._carry, args=(connection, caller), daemon=True)
+        self.reader.start()
+
+    def _carry(self, connection: Any, caller: socket.socket) -> None:
+        # Both channels (0 data, 1 error) begin with the port's number in two bytes.
+        begun: set[int] = set()
+        with suppress(OSError, WebSocketException):
+            while True:
+                code, frame = connection.recv_data_frame(True)
+                if code == ABNF.OPCODE_CLOSE:
+                    break
+                if code not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
+                    continue
+                channel, data = frame.data[0], frame.data[1:]
+                if channel not in begun:
+                    begun.add(channel)
+                elif channel == 0:
+                    self.has_begun = True
+                    caller.sendall(data)
+                else:
+                    self.refusal = data.decode("utf-8", "replace").strip()
+                    break
+        self._ended.close()
+
+
+def _warn_and_end(caller: socket.socket, problem: str) -> None:
+    """End a connection; there is nobody to raise to, and who waits for an answer sees the connection end."""
+    if problem:
+        sys.stderr.write(f"warning: {problem}\n")
+    with suppress(OSError):
+        caller.shutdown(socket.SHUT_RDWR)
+    caller.close()
+
 
 if sys.platform != "win32":
     import termios
@@ -62,7 +313,7 @@ def run_captured(
 def _run(api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], **options: Any) -> int:
     """Run a command in the container of an instance; `options` are those of `streams.run_in_pod`."""
     container = instance.container or instance.process
-    return streams.run_in_pod(api, namespace, instance.pod, container, command, **options)
+    return run_in_pod(api, namespace, instance.pod, container, command, **options)
 
 
 def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, to: Path) -> None:
@@ -146,7 +397,7 @@ def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str
         return
     pod, container, port = _behind(experiments.api, matching[0])
     meta, host = pod["metadata"], pod["status"]["podIP"]
-    with streams.forward(experiments.api, meta["namespace"], meta["name"], container, host, port) as address:
+    with forward(experiments.api, meta["namespace"], meta["name"], container, host, port) as address:
         yield address
 
 

@@ -12,13 +12,10 @@ from pathlib import Path
 from symphony_charts.backend.status import Event, ExperimentStatus
 from symphony_charts.errors import NotFound, ToolFailed, UsageError
 from symphony_charts.kinds.registry import KINDS, RENDERED
-from symphony_charts.kubernetes import kueue
-from symphony_charts.kubernetes.client import KubeApi, Object
+from symphony_charts.kubernetes import container_phase
+from symphony_charts.kubernetes.client import Kind, KubeApi, Object, changes
 from symphony_charts.kubernetes.connection import ForbiddenError
 from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, lacks_reason, name_of, status_of
-from symphony_charts.kubernetes.watches import Kind, changes
-
-__all__ = ["PLAIN", "POD", "KubeExperiments", "selector_of"]
 
 POD: Kind = ("v1", "Pod")
 _EVENT: Kind = ("v1", "Event")
@@ -214,14 +211,14 @@ class KubeExperiments:
             self._may_read_all = False
             return self.listed(api_version, kind, selector)
 
-    def queue(self, workloads: Sequence[Object]) -> kueue.Queue:
+    def queue(self, workloads: Sequence[Object]) -> container_phase.Queue:
         """Return Kueue's records if something waits; without permission to read them there are no reasons."""
-        if not any(map(kueue.is_suspended, workloads)) or not self.api.has_group(kueue.GROUP):
-            return kueue.NO_QUEUE
-        ours = [item for kind in self._kinds() for item in self.listed(*kind, f"{EXPERIMENT},{kueue.QUEUE}")]
-        return kueue.Queue(
-            records=self._widely(kueue.KINDS),
-            locals=self._widely(kueue.QUEUES),
+        if not any(map(container_phase.is_suspended, workloads)) or not self.api.has_group(container_phase.GROUP):
+            return container_phase.NO_QUEUE
+        ours = [item for kind in self._kinds() for item in self.listed(*kind, f"{EXPERIMENT},{container_phase.QUEUE}")]
+        return container_phase.Queue(
+            records=self._widely(container_phase.KINDS),
+            locals=self._widely(container_phase.QUEUES),
             experiments={item["metadata"]["uid"]: f"{item['metadata']['namespace']}/{name_of(item)}" for item in ours},
         )
 

@@ -18,8 +18,6 @@ from symphony_charts.errors import NotFound, SpecError, ToolFailed
 from symphony_charts.kubernetes.container_phase import moment_of
 from symphony_charts.kubernetes.experiments import KubeExperiments
 
-__all__ = ["read_lines"]
-
 # A line that nobody waits for any more must not stay in a queue for ever.
 _POLL_S = 0.2
 

@@ -6,26 +6,62 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from symphony_charts.backend.status import (
-    Event,
-    ExperimentStatus,
-    InstanceStatus,
-    ServiceStatus,
-    overall,
-)
+from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, ServiceStatus, overall
+from symphony_charts.errors import Conflict
 from symphony_charts.kinds.base import Object, process_of
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.kubernetes.container_phase import (
+    NO_QUEUE,
+    Queue,
     moment_of,
     phase_of_container,
     phase_of_failure,
     phase_of_workload,
+    reasons_of,
 )
-from symphony_charts.kubernetes.kueue import NO_QUEUE, Queue, reasons_of
-from symphony_charts.kubernetes.ownership import held_by
 
-__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "lacks_reason", "name_of", "replica_of", "status_of"]
+# Where no experiment belongs, and nothing is ever deleted.
+_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease", "argocd", "flux-system"})
+_MANAGERS = ("Argo CD", "Flux")
+_TRACKED = "argocd.argoproj.io/tracking-id"
+_FLUX = "helm.toolkit.fluxcd.io/name"
+_HELM = "meta.helm.sh/release-name"
+_BY_HAND = "symph.dev/held-by"
+
+
+def managers_of(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[str, ...]:
+    """Return the managers: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
+    holders: dict[str, None] = {}
+    for item in objects:
+        labels, notes = item["metadata"].get("labels") or {}, item["metadata"].get("annotations") or {}
+        if _TRACKED in notes:
+            holders[f"Argo CD application {str(notes[_TRACKED]).partition(':')[0]}"] = None
+        if _FLUX in labels:
+            holders[f"Flux release {labels[_FLUX]}"] = None
+        if notes.get(_BY_HAND) == "symph":
+            holders["symph"] = None
+    revisions = [int(item["metadata"]["labels"].get("version", 0)) for item in releases]
+    if revisions:
+        holders[f"Helm release {releases[0]['metadata']['labels']['name']}, revision {max(revisions)}"] = None
+    elif not holders:
+        # Whoever may not read helm's records sees its mark on the objects.
+        marks = (item["metadata"].get("annotations") or {} for item in objects)
+        holders |= {f"Helm release {notes[_HELM]}": None for notes in marks if _HELM in notes}
+    return tuple(holders)
+
+
+def refuse_protected(namespace: str) -> None:
+    """Raise Conflict for a namespace of the cluster itself."""
+    if namespace in _PROTECTED:
+        raise Conflict(f"no experiment is started or deleted in {namespace}", next="choose another namespace with -n")
+
+
+def refuse_managed(name: str, holders: tuple[str, ...], next_step: str) -> None:
+    """Raise Conflict for what Git manages: it would come back at once, or be fought over."""
+    managed = [holder for holder in holders if holder.startswith(_MANAGERS)]
+    if managed:
+        raise Conflict(f'"{name}" is held by the {managed[0]}, which follows Git', next=next_step)
 
 
 EXPERIMENT = "symph.dev/experiment"
@@ -88,7 +124,7 @@ def status_of(
         run=next((run for run in runs if run), ""),
         chart=next((str(chart) for chart in map(_chart, workloads) if chart), ""),
         namespace=str(everything[0]["metadata"]["namespace"]) if everything else "",
-        held_by=held_by(everything, releases),
+        held_by=managers_of(everything, releases),
         instances=instances,
         services=tuple(map(_service, sorted(services, key=_name))),
         events=tuple(events),

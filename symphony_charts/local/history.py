@@ -12,29 +12,15 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
-from symphony_charts.local.machine.git_volumes import with_commits
-from symphony_charts.local.plan.masking import with_secrets, without_secrets
-from symphony_charts.local.run_files import read_json, write_json
-from symphony_charts.local.run_identity import LIVENESS_LOCK
+from symphony_charts.local.machine.machine import with_commits
+from symphony_charts.local.plan.environment import with_secrets, without_secrets
+from symphony_charts.local.run_files import LIVENESS_LOCK, read_json, write_json
 from symphony_charts.local.runs import LIVE, Run, runs_of, runs_of_all
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile, key_of
 from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock, is_liveness_lock_held
-
-__all__ = [
-    "PastRun",
-    "SavedRun",
-    "all_runs",
-    "find_past",
-    "is_of",
-    "load_saved",
-    "past_run",
-    "removable",
-    "remove",
-    "save_spec",
-]
 
 _SPEC = "spec.json"
 # A folder without a state is of a run that is being started now, or of one that never was.
@@ -70,7 +56,7 @@ def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
     write_json(run.folder / _SPEC, _without_secrets(experiment, folder))
 
 
-def is_of(run: Run, experiment: Experiment, folder: Path) -> bool:
+def is_run_of(run: Run, experiment: Experiment, folder: Path) -> bool:
     """Return True if `run` was started from `experiment` as it is now, with paths relative to `folder`.
 
     Texts of secret files are compared by their names alone. What no spec says is not compared: code that stands

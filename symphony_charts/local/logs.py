@@ -1,21 +1,247 @@
-"""`read_lines` merges the logs of a run here by time, and follows them over restarts and new runs."""
+"""Read the logs of a run: one log from either end, its last lines, or all merged by time and followed.
+
+Beside each log is an index, ``log.idx``, with the time of each size (`supervisor.logs`). Both may have lost their
+beginning to the limit of the log: then there is a hole, which takes no room on the disk and reads as zeros.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import errno
 import heapq
 import math
+import os
+import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from symphony_charts.backend.status import LogLine, LogQuery
 from symphony_charts.errors import NotFound
-from symphony_charts.local.log_file import LogFile, Stamped
 from symphony_charts.local.runs import Run, find_run, runs_of
 from symphony_charts.system.inotify import Changes
 
-__all__ = ["read_lines"]
+# Where a line ends, when it was written (seconds since 1970), and its text with its line feed.
+Stamped = tuple[int, float, str]
+# What is read at once, in bytes: hundreds of logs are read side by side, so that none is kept open either.
+_BLOCK = 1 << 15
+_SMALL_BLOCK, _LARGE_BLOCK = 1 << 12, 1 << 20
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2  # fallocate(2)
+if sys.platform != "win32":
+    _LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class LogFile:
+    """The log at `path`, which may grow, or be cut at its beginning; a missing log is empty."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = _Bytes(path)
+
+    def size(self) -> int:
+        """Return its end."""
+        return self._file.size()
+
+    def lines(self, start: int = 0, end: int | None = None, *, partial: bool = True) -> Iterator[Stamped]:
+        """Yield the lines between two places where lines begin (default: all so far).
+
+        A last line without its end is one only with `partial`. The carriage return that a terminal puts before a line
+        feed is dropped; a lone one is a progress bar, not a new line.
+        """
+        file, clock = self._file, _Clock(self.path)
+        size = file.size()
+        end = size if end is None else min(end, size)
+        place = reached = max(start, file.kept_from(0))
+        # The line that begins at `place`, as far as it is known.
+        parts: list[bytes] = []
+        while reached < end and (block := file.read(reached, min(_BLOCK, end - reached))):
+            if block[0] == 0 and (kept := file.kept_from(reached)) > reached:
+                # It was cut faster than it is read.
+                place, reached, parts = kept, kept, []
+                continue
+            reached += len(block)
+            *whole, rest = block.split(b"\n")
+            if whole:
+                whole[0], parts = b"".join([*parts, whole[0]]), []
+            parts.append(rest)
+            for line in whole:
+                moment = clock.moment(place)
+                place += len(line) + 1
+                yield place, moment, f"{_text(line)}\n"
+        if partial and (last := b"".join(parts)):
+            yield place + len(last), clock.moment(place), _text(last)
+
+    def blocks_from_end(self, start: int, end: int, *, partial: bool = True) -> Iterator[list[Stamped]]:
+        """Yield the same lines in blocks, the last block first; lines of a block are in order."""
+        start, size = max(start, self._file.kept_from(0)), _SMALL_BLOCK
+        while end > start:
+            begin = self._file.line_start(max(start, end - size), start)
+            # None begins so late in a line that is longer than a block.
+            if begin < end:
+                yield list(self.lines(begin, end, partial=partial))
+            size = min(2 * size, _LARGE_BLOCK) if begin < end else 2 * size
+            end = min(begin, end)
+
+    def kept(self) -> int:
+        """Return the number of bytes that are kept."""
+        return self._file.size() - self._file.kept_from(0)
+
+    def cut(self, keep: int) -> None:
+        """Keep the last `keep` bytes, from the start of a line in them, and free the disk space before.
+
+        Who writes to it or reads from it needs not know. Raises OSError where the file system cannot do that.
+        """
+        place = self._file.line_start(self._file.size() - keep, 0)
+        self._file.cut(place)
+        _Clock(self.path).cut(place)
+
+    def start_since(self, moment: float) -> int:
+        """Return the start of the first line of that moment or a later one."""
+        return self._file.line_start(_Clock(self.path).size_before(moment), self._file.kept_from(0))
+
+    def has_line_end(self, place: int) -> bool:
+        """Return True if a line ends behind `place`."""
+        while block := self._file.read(place, _BLOCK):
+            if b"\n" in block:
+                return True
+            place += len(block)
+        return False
+
+    def end_of_lines(self) -> int:
+        """Return the end of the last line that is complete."""
+        end, first = self._file.size(), self._file.kept_from(0)
+        while end > first:
+            begin = max(first, end - _BLOCK)
+            last = self._file.read(begin, end - begin).rfind(b"\n")
+            if last >= 0:
+                return begin + last + 1
+            end = begin
+        return first
+
+
+class _Clock:
+    """The index of a log: rows of milliseconds and of the size at that time, both ascending."""
+
+    def __init__(self, log: Path) -> None:
+        self._file = _Bytes(log.with_name("log.idx"))
+        self._place = -1
+        self._rows: deque[tuple[int, int]] = deque()
+
+    def moment(self, place: int) -> float:
+        """Return when the byte at `place` was written; places must ascend. Bytes without a row are from now."""
+        if self._place < 0:
+            self._place = self._find(lambda row: row[1] <= place)[0]
+        while True:
+            while self._rows and self._rows[0][1] <= place:
+                self._rows.popleft()
+            if self._rows:
+                return self._rows[0][0] / 1000
+            block = self._file.read(self._place, _SMALL_BLOCK)
+            whole = block[: block.rfind(b"\n") + 1]
+            if not whole:
+                return int(time.time() * 1000) / 1000
+            self._place += len(whole)
+            self._rows.extend(row for line in whole.splitlines() if (row := _row(line)))
+
+    def cut(self, place: int) -> None:
+        """Drop the rows of the log before `place`."""
+        self._file.cut(self._find(lambda row: row[1] <= place)[0])
+
+    def size_before(self, moment: float) -> int:
+        return self._find(lambda row: row[0] / 1000 < moment)[1]
+
+    def _find(self, is_before: Callable[[tuple[int, int]], bool]) -> tuple[int, int]:
+        """Return the place of the first row for which `is_before` is false, and the size in the row above (or 0)."""
+        low, high, size = self._file.kept_from(0), self._file.size(), 0
+        while low < high:
+            middle = (low + high) // 2
+            begin = self._file.line_start(middle, low)
+            end = self._file.line_start(begin + 1, low)
+            text = self._file.read(begin, end - begin)
+            row = _row(text) if text.endswith(b"\n") else None
+            if row is not None and is_before(row):
+                low, size = end, row[1]
+            else:
+                high = middle
+        return low, size
+
+
+class _Bytes:
+    """A file that is opened for each access, and empty if it is missing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def read(self, place: int, size: int) -> bytes:
+        with self._opened() as file:
+            return os.pread(file, size, place) if file >= 0 else b""
+
+    def kept_from(self, place: int) -> int:
+        """Return the first place from `place` on that was not cut away, or up to one block before it."""
+        with self._opened() as file:
+            # A hole reads as zeros; some file systems write everything to the disk before they say where one ends.
+            if file < 0 or os.pread(file, 1, place) != b"\0":
+                return place
+            try:
+                return os.lseek(file, place, os.SEEK_DATA)
+            except OSError as error:
+                # There is nothing behind it, or the file system knows no holes.
+                return os.fstat(file).st_size if error.errno == errno.ENXIO else place
+
+    def line_start(self, place: int, first: int) -> int:
+        """Return the start of the first line at or behind `place`, at most the end; a line starts at `first`."""
+        if place <= first:
+            return first
+        place -= 1
+        with self._opened() as file:
+            while file >= 0 and (block := os.pread(file, _SMALL_BLOCK, place)):
+                found = block.find(b"\n")
+                if found >= 0:
+                    return place + found + 1
+                place += len(block)
+        return place
+
+    def cut(self, place: int) -> None:
+        """Free the whole blocks of the file system before `place`."""
+        if place > 0:
+            file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                if _LIBC.fallocate(file, _PUNCH_HOLE | _KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(place)):
+                    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(self._path))
+            finally:
+                os.close(file)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        try:
+            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            yield -1
+            return
+        try:
+            yield file
+        finally:
+            os.close(file)
+
+
+def _row(line: bytes) -> tuple[int, int] | None:
+    """Return a row of the index; None for a partial one, as a full disk leaves it."""
+    fields = line.strip(b"\0\n").split()
+    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and all(map(bytes.isdigit, fields)) else None
+
+
+def _text(line: bytes) -> str:
+    """Decode a line. A cut in the middle of a block leaves zeros at the beginning of a line."""
+    return line.lstrip(b"\0").removesuffix(b"\r").decode("utf-8", "replace")
+
 
 # How long to wait for a new run after the end of one: `symph up --force` begins it at once.
 _NEXT_RUN_S = 0.1
@@ -131,3 +357,17 @@ class _Reader:
 
 def _is_past(query: LogQuery) -> bool:
     return query.until is not None and time.time() > query.until
+
+
+_BYTES = 4096
+
+
+def tail_of(log: Path, count: int) -> list[str]:
+    """Return the last `count` lines that are not blank; none without a log."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return [line.rstrip() for line in text.split("\n") if line.strip()][-count:]

@@ -15,9 +15,7 @@ from types import TracebackType
 from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run, find_slots
 from symphony_charts.system.inotify import Tree
-from symphony_charts.system.process_identity import open_verified
-
-__all__ = ["IGNORED", "FileWatch", "Watched", "concerned", "is_ignored", "parse_watched", "touched_slots"]
+from symphony_charts.system.processes import open_verified
 
 # Files that are saved together are taken together: this long nothing more may change, and that long it may take.
 _QUIET_S, _MOST_S = 0.2, 3.0
@@ -86,7 +84,7 @@ def parse_watched(text: str) -> Watched:
     return Watched(path=Path(path).resolve(), processes=tuple(name for name in names.split(",") if name))
 
 
-def touched_slots(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
+def slots_using(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
     """Return the processes of `run` that use changed files, and these files; steps only if they are named."""
     touched: dict[int, list[str]] = {}
     without_steps = [process.slot for process in run.plan().processes if not process.is_step]

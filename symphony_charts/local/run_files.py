@@ -1,16 +1,28 @@
-"""The JSON files of a run are written whole or not at all, and a damaged one is said to be. Must stay light."""
+"""JSON files of a run, written whole or not at all, and the place where a run lives.
+
+A state folder may be seen by several machines and containers, and outlives them. So a run has beside its state
+
+- ``identity.json``, written once: its names, its folder, and the boot, machine and pid namespace of its processes;
+- ``supervisor.json``, written by each supervisor: its process;
+- ``life``, a file that its supervisors and its tmux server hold locked. It is free exactly when all of them are gone,
+  which can be asked from everywhere without taking or writing anything.
+
+Imported by `symph ps`: stay light.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from symphony_charts.errors import NotFound, ToolFailed
-
-__all__ = ["NO_STATUS", "damaged", "flush_folder", "read_json", "write_json"]
+from symphony_charts.system.file_locks import is_liveness_lock_held
+from symphony_charts.system.files import file_system_of
+from symphony_charts.system.processes import Machine, ProcessRecord, identify, this_machine
 
 NO_STATUS = b"?  \n"
 """The content of the file `exit` of a process until it ends: as long as any status, which is written over it."""
@@ -76,3 +88,109 @@ def damaged(path: Path, why: str) -> ToolFailed:
         at=str(path),
         next=f"symph down {name} ends what is left of it; symph local gc removes it",
     )
+
+
+LIVENESS_LOCK = "life"
+_IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLocation:
+    """The place where a run lives that has not ended; `words` describes it.
+
+    ``here``: its processes are this machine's, in this pid namespace. ``elsewhere``: it lives, but not where its
+    processes could be seen. ``lost``: it lives nowhere any more, and with `is_other_boot` nothing of it can be left.
+    ``unknown``: nobody here can tell.
+    """
+
+    verdict: Literal["here", "elsewhere", "lost", "unknown"]
+    words: str = ""
+    is_other_boot: bool = False
+
+
+def write_identity(folder: Path) -> None:
+    """Write the identity and place of a new run into its folder; raises OSError, also if there is one already.
+
+    The life of the run can be held from then on.
+    """
+    data = {"names": [folder.parent.name, folder.name], "folder": str(folder), "machine": this_machine().to_data()}
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    os.close(os.open(folder / LIVENESS_LOCK, flags, 0o600))
+    with os.fdopen(os.open(folder / _IDENTITY, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write(json.dumps(data))
+        file.flush()
+        os.fsync(file.fileno())
+    flush_folder(folder)
+
+
+def write_supervisor(folder: Path) -> None:
+    """Record this program as the supervisor of the run in `folder`."""
+    record = identify(os.getpid())
+    assert record is not None  # noqa: S101 - it runs
+    write_json(folder / _SUPERVISOR, record.to_data(), is_safe=True)
+
+
+def supervisor_of(folder: Path) -> ProcessRecord | None:
+    """Return the last supervisor of the run in `folder`; None if it is unknown."""
+    return ProcessRecord.from_data(_read(folder / _SUPERVISOR))
+
+
+def clear_liveness(folder: Path) -> None:
+    """Remove the liveness lock of a run whose state says that it has ended."""
+    for name in (_SUPERVISOR, LIVENESS_LOCK):
+        (folder / name).unlink(missing_ok=True)
+
+
+def run_location(folder: Path) -> RunLocation:
+    """Return where the run of `folder` lives, which has not ended by its state. Locks and writes nothing."""
+    identity = _read(folder / _IDENTITY)
+    held = is_liveness_lock_held(folder / LIVENESS_LOCK)
+    try:
+        if identity.get("names") != [folder.parent.name, folder.name]:
+            raise ValueError("it is of another run")
+        then = Machine.from_data(identity.get("machine"))
+        place = str(identity.get("folder"))
+    except ValueError:
+        # Where locks do not work, the run may be alive.
+        verdict: Literal["lost", "unknown"] = "lost" if held is False else "unknown"
+        return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
+    now = this_machine()
+    is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
+    is_same_namespace = is_same_boot and now.pid_namespace == then.pid_namespace
+    if is_same_namespace and place == str(folder):
+        return RunLocation(verdict="here")
+    if held:
+        return RunLocation(verdict="elsewhere", words=_living(then, place, is_same_boot, is_same_namespace))
+    if held is False and is_same_boot:
+        what = "a copy of a run" if is_same_namespace else "its container is gone"
+        return RunLocation(verdict="lost", words=what)
+    is_same_machine = bool(now.machine_id) and (now.host, now.machine_id) == (then.host, then.machine_id)
+    if held is False and is_same_machine:
+        return RunLocation(verdict="lost", words="this machine has been started again since", is_other_boot=True)
+    if held is False and _is_local(folder):
+        words = f"it ran on {then.host}, which does not have these files any more"
+        return RunLocation(verdict="lost", words=words, is_other_boot=True)
+    return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
+
+
+def _living(then: Machine, place: str, is_same_boot: bool, is_same_namespace: bool) -> str:
+    if is_same_namespace:
+        return f"runs here, from the folder {place}"
+    if is_same_boot:
+        return f"runs in another container of this machine ({then.host})"
+    return f"runs on {then.host}"
+
+
+def _is_local(folder: Path) -> bool:
+    try:
+        return file_system_of(folder).is_local
+    except OSError:
+        return False
+
+
+def _read(path: Path) -> dict[str, object]:
+    """Return the map in a file, an empty one if it is missing or damaged."""
+    try:
+        return read_json(path)
+    except (NotFound, ToolFailed):
+        return {}

@@ -13,19 +13,7 @@ from msgspec import Struct
 
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.run_files import damaged, read_json, write_json
-from symphony_charts.system.process_identity import ProcessRecord
-
-__all__ = [
-    "Failure",
-    "ProcessPhase",
-    "ProcessState",
-    "RunPhase",
-    "RunState",
-    "read_plan",
-    "read_state",
-    "unstarted",
-    "write_record",
-]
+from symphony_charts.system.processes import ProcessRecord
 
 _T = TypeVar("_T")
 RunPhase: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped", "lost", "damaged"]

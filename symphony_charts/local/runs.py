@@ -1,9 +1,8 @@
-"""Runs on disk: a folder per run with plan, state and logs, which answer every question without asking anybody.
+"""Runs on disk: a folder per run with plan, state and logs, which answer every question by themselves.
 
-``<state>/local/<experiment>/<run id>/`` holds ``plan.json`` and ``state.json`` (0600, written beside and renamed),
-who and where the run is (`run_identity`), ``p/<slot>/log`` and, while the run lives, its scripts, files and pipes. The
-tmux socket stands in the runtime folder. Nothing here starts, ends or writes what is of a run that somebody looks at.
-This module is imported by `symph ps` and must stay light.
+``<state>/local/<experiment>/<run id>/`` holds ``plan.json`` and ``state.json`` (0600, written beside and renamed), its
+identity (`run_files`), ``p/<slot>/log`` and, while the run lives, its scripts, files and pipes. The tmux socket is in
+the runtime folder. Nothing here starts, ends or writes runs. Imported by `symph ps`: stay light.
 """
 
 from __future__ import annotations
@@ -17,41 +16,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symphony_charts.backend.current_experiment import absent_experiment
-from symphony_charts.errors import NotFound, ToolFailed
-from symphony_charts.formats.age import age
-from symphony_charts.local.run_files import damaged, read_json, write_json
-from symphony_charts.local.run_identity import LIVENESS_LOCK, RunLocation, run_location, supervisor_of
+from symphony_charts.backend.protocol import absent_experiment
+from symphony_charts.errors import NotFound, SymphError, ToolFailed
+from symphony_charts.formats.printable import age
+from symphony_charts.local.run_files import (
+    LIVENESS_LOCK,
+    RunLocation,
+    damaged,
+    read_json,
+    run_location,
+    supervisor_of,
+)
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
 from symphony_charts.system.file_locks import is_liveness_lock_held
-from symphony_charts.system.platforms import refuse_elsewhere
-from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat
-from symphony_charts.system.user_folders import runtime_dir, state_dir
-
-__all__ = [
-    "LIVE",
-    "START_ABORTED",
-    "Run",
-    "current_folder",
-    "describe_process",
-    "find_run",
-    "find_slots",
-    "home",
-    "is_same_folder",
-    "live_plans",
-    "live_runs",
-    "newest_runs",
-    "process_items",
-    "read_json",
-    "runs_of",
-    "runs_of_all",
-    "write_json",
-]
+from symphony_charts.system.processes import ProcessRecord, identify, is_running, read_stat
+from symphony_charts.system.user_folders import refuse_elsewhere, runtime_dir, state_dir
 
 if TYPE_CHECKING:
     from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
     from symphony_charts.local.run_state import ProcessState, RunState
+
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
@@ -341,3 +326,21 @@ def _names_of_process(planned: PlannedProcess) -> tuple[str, ...]:
 def _names_of_replica(planned: PlannedProcess) -> tuple[str, ...]:
     group, process, index, name = planned.group, planned.process, planned.index, planned.name
     return (name, f"{group}/{name}", f"{planned.pod}/{process}", f"{process}/{index}", f"{group}/{process}/{index}")
+
+
+def experiment_names() -> set[str]:
+    """Return the experiments that run here or have run here."""
+    try:
+        return {entry.name for entry in os.scandir(home()) if entry.is_dir() and entry.name[0] != "."}
+    except OSError:
+        return set()
+
+
+def process_names() -> set[str]:
+    """Return the processes of all live runs, those of groups also as ``group/process``."""
+    names = set()
+    with contextlib.suppress(SymphError, OSError, ValueError):
+        for run in live_runs():
+            for process in run.state().processes:
+                names |= {process.name, process.path}
+    return names

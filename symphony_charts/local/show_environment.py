@@ -11,18 +11,15 @@ from pathlib import Path
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.local.history import load_saved
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.masking import MASK, secret_names
+from symphony_charts.local.plan.environment import MASK, secret_names
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import quote, read_environment
 from symphony_charts.local.runs import Run, find_run, find_slots
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import ProcessRef, pods_of
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import ProcessRef, allocate, pods_of
 from symphony_charts.spec.sources import key_of
 from symphony_charts.spec.variable_names import is_shell_name
-
-__all__ = ["Environment", "of_run", "of_spec", "plan_items", "shell_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""`run_status` says how a run of this machine is, by its plan and its state."""
+"""The status of a run of this machine, by its plan and its state. Imported by `symph ps`: stay light."""
 
 from __future__ import annotations
 
@@ -7,28 +7,77 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from symphony_charts.backend.status import (
-    FINAL,
-    Event,
-    ExperimentStatus,
-    InstanceStatus,
-    Phase,
-    ServiceStatus,
-    overall,
-)
+from symphony_charts.backend.status import FINAL, Event, ExperimentStatus, InstanceStatus, Phase, ServiceStatus, overall
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
-from symphony_charts.formats.age import age
-from symphony_charts.local.log_tail import tail_of
+from symphony_charts.formats.printable import age
+from symphony_charts.local.logs import tail_of
 from symphony_charts.local.run_files import damaged
 from symphony_charts.local.runs import LIVE, Run, describe_process
-from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
-from symphony_charts.system.process_identity import is_running, read_stat
-
-__all__ = ["RUN_PHASES", "run_events", "run_status"]
+from symphony_charts.system.processes import is_running, read_stat
 
 if TYPE_CHECKING:
-    from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+    from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, Wait
     from symphony_charts.local.run_state import ProcessState, RunState
+
+
+# Processes are what `state.json` says of them and planned what `plan.json` says; both are in slot order. This module
+# is imported by `symph ps` and must stay light.
+
+# A longer wait is reported as a warning, in seconds.
+LONG_S = 30.0
+
+
+def is_met(wait: Wait, processes: Sequence[ProcessState]) -> bool:
+    """Return True if a wait is over: its process is ready, or has ended well."""
+    other = processes[wait.slot]
+    return other.phase == "done" or (wait.until == "ready" and other.ready)
+
+
+def is_starting(wait: Wait, processes: Sequence[ProcessState]) -> bool:
+    """Return True if the awaited process is being started and has not come so far yet."""
+    other = processes[wait.slot]
+    if other.is_restart_asked or other.phase in ("waiting", "starting", "backoff"):
+        return True
+    return other.phase == "running" and not (wait.until == "ready" and other.ready)
+
+
+def unmet_waits(slot: int, processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[Wait]:
+    """Return the unmet waits of the process in `slot`; on a fresh start only those for processes that are starting."""
+    is_fresh = processes[slot].is_fresh_start
+    return [
+        wait
+        for wait in planned[slot].waits
+        if (is_starting(wait, processes) if is_fresh else not is_met(wait, processes))
+    ]
+
+
+def wait_words(slot: int, state: RunState, plan: LocalPlan) -> str:
+    """Return ``waits for replay-server:7003 of replay`` and the like; empty for a process that waits for nothing."""
+    processes = state.processes
+    if processes[slot].phase == "backoff" and processes[slot].held:
+        return f"waits for {processes[slot].held}"
+    if processes[slot].phase != "waiting":
+        return ""
+    waits = unmet_waits(slot, processes, plan.processes)
+    if not waits:
+        return ""
+    more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
+    return f"waits for {_awaited(waits[0], processes, plan)}{more}"
+
+
+def waiting_since(process: ProcessState, state: RunState) -> float:
+    """Return when its wait began: with the run, or at its last end."""
+    return max(state.started, process.ended or 0.0)
+
+
+def _awaited(wait: Wait, processes: Sequence[ProcessState], plan: LocalPlan) -> str:
+    name = processes[wait.slot].path
+    if wait.service:
+        ports = plan.moved.get(wait.service) or (plan.ports[wait.service],)
+        index = plan.processes[wait.slot].index
+        return f"{wait.service}:{ports[min(index, len(ports) - 1)]} of {name}"
+    return f"{name} to {'be ready' if wait.until == 'ready' else 'succeed'}"
+
 
 _PHASES: dict[str, Phase] = {
     "waiting": "pending",

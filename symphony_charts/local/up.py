@@ -1,4 +1,4 @@
-"""`up` starts experiments on this machine, `restart` parts of them, and `down` ends them."""
+"""Start, restart, end and delete experiments on this machine, and describe what a start would do."""
 
 from __future__ import annotations
 
@@ -14,54 +14,98 @@ from types import MappingProxyType
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
 from symphony_charts.local import tmux_client
-from symphony_charts.local.dry_run import changes_text, describe, plan_data, restart_data
 from symphony_charts.local.history import save_spec
 from symphony_charts.local.machine.addresses import port_lock
-from symphony_charts.local.machine.capacity import check_capacity
-from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
-from symphony_charts.local.machine.machine import namespace_prefix, plan_here
+from symphony_charts.local.machine.machine import check_capacity, check_out_all, namespace_prefix, plan_here
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
 from symphony_charts.local.mounts.mount_points import remove_points
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.resources import gpu_requests
-from symphony_charts.local.plan.scripts import quote_path
-from symphony_charts.local.restart_changed import Change, changes_of, refuse_takeover, rewrite
-from symphony_charts.local.run_folder import lay_out, lay_out_shared, remove_folder
-from symphony_charts.local.run_identity import LIVENESS_LOCK, write_identity
+from symphony_charts.local.plan.scripts import quote, quote_path
+from symphony_charts.local.run_files import LIVENESS_LOCK, write_identity
+from symphony_charts.local.run_folder import (
+    Change,
+    changes_of,
+    lay_out,
+    lay_out_shared,
+    refuse_takeover,
+    remove_folder,
+    rewrite,
+)
 from symphony_charts.local.runs import START_ABORTED, Run, home, live_runs
-from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import request
 from symphony_charts.local.supervisor.shutdown import (
     await_supervisor,
-    check_here,
     damage_of,
     end_damaged,
+    kill_everything,
     mark_lost,
+    remove_private,
+    require_here,
     stop,
     tmux_programs,
 )
-from symphony_charts.local.tmux_client import need_tmux
+from symphony_charts.local.tmux_client import need_tmux, sessions_of
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import Service
 from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock, hold_liveness_lock
-from symphony_charts.system.full_disks import refuse_full_disk
+from symphony_charts.system.files import refuse_full_disk
 
-__all__ = [
-    "Server",
-    "down",
-    "end",
-    "ensure_supervised",
-    "exit_status",
-    "give_up",
-    "is_over_within",
-    "restart",
-    "up",
-    "wait",
-    "was_cut",
-]
+
+def plan_data(plan: LocalPlan) -> dict[str, object]:
+    """Return the plan of a run that would start, as data."""
+    return {
+        "name": plan.experiment,
+        "address": plan.base_address,
+        "ports": {**plan.ports, **{service: ports[0] for service, ports in plan.moved.items()}},
+        "processes": [
+            {
+                "name": f"{process.group}/{process.name}" if process.group else process.name,
+                "argv": list(process.argv),
+                "gpus": list(process.gpus),
+                "limits": [
+                    {"resource": limit.resource, "said": limit.said, "by": limit.by} for limit in process.limits
+                ],
+            }
+            for process in plan.processes
+        ],
+        "notes": list(plan.notes),
+        "dryRun": True,
+    }
+
+
+def restart_data(plan: LocalPlan, changes: Sequence[Change]) -> dict[str, object]:
+    """Return the processes that would restart, as data."""
+    restarts = [{"name": change.name, "reason": change.reason} for change in changes]
+    return {"name": plan.experiment, "restarts": restarts, "notes": list(plan.notes), "dryRun": True}
+
+
+def changes_text(plan: LocalPlan, changes: Sequence[Change]) -> str:
+    """Return the processes that would restart, as text."""
+    lines = [f"restart {change.name}: {change.reason}" for change in changes] or ["nothing has changed"]
+    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
+
+
+def describe(plan: LocalPlan) -> str:
+    """Return the plan of a run as text, without the values of variables."""
+    lines = [f"{plan.experiment}  at {plan.base_address}"]
+    for process in plan.processes:
+        name = f"{process.group}/{process.name}" if process.group else process.name
+        given = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
+        limits = ", ".join(f"{limit.resource} {limit.said} by {limit.by}" for limit in process.limits)
+        given += f"  (at most {limits})" if limits else ""
+        lines.append(f"  {name}: {' '.join(map(_quote_if_needed, process.argv))}{given}")
+    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
+
+
+def _quote_if_needed(argument: str) -> str:
+    return (
+        argument if argument and all(char.isalnum() or char in "-_./=:,@%+" for char in argument) else quote(argument)
+    )
+
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
 _TAKEOVER_S = 120.0
@@ -94,7 +138,7 @@ def up(
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
         live_run = _stop_conflicting(experiment.name, force=force, dry_run=dry_run)
-        if live_run is not None and not dry_run and was_cut(live_run):
+        if live_run is not None and not dry_run and start_aborted(live_run):
             live_run = None
         if live_run is not None:
             refuse_takeover(live_run, folder, is_new=is_new)
@@ -117,7 +161,7 @@ def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
     """Stop conflicting runs and return the live run of this experiment, if there is one."""
     going = []
     for live_run in live_runs(name):
-        check_here(live_run)
+        require_here(live_run)
         if live_run.location.verdict != "lost":
             going.append(live_run)
         elif not dry_run:
@@ -131,7 +175,7 @@ def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
     return None
 
 
-def was_cut(run: Run) -> bool:
+def start_aborted(run: Run) -> bool:
     """Return True if `run` is shutting down because its `symph up` was killed; call it with the lock held."""
     began = time.monotonic()
     # Its supervisor may be about to say so, unless it was killed as well.
@@ -224,7 +268,7 @@ def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 
 
 def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
-    check_here(run)
+    require_here(run)
     _take_over(run)
     request(run, slots, timeout_s)
 
@@ -258,7 +302,7 @@ def down(run: Run, timeout_s: float = 120.0) -> None:
         end(run, timeout_s)
 
 
-def give_up(run: Run) -> None:
+def mark_run_lost(run: Run) -> None:
     """Mark a run as ended (`down --lost`) of which nothing can be seen here. Raises Conflict if it lives."""
     with experiment_lock(run.experiment, "symph down --lost"):
         where = run.location
@@ -274,7 +318,7 @@ def end(run: Run, timeout_s: float = 120.0) -> None:
     for _ in range(_ATTEMPTS):
         if not run.is_live:
             break
-        check_here(run)
+        require_here(run)
         if run.location.verdict == "lost":
             mark_lost(run)
         elif not run.is_supervised and damage_of(run):
@@ -305,7 +349,7 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
     """Return True if a run ends within `seconds` (None: while its supervisor lives). Raises as `wait`."""
     if not run.is_live:
         return True
-    check_here(run)
+    require_here(run)
     if run.location.verdict == "lost":
         raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.location.words}')
     ensure_supervised(run)
@@ -342,7 +386,7 @@ def _take_over(run: Run) -> None:
     """`ensure_supervised` for a caller that holds the lock of the experiment."""
     if not run.is_live or run.is_supervised:
         return
-    check_here(run)
+    require_here(run)
     supervisor = SupervisorProcess(run)
     try:
         supervisor.await_reply()
@@ -391,3 +435,17 @@ class Server:
         finally:
             if self._liveness_lock is not None:
                 os.close(self._liveness_lock)
+
+
+def delete(name: str, runs: Sequence[Run]) -> None:
+    """End `runs`, all of the experiment `name`, and remove what is kept of them; raises CheckFailed for what stays."""
+    with experiment_lock(name, "symph rm"):
+        sessions = sessions_of(runs)
+        for run in runs:
+            end(run)
+        left = [entry for run in runs for entry in remover.remove(run.home, name, run.run_id)]
+        for session in sessions:
+            session.end()
+    if left:
+        step = f"see why, then: symph local gc {name}"
+        raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}", next=step)

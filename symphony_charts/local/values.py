@@ -19,9 +19,7 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.services import Service, allocate
-
-__all__ = ["under_values"]
+from symphony_charts.spec.pods import Service, allocate
 
 Record: TypeAlias = dict[str, Any]
 

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SymphError
-from symphony_charts.formats.size import size
+from symphony_charts.formats.printable import size
 from symphony_charts.local.plan.mounts import DATA
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.system import remover
 from symphony_charts.system.user_folders import state_dir
-
-__all__ = ["Volume", "all_volumes", "choose", "kept_by", "remove_volumes"]
 
 # A volume of more files than these is not counted to its end.
 _MOST_FILES = 50_000
@@ -91,7 +89,7 @@ def remove_volumes(volumes: Sequence[Volume]) -> list[str]:
     return left
 
 
-def kept_by(run: Run) -> list[Volume]:
+def volumes_of(run: Run) -> list[Volume]:
     """Return the volumes that `run` uses or has used and that outlive it."""
     names = {path.relative_to(home()).parts[1] for path in _sources(run.plan()) if path.is_relative_to(home())}
     return [volume for volume in all_volumes(run.experiment) if volume.name in names]

@@ -1,4 +1,4 @@
-"""The client talks to OCI registries: blobs and manifests, with the credentials that docker and helm keep.
+"""Talk to an OCI registry: references, blobs, manifests and tags, and the artifact of a chart.
 
 Sources: opencontainers/distribution-spec, spec.md; distribution/distribution, docs/content/spec/auth/token.md.
 """
@@ -10,14 +10,13 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
-from symphony_charts.oci.logins import Login, login_for
-from symphony_charts.oci.transport import Access, Answer, Transport
-
-__all__ = ["Manifest", "Reference", "Registry", "parse_reference"]
+from symphony_charts.formats.yaml_write import dump
+from symphony_charts.oci.transport import Access, Answer, Login, Transport, login_for
 
 _NAME = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
 _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
@@ -274,3 +273,70 @@ def _token_of(answer: Answer) -> str:
     except ValueError:
         return ""
     return str(data.get("token") or data.get("access_token") or "") if isinstance(data, dict) else ""
+
+
+# Source: helm/helm, pkg/registry/constants.go and client.go, pkg/provenance/sign.go (messageBlock);
+# opencontainers/image-spec, manifest.md. The annotation ``created`` is left out: with it the same chart would get
+# another digest each time.
+
+_MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+_CONFIG_TYPE = "application/vnd.cncf.helm.config.v1+json"
+_CHART_TYPE = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+_PROVENANCE_TYPE = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    """Bytes of a media type."""
+
+    media_type: str
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
+
+    @property
+    def descriptor(self) -> dict[str, object]:
+        return {"mediaType": self.media_type, "digest": self.digest, "size": len(self.data)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """The artifact to push: the blobs, the manifest that names them, and the tag."""
+
+    blobs: tuple[Blob, ...]
+    manifest: Blob
+    tag: str
+
+
+def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: bytes | None = None) -> Artifact:
+    """Return the artifact of an archive with the Chart.yaml `metadata`. Raises SpecError."""
+    name, version = metadata.get("name"), metadata.get("version")
+    if not isinstance(name, str) or not isinstance(version, str):
+        raise SpecError.one("Chart.yaml needs a name and a version", "Chart.yaml")
+    config = Blob(media_type=_CONFIG_TYPE, data=json.dumps(dict(metadata), separators=(",", ":")).encode())
+    layers = [Blob(media_type=_CHART_TYPE, data=archive)]
+    if provenance is not None:
+        layers.append(Blob(media_type=_PROVENANCE_TYPE, data=provenance))
+    layers.sort(key=lambda blob: blob.digest)
+    annotations = {"org.opencontainers.image.title": name, "org.opencontainers.image.version": version}
+    if isinstance(metadata.get("description"), str):
+        annotations["org.opencontainers.image.description"] = str(metadata["description"])
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": _MANIFEST_TYPE,
+        "config": config.descriptor,
+        "layers": [blob.descriptor for blob in layers],
+        "annotations": dict(sorted(annotations.items())),
+    }
+    data = json.dumps(manifest, separators=(",", ":")).encode()
+    return Artifact(
+        blobs=(config, *layers), manifest=Blob(media_type=_MANIFEST_TYPE, data=data), tag=version.replace("+", "_")
+    )
+
+
+def provenance_text(metadata: Mapping[str, object], file_name: str, archive: bytes) -> str:
+    """Return the text to sign for the archive `file_name` with the Chart.yaml `metadata`."""
+    digest = hashlib.sha256(archive).hexdigest()
+    return f"{dump(dict(sorted(metadata.items())))}\n...\n{dump({'files': {file_name: f'sha256:{digest}'}})}"

@@ -17,19 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symphony_charts.errors import SpecError
-from symphony_charts.oci.chart_artifact import Blob
-
-__all__ = [
-    "INDEX_TYPES",
-    "Entry",
-    "Layer",
-    "PlatformManifest",
-    "add_layer",
-    "as_map",
-    "index_of",
-    "layer_of",
-    "platforms_of",
-]
+from symphony_charts.oci.client import Blob
 
 INDEX_TYPES = (
     "application/vnd.oci.image.index.v1+json",

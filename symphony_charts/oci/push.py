@@ -14,20 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from symphony_charts.chart.files.read import PackedChart
+from symphony_charts.chart.files.folder import PackedChart
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.oci.chart_artifact import artifact_of
-from symphony_charts.oci.client import Manifest, Reference, Registry
+from symphony_charts.oci.client import Manifest, Reference, Registry, artifact_of
 from symphony_charts.oci.transport import Access
 from symphony_charts.system.files import write_file
 
 if sys.platform != "win32":
     import fcntl
-
-__all__ = ["IndexEntry", "Pushed", "add_to_folder", "push_charts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,6 @@ What other rooms call::
         `Plan.fits` is False when a group is a NO; `Plan.refusal() -> PlacementError | None`, to be raised by `package`
         and `publish` unless `--force-unschedulable`; `Plan.summary()` is the one line after "fit".
 
-`symphony_charts.placement.pools.files.read_pools_file(path)` reads a file from disk and gives the same `Pools`.
+`symphony_charts.placement.pools.readers.read_pools_file(path)` reads a file from disk and gives the same `Pools`.
 The model of a GKE node is in `allocatable`, the machine catalogue in `machines`, prices in `prices`.
 """

@@ -12,9 +12,7 @@ from xml.sax.saxutils import escape
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.placement.fit.packing import Filled
 from symphony_charts.placement.plan import Plan, PoolUse
-from symphony_charts.placement.report.tables import plan_sentence, total_line
-
-__all__ = ["draw_nodes"]
+from symphony_charts.placement.report import plan_sentence, total_line
 
 WIDTH, MARGIN, GAP = 980, 24, 14
 NODE_W, NODE_H, TOP = 222, 196, 40

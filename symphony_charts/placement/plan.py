@@ -14,13 +14,18 @@ from functools import cache
 from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign.rules import Decision
 from symphony_charts.placement.fit.demand import Demand, in_order, pending_demands
-from symphony_charts.placement.fit.devices import is_whole, keep_slices_whole
-from symphony_charts.placement.fit.gpu_sharing import keep_shares_single
-from symphony_charts.placement.fit.packing import Filled, Packing, orders, pack
-from symphony_charts.placement.fit.packing_patterns import is_worth_trying, pack_patterns, worth
-from symphony_charts.placement.fit.proof import cannot_fit, is_proven
+from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
+from symphony_charts.placement.fit.packing import (
+    Filled,
+    Packing,
+    is_worth_trying,
+    orders,
+    pack,
+    pack_patterns,
+    search,
+    worth,
+)
 from symphony_charts.placement.fit.reasons import why_left_over, why_not
-from symphony_charts.placement.fit.search import search
 from symphony_charts.placement.fit.supply import Cluster, make_cluster
 from symphony_charts.placement.fit.system_load import (
     empty_of,
@@ -29,7 +34,7 @@ from symphony_charts.placement.fit.system_load import (
     system_demands,
     system_note,
 )
-from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_uncertainties
+from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, cannot_fit, is_proven, with_uncertainties
 from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import HOSTNAME, Pool, Pools
 from symphony_charts.placement.remediation import with_remediations

@@ -9,17 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from symphony_charts.placement.fit.devices import is_whole, keep_slices_whole
-from symphony_charts.placement.fit.gpu_sharing import keep_shares_single
-from symphony_charts.placement.fit.proof import is_proven
+from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
 from symphony_charts.placement.fit.supply import Cluster, make_cluster
-from symphony_charts.placement.fit.verdicts import Group
+from symphony_charts.placement.fit.verdicts import Group, is_proven
 from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.machines.catalog import Catalog, Machine
 from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import Pool
-
-__all__ = ["with_remediations"]
 
 # Beyond this many classes times demands a try costs more than the answer is worth, and so do more groups.
 _MOST_WORK, _MOST_GROUPS, _MOST_NODES = 4000, 8, 1024

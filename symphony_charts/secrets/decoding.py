@@ -19,9 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote_to_bytes
 
-from symphony_charts.secrets.patterns import compile_pattern
-
-__all__ = ["MOST_BYTES", "MOST_LAYERS", "View", "is_large_binary", "views"]
+from symphony_charts.secrets.rules import compile_pattern
 
 MOST_BYTES = 64 << 20
 """The bound for the views of one file together."""

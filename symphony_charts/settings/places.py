@@ -11,8 +11,6 @@ from pathlib import Path
 
 from symphony_charts.errors import SpecError
 
-__all__ = ["only_file", "project_file", "says_defaults", "user_file"]
-
 _NAMES = (".symph.yaml", ".symph.yml")
 
 

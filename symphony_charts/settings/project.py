@@ -1,38 +1,25 @@
-"""`.symph.yaml` holds a project's settings: its team, where charts are published, and its environments.
+"""Settings of a project and a user (`.symph.yaml`), their JSON Schema, and values files.
 
 A user's own settings stand in $XDG_CONFIG_HOME/symph/config.yaml, in the same words; those of a project come first.
 """
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.data import Values
 from symphony_charts.formats.field_reader import record_faults
-from symphony_charts.formats.paths import nearest
-from symphony_charts.formats.urls import address_fault, repository_fault
+from symphony_charts.formats.names import address_fault, nearest, repository_fault
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import project_file, user_file
 from symphony_charts.spec.files import with_location
-
-__all__ = [
-    "AllowedLeak",
-    "Defaults",
-    "Destination",
-    "Environment",
-    "Keys",
-    "Repository",
-    "Settings",
-    "default_options",
-    "find_settings",
-    "read_settings",
-    "settings_files",
-    "settings_of_spec",
-]
+from symphony_charts.spec.json_schema import described_schema
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
 
@@ -304,3 +291,82 @@ def _placed(environment: Environment, folder: Path) -> Environment:
     if named is None or named == "cluster" or "://" in named:
         return environment
     return msgspec.structs.replace(environment, certificate=str(folder / Path(named).expanduser()))
+
+
+def read_values(path: str) -> Values:
+    """Return the values file `path`. Raises SpecError when it cannot be read, or holds anything but a map."""
+    try:
+        values = load(_read(path).decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise SpecError.one(
+            f"cannot read values: {getattr(error, 'strerror', None) or error}", at=path, next="give a YAML or JSON file"
+        ) from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise SpecError.one("a values file holds a map", at=path, next="begin it with KEY: VALUE")
+    if "processes" in values:
+        # No value of a chart is called so.
+        what = f"{path} is an experiment, and -f takes values of its chart"
+        raise SpecError.one(
+            what, at=path, next="give it without -f; a value of its chart: --set groups.NAME.replicas=2"
+        )
+    return values
+
+
+def read_text(path: str) -> str:
+    """Return the text of the file `path`. Raises SpecError if it cannot be read or is not UTF-8."""
+    try:
+        return _read(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        # Helm would print another character in its place.
+        what = f"the file of --set-file is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise SpecError.one(what, at=path, next="put it under `configs` in the spec, which takes any bytes") from error
+    except (OSError, ValueError) as error:
+        raise SpecError.one(f"cannot read the file of --set-file: {error}", at=path, next="name a file") from error
+
+
+def _read(path: str) -> bytes:
+    return _stdin() if path.strip() == "-" else Path(path).read_bytes()
+
+
+@cache
+def _stdin() -> bytes:
+    """Return all of stdin, which can be read once and may be needed again."""
+    return sys.stdin.buffer.read()
+
+
+Schema: TypeAlias = "dict[str, Any]"
+
+_RECORDS = {record.__name__: record for record in (Keys, Repository, Environment, AllowedLeak, Defaults)}
+
+
+# What a key takes besides its own form.
+_SHORT: dict[str, Schema] = {
+    "repository": {"type": "string"},
+    "environments": {"type": "array", "items": {"type": "string"}},
+    "pools": {"type": "string"},
+}
+
+
+def settings_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of what `read_settings` reads."""
+    root, components = described_schema(Keys, _RECORDS, _shorten)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        # A name and no address: nothing is fetched from anywhere.
+        "$id": "urn:symphony-charts:settings:v1",
+        "title": "symphony-charts settings",
+        **root,
+        "$defs": dict(sorted(components.items())),
+    }
+
+
+def _shorten(name: str, schema: Schema) -> None:
+    properties = schema["properties"]
+    for key, form in _SHORT.items() if name == "Keys" else ():
+        properties[key] = {"anyOf": [*properties[key].get("anyOf", [properties[key]]), form]}
+    if name == "Keys":
+        # An environment of which nothing is said has a name and a colon.
+        each = properties["environments"]["anyOf"][0]
+        each["additionalProperties"] = {"anyOf": [each["additionalProperties"], {"type": "null"}]}

@@ -1,4 +1,4 @@
-"""The user's settings hold for every experiment of this process: who owns them, and where their specs are saved.
+"""Settings of Symphony's configuration file, and the folder in which launched experiments are saved.
 
 They come from the first of these that is there, and from what the program sets over it: ``.symphony.yml`` in the
 current folder or one above it, the file that $SYMPH_GLOBAL_CONFIG names, ``~/.symphony.yml``.
@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import only_file
-
-__all__ = ["SymphonyConfig", "find_config_file"]
+from symphony_charts.spec.data import to_yaml
+from symphony_charts.spec.model import Experiment
+from symphony_charts.system.files import write_file
 
 _NAMES = (".symphony.yml", ".symphony.yaml")
 _GLOBAL = "SYMPH_GLOBAL_CONFIG"
@@ -123,3 +124,23 @@ def _read(path: Path) -> dict[str, object]:
     if not isinstance(data, dict):
         raise SpecError.one("a configuration file is a map of fields", at=str(path))
     return data
+
+
+_FILE = "experiment.yaml"
+
+
+def save_experiment(experiment: Experiment, *, force: bool = False) -> Path | None:
+    """Save `experiment` in the configured folder; None if there is none.
+
+    Raises Conflict where another experiment of that name is saved, unless `force`.
+    """
+    folder = SymphonyConfig().experiment_folder
+    if folder is None:
+        return None
+    path = Path(folder).expanduser() / experiment.name / _FILE
+    text = to_yaml(experiment).encode()
+    if not force and path.exists():
+        what = f'an experiment "{experiment.name}" is saved already'
+        raise Conflict(what, at=str(path), next="pass force=True to replace it, or choose another name")
+    write_file(path, text)
+    return path

@@ -10,11 +10,9 @@ import msgspec
 
 from symphony_charts.errors import Problem
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.record import Record
+from symphony_charts.spec.sources import Record
 from symphony_charts.spec.workload import ADDED_KINDS, Workload
-from symphony_charts.system.entry_points import entry_points
-
-__all__ = ["AddedKind", "added_kind", "decoded", "settings_record", "used_kinds"]
+from symphony_charts.system.launching import entry_points
 
 
 class AddedKind(Protocol):

@@ -1,19 +1,64 @@
-"""Data (of YAML, JSON or a builder) becomes a checked Experiment, and an Experiment becomes data or text again."""
+"""Read experiments and lock files from data, with changes of the command line, and write them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
+from symphony_charts.formats.field_reader import field_names, record_faults
+from symphony_charts.formats.names import nearest
+from symphony_charts.formats.strvals import assign, typed
+from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.spec.added_kinds import decoded
+from symphony_charts.spec.added_kinds import decoded, settings_record
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.shorthand import expand
-from symphony_charts.spec.type_errors import experiment_faults
 
-__all__ = ["from_data", "to_data", "to_json", "to_record", "to_yaml"]
+# What people write out of habit, from Symphony, compose files and Kubernetes, and the key meant.
+_HABITS = {
+    "container_image": "image",
+    "containers": "processes",
+    "depends_on": "after",
+    "entrypoint": "command",
+    "environment": "env",
+    "env_from": "env",
+    "group": "groups",
+    "ports": "exposes",
+    "process": "processes",
+    "process_groups": "groups",
+    "readiness_probe": "ready",
+    "resources": "requests",
+    "restart_policy": "restart",
+    "service_account_name": "service_account",
+    "start_dir": "cwd",
+    "termination_grace_period_seconds": "grace_period",
+    "volume_mounts": "mounts",
+    "working_dir": "cwd",
+}
+
+
+def experiment_faults(data: object) -> Iterator[Problem]:
+    """Yield all faults of `data` (shorthand already expanded) as the fields of an Experiment."""
+    return record_faults(data, Experiment, _advice, settings_record)
+
+
+def _advice(key: str, path: str, keys: list[str]) -> str:
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
+    habit = _HABITS.get(snake.replace("-", "_"), "")
+    if key == "resources" and "requests" in keys:
+        return "write `requests` and `limits` right here, without `resources` around them"
+    if path and "restart" in keys and key in field_names(Experiment):
+        return f"`{key}` belongs to the experiment: write it at the left margin"
+    if not path and "processes" in keys and key in field_names(Process):
+        return f"`{key}` belongs to a process: indent it below its name, below `processes:`"
+    if not path and "processes" in keys and key == "services":
+        return "a service is what a process `binds`; a compose file comes over by symph import compose FILE"
+    return f'did you mean "{habit}"?' if habit in keys else ""
 
 
 def from_data(data: object, *, for_cluster: bool = False) -> Experiment:
@@ -72,3 +117,141 @@ def to_yaml(experiment: Experiment) -> str:
 def to_json(experiment: Experiment) -> str:
     """Return the experiment as indented JSON with a newline at the end."""
     return msgspec.json.format(msgspec.json.encode(experiment), indent=2).decode() + "\n"
+
+
+# They change the data of a spec before records are made of it, so every check of a spec holds for them, too.
+
+_FLAG = "--spec-set"
+# What runs. A typing error in a name would add a process instead of changing one.
+_RUNNING = ("processes", "groups", "prepare")
+
+
+def changed(data: object, texts: Sequence[str]) -> object:
+    """Return the data of a spec with what `texts` assign; null removes a key.
+
+    Raises:
+        UsageError: A text is not a list of ``PATH=VALUE``.
+        SpecError: A path has the name of a process, group or step that the spec does not have.
+    """
+    if not texts or not isinstance(data, dict):
+        return data
+    result: dict[str, Any] = _copy(data)
+    for text in texts:
+        assigned = _assigned(text)
+        problems = list(_unknown_names(assigned, result, result, ()))
+        if problems:
+            raise SpecError(problems)
+        assign(result, text, typed, _FLAG)
+        _remove_nulls(result, assigned)
+    return result
+
+
+def at_changes(error: SpecError, texts: Sequence[str]) -> tuple[list[Problem], list[Problem]]:
+    """Return the problems of what `texts` assign, with the option as their place, and all others."""
+    places = [(path, text) for text in texts for path in _leaves(_assigned(text), "")]
+    ours, others = [], []
+    for problem in error.problems:
+        text = next((text for path, text in places if _is_below(problem.path, path)), None)
+        if text is None:
+            others.append(problem)
+        else:
+            ours.append(problem.moved_to(f"{_FLAG} {text}, {problem.path}"))
+    return ours, others
+
+
+def _assigned(text: str) -> dict[str, Any]:
+    assigned: dict[str, Any] = {}
+    assign(assigned, text, typed, _FLAG)
+    return assigned
+
+
+def _copy(value: Any) -> Any:
+    """Return a copy that shares nothing, so an alias of YAML does not change with its anchor."""
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def _unknown_names(assigned: Any, data: Any, spec: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Problem]:
+    """Yield a problem for each name in `assigned` of something that runs and is not in `data`."""
+    for key, value in assigned.items() if isinstance(assigned, dict) else ():
+        if key in _RUNNING and (not above or key == "processes") and isinstance(value, dict):
+            known = sub(data, key)
+            for name, inner in value.items():
+                if name in known:
+                    yield from _unknown_names(inner, known[name], spec, (*above, key, name))
+                else:
+                    leaf = next(_leaves(value, ".".join((*above, key))))
+                    yield _unknown(name, ".".join((*above, key)), known, spec).moved_to(leaf)
+
+
+def _unknown(name: str, path: str, known: Mapping[str, Any], spec: Mapping[str, Any]) -> Problem:
+    groups = [group for group, inner in sub(spec, "groups").items() if name in sub(inner, "processes")]
+    near = nearest(name, known)
+    if groups:
+        step = f"did you mean groups.{groups[0]}.processes.{name}?"
+    elif near:
+        step = f"did you mean {path}.{near}?"
+    else:
+        step = f"known here: {', '.join(known)}" if known else f"the spec has no {path}"
+    return Problem(what=f'there is no "{name}" in {path}', next=step)
+
+
+def _remove_nulls(data: Any, assigned: Mapping[str, Any]) -> None:
+    for key, value in assigned.items():
+        if value is None:
+            data.pop(key, None)
+        elif isinstance(value, dict) and isinstance(data.get(key), dict):
+            _remove_nulls(data[key], value)
+
+
+def _leaves(assigned: Mapping[str, Any], path: str) -> Iterator[str]:
+    for key, value in assigned.items():
+        inner = f"{path}.{key}" if path else key
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, inner)
+        else:
+            yield inner
+
+
+def _is_below(path: str, above: str) -> bool:
+    return path == above or path.startswith((f"{above}.", f"{above}["))
+
+
+# Written by programs, read by people in a review: one service a line keeps diffs small.
+
+_HEADER = "# Written by symph: ports stay as they are when services come and go. Commit it beside the spec.\n"
+
+
+class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is remembered of an experiment: `ports` by service, and the last packaged `version` and its `digest`."""
+
+    ports: dict[str, int] = {}
+    version: str | None = None
+    digest: str | None = None
+
+
+def parse(text: str) -> Lock:
+    """Return the lock in `text`; an empty text is an empty lock.
+
+    Raises SpecError for anything else that is no lock file.
+    """
+    data = load(text)
+    try:
+        lock = msgspec.convert({} if data is None else data, Lock)
+    except msgspec.ValidationError as error:
+        raise SpecError.one(f"not a lock file: {error}", next="restore it from Git, or delete it") from error
+    for service, port in lock.ports.items():
+        if not 1 <= port <= 65535:
+            raise SpecError.one(f"the port {port} is no port", f"ports.{service}", "restore the file from Git")
+    return lock
+
+
+def render(lock: Lock) -> str:
+    """Return the text of `lock`, the same for equal locks: services by name."""
+    data: dict[str, object] = {"ports": dict(sorted(lock.ports.items()))}
+    if lock.version is not None:
+        data["version"] = lock.version
+    if lock.digest is not None:
+        data["digest"] = lock.digest
+    return _HEADER + dump(data)

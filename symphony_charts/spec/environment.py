@@ -1,4 +1,4 @@
-"""`variables_of` lists what every process is told: the environment contract, each variable with its source.
+"""The environment and the entry point of a process, the same on every backend.
 
 The list is made here alone. A backend only answers: what it knows of a process (`Fact`) and where services are
 (`Address`); `interpret` turns list and answers into its environment. Variables that the user declares are further
@@ -13,24 +13,10 @@ from enum import Enum
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from symphony_charts.spec import variable_names as names
-from symphony_charts.spec.pods import ProcessRef
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.model import Process, Step
+from symphony_charts.spec.pods import ProcessRef, Service
 from symphony_charts.spec.sources import EnvSource
-
-__all__ = [
-    "Address",
-    "Fact",
-    "ServiceFact",
-    "Source",
-    "Variable",
-    "hosts_variables",
-    "interpret",
-    "joined",
-    "own_variables",
-    "shared_environment",
-    "shared_variables",
-    "variables_of",
-]
+from symphony_charts.spec.variable_names import beside_shells, reference_order, shell_argv
 
 T = TypeVar("T")
 
@@ -206,3 +192,71 @@ def interpret(
         else:
             environment[name] = source
     return {name: value for name, value in environment.items() if value is not None}
+
+
+def pod_order(values: Mapping[str, object]) -> list[str]:
+    """Return the names of variables in the order in which a pod gets them, since a value sees only what is before it.
+
+    Texts with ``$(`` come behind everything else, those of SYMPH_* before others; each by name.
+    """
+    referring = [name for name, value in values.items() if isinstance(value, str) and "$(" in value]
+    return [*sorted(values.keys() - referring), *sorted(referring, key=reference_order)]
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Return `text` with each ``$(NAME)`` replaced by its value.
+
+    ``$$`` is one ``$``, a reference to an unknown name or one that is never closed stays as it stands, and nothing
+    that came out of a value is looked at again.
+
+    Source: kubernetes/kubernetes third_party/forked/golang/expansion/expand.go.
+    """
+    if "$" not in text:
+        return text
+    parts: list[str] = []
+    position = 0
+    while (dollar := text.find("$", position)) >= 0 and dollar + 1 < len(text):
+        parts.append(text[position:dollar])
+        following = text[dollar + 1]
+        if following == "$":
+            parts.append("$")
+            position = dollar + 2
+            continue
+        end = text.find(")", dollar) if following == "(" else -1
+        if following == "(" and end >= 0:
+            name = text[dollar + 2 : end]
+            parts.append(variables.get(name, f"$({name})"))
+            position = end + 1
+        elif following == "(":
+            parts.append("$(")
+            position = dollar + 2
+        else:
+            parts.append("$" + following)
+            position = dollar + 2
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+class EntryPoint(NamedTuple):
+    """Kubernetes' `command` and `args`; None leaves the image's own in place."""
+
+    command: list[str] | None
+    args: list[str] | None
+
+
+def entry_point(process: Process | Step, preamble: Sequence[str] = ()) -> EntryPoint:
+    """Return what `process` starts after the shell lines of `preamble` and its own.
+
+    `cmds` become one script of the process's shell, the preamble's lines in front. In front of a `command` the preamble
+    runs in the same shell, which is then replaced by the command, so signals reach it as they do without a preamble.
+    Without `cmds` and preamble both lists go through untouched; a preamble alone cannot know the image's entry point.
+    """
+    lines = [*preamble, *(process.preamble if isinstance(process, Process) else ())]
+    if process.cmds is not None:
+        return EntryPoint([*shell_argv(process.shell), "\n".join([*lines, *process.cmds])], None)
+    if lines and process.command:
+        script = "\n".join([*lines, 'exec "$@"'])
+        return EntryPoint(
+            [*shell_argv(process.shell), script, "sh", *beside_shells(process.env), *process.command], process.args
+        )
+    return EntryPoint(process.command, process.args)

@@ -19,8 +19,6 @@ from symphony_charts.spec.added_kinds import added_kind
 from symphony_charts.spec.model import Experiment, ExposeSettings
 from symphony_charts.spec.workload import ADDED_KINDS
 
-__all__ = ["described_schema", "field_texts", "json_schema"]
-
 Schema: TypeAlias = "dict[str, Any]"
 
 # Tells kinds of volumes apart, and stands in no record.

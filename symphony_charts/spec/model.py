@@ -12,11 +12,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-from symphony_charts.spec.probes import ExecProbe, HttpProbe, Probe, TcpProbe
-from symphony_charts.spec.record import Record
-from symphony_charts.spec.scheduling import Assignment, Placement, SecuritySettings, Toleration
-from symphony_charts.spec.shells import Shell
-from symphony_charts.spec.sources import AnyVolume, ConfigFile, EnvValue, Mount, SecretFile, SecretSource
+from symphony_charts.spec.sources import (
+    AnyVolume,
+    Assignment,
+    ConfigFile,
+    EnvValue,
+    ExecProbe,
+    HttpProbe,
+    Mount,
+    Placement,
+    Probe,
+    Record,
+    SecretFile,
+    SecretSource,
+    SecuritySettings,
+    TcpProbe,
+    Toleration,
+)
+from symphony_charts.spec.variable_names import Shell
 from symphony_charts.spec.workload import Workload
 
 __all__ = [

@@ -12,30 +12,14 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from symphony_charts.formats.data import sub
-from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.formats.data import merge_overlay, sub
 from symphony_charts.formats.quantity import is_quantity
-from symphony_charts.formats.scalars import scalar_text
-from symphony_charts.spec.checks.env import may_be_set
+from symphony_charts.formats.yaml_read import scalar_text
+from symphony_charts.spec.checks.names import may_be_set
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
-from symphony_charts.spec.probes import ExecProbe, Probe
-from symphony_charts.spec.scheduling import Toleration
-from symphony_charts.spec.shells import DEFAULT_SHELL
 from symphony_charts.spec.shorthand_fields import restart, words
-from symphony_charts.spec.sources import AnyVolume, EnvSource, Mount
-
-__all__ = [
-    "ADDED",
-    "CONTAINER_WORDS",
-    "POD_WORDS",
-    "Data",
-    "container_fields",
-    "merge_probe",
-    "mount_field",
-    "pod_fields",
-    "probe_field",
-    "volume_field",
-]
+from symphony_charts.spec.sources import AnyVolume, EnvSource, ExecProbe, Mount, Probe, Toleration
+from symphony_charts.spec.variable_names import DEFAULT_SHELL
 
 Data: TypeAlias = "dict[str, object]"
 _Record = TypeVar("_Record")

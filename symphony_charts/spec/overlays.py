@@ -12,9 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
-from symphony_charts.formats.data import maps, sub
-from symphony_charts.formats.overlay import merge_overlay
-from symphony_charts.formats.paths import join
+from symphony_charts.formats.data import maps, merge_overlay, sub
+from symphony_charts.formats.names import join
 from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup
 from symphony_charts.spec.overlay_fields import (
     ADDED,
@@ -27,10 +26,8 @@ from symphony_charts.spec.overlay_fields import (
     probe_field,
     volume_field,
 )
-from symphony_charts.spec.shells import DEFAULT_SHELL, shell_argv
 from symphony_charts.spec.sources import AnyVolume, Mount
-
-__all__ = ["with_overlays_as_fields", "written_at"]
+from symphony_charts.spec.variable_names import DEFAULT_SHELL, shell_argv
 
 _Settings = TypeVar("_Settings", bound=PodSettings)
 _Pod = TypeVar("_Pod", ProcessGroup, Process)

@@ -11,9 +11,7 @@ import msgspec
 from symphony_charts.spec.added_kinds import settings_record
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of
-from symphony_charts.spec.record import Record
-
-__all__ = ["is_spec_path", "spec_path"]
+from symphony_charts.spec.sources import Record
 
 # Values, and Kubernetes' words, whose fields have another name; `command` is what `cmds` became.
 _OF_GROUP = {

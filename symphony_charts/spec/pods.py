@@ -1,16 +1,16 @@
-"""An experiment is seen as pods: a lone process is a group of one."""
+"""Pods, services with their ports, and resources of an experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
-from symphony_charts.errors import NotFound
+from symphony_charts.errors import NotFound, Problem, SpecError
+from symphony_charts.formats.quantity import is_quantity, quantity
 from symphony_charts.spec.model import Experiment, PodSettings, Process
-
-__all__ = ["Pod", "ProcessRef", "find_process", "pods_of", "processes_of", "retries_of"]
-
 
 # kubernetes/api batch/v1 JobSpec.backoffLimit
 _BACKOFF_LIMIT = 6
@@ -96,3 +96,131 @@ def find_process(experiment: Experiment, name: str) -> ProcessRef:
         choices = ", ".join(f"{ref.pod}/{ref.process}" for ref in fits)
         raise NotFound(f'"{name}" fits several processes: {choices}', next="name it as group/process")
     raise NotFound(f'no process "{name}" in experiment "{experiment.name}"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A named port: `listener` is the process that binds or exposes it; `port` is the same on every backend."""
+
+    name: str
+    port: int
+    listener: ProcessRef
+    is_bound: bool
+    is_exposed: bool
+
+
+@dataclass(slots=True)
+class _Claim:
+    listener: ProcessRef
+    port: int | None
+    is_bound: bool = False
+    is_exposed: bool = False
+
+
+def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) -> tuple[Service, ...]:
+    """Return all services with their ports, exposed ones first, then bound ones, each in order of declaration.
+
+    Ports that the experiment fixes are kept; then ports that `pinned` (the lock file) remembers, while they are
+    free and inside the range; the rest get the lowest free number of `port_range` in that same order, which for an
+    empty `pinned` is Symphony's own allocation (SurrealAI/symphony: symphony/kube/experiment.py, declare_services).
+
+    Raises SpecError when the range is used up.
+    """
+    claims = _claims(experiment)
+    taken = {claim.port for claim in claims.values() if claim.port is not None}
+    low, high = experiment.port_range
+    for name, port in (pinned or {}).items():
+        claim = claims.get(name)
+        if claim is not None and claim.port is None and low <= port <= high and port not in taken:
+            claim.port = port
+            taken.add(port)
+    free = (port for port in range(low, high + 1) if port not in taken)
+    return tuple(
+        Service(
+            name=name,
+            port=claim.port if claim.port is not None else _next(free, experiment, name),
+            listener=claim.listener,
+            is_bound=claim.is_bound,
+            is_exposed=claim.is_exposed,
+        )
+        for name, claim in claims.items()
+    )
+
+
+def pins_of(services: tuple[Service, ...]) -> dict[str, int]:
+    """What the lock file remembers: the port of each service, by name."""
+    return {service.name: service.port for service in sorted(services, key=lambda service: service.name)}
+
+
+def _claims(experiment: Experiment) -> dict[str, _Claim]:
+    """Exposed services first, then bound ones; a service that is both keeps its first place and any fixed port."""
+    claims: dict[str, _Claim] = {}
+    declared = list(processes_of(experiment))
+    for ref, process in declared:
+        for name, port in process.exposes.items():
+            claims.setdefault(name, _Claim(ref, port)).is_exposed = True
+    for ref, process in declared:
+        for name, port in process.binds.items():
+            claim = claims.setdefault(name, _Claim(ref, port))
+            claim.is_bound = True
+            claim.port = port if port is not None else claim.port
+    return claims
+
+
+def _next(free: Iterator[int], experiment: Experiment, name: str) -> int:
+    try:
+        return next(free)
+    except StopIteration:
+        low, high = experiment.port_range
+        problem = Problem(
+            what=f'no port left for service "{name}"',
+            path="port_range",
+            next=f"widen `port_range` (now {low}-{high})",
+        )
+        raise SpecError([problem]) from None
+
+
+# TorchX lowers every request by 100 millicores and 1024 MB, so that processes that fill a machine still fit beside its
+# system, and leaves the limit. So does `reserve`, with a floor: half of what was asked for stays.
+# Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_scheduler.py.
+
+_CPU = Fraction(100, 1000)
+_MEMORY = Fraction(1024 * 10**6)
+
+
+def resources_of(process: Process) -> tuple[dict[str, str], dict[str, str]]:
+    """The requests and limits of a process, its `reserve` taken off; without `reserve` they are as they were said.
+
+    What was asked for becomes the limit where none was given. CPU comes in millicores, memory in ``M``, or in ``Mi``
+    where it was asked for so, both rounded up.
+    """
+    requests, limits = dict(process.requests), dict(process.limits)
+    if process.reserve:
+        for name, reserve in (("cpu", _CPU), ("memory", _MEMORY)):
+            asked = requests.get(name) or limits.get(name)
+            if asked is not None and is_quantity(asked):
+                limits.setdefault(name, asked)
+                unit = "m" if name == "cpu" else "Mi" if asked.endswith("i") else "M"
+                requests[name] = _lower(asked, reserve, unit, quantity(f"1{unit}"))
+    return requests, limits
+
+
+def _lower(asked: str, reserve: Fraction, unit: str, size: Fraction) -> str:
+    """`asked` less the reserve and at least half of it, in whole units; as it is where it is less than a unit."""
+    whole = quantity(asked)
+    units = math.ceil(max(whole - reserve, whole / 2) / size)
+    return f"{units}{unit}" if units * size < whole else asked
+
+
+_CAPABILITIES = {
+    "instance-type": "node.kubernetes.io/instance-type",
+    "instance_type": "node.kubernetes.io/instance-type",
+    "zone": "topology.kubernetes.io/zone",
+    "region": "topology.kubernetes.io/region",
+}
+
+
+def selector_of(settings: PodSettings) -> dict[str, str]:
+    """The node selector of a pod: its `capabilities` under the labels that Kubernetes has for them, and its own."""
+    named = {_CAPABILITIES.get(name, name): value for name, value in settings.capabilities.items()}
+    return {**named, **settings.node_selector}

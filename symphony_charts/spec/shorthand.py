@@ -10,24 +10,25 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.paths import join
-from symphony_charts.formats.scalars import plain, scalar_text
+from symphony_charts.formats.names import join
+from symphony_charts.formats.yaml_read import plain, scalar_text
 from symphony_charts.spec.shorthand_fields import (
+    VolumeTable,
     assignment,
     by_field,
     exposures,
+    inline_volume,
+    parse_mounts,
     port_range,
     probe,
     restart,
     shell,
     texts,
     tolerations,
+    volume_kinds,
     words,
     workload,
 )
-from symphony_charts.spec.shorthand_volumes import VolumeTable, inline_volume, parse_mounts, volume_kinds
-
-__all__ = ["expand"]
 
 Data: TypeAlias = "dict[str, object]"
 _Expander: TypeAlias = "Callable[[_Expansion, object, str], object]"

@@ -1,4 +1,4 @@
-"""The names of the variables that every process is told are formed here.
+"""Names of the variables that processes get, and the shells that run their lines.
 
 `environment.variables` says what each of them holds. `system.sockets`, which knows no experiments, finds a process by
 RUN and EXPERIMENT in its environment.
@@ -7,33 +7,10 @@ RUN and EXPERIMENT in its environment.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "ATTEMPT",
-    "CONFIG_FOLDER",
-    "DI_FIRST_RANK",
-    "DI_JOB_ID",
-    "DI_JOB_NAMESPACE",
-    "DI_NODES",
-    "DI_RANK",
-    "EXPERIMENT",
-    "GROUP",
-    "INDEX",
-    "REPLICAS",
-    "RESERVED",
-    "ROLE",
-    "RUN",
-    "SECRETS_FOLDER",
-    "beside_shells",
-    "di_group_nodes",
-    "is_ours",
-    "is_shell_name",
-    "reference_order",
-    "service_prefix",
-    "service_variable",
-]
+from symphony_charts.errors import Problem
 
 ROLE = "SYMPHONY_ROLE"
 EXPERIMENT = "SYMPH_EXPERIMENT"
@@ -100,3 +77,44 @@ def _upper(name: str) -> str:
 def reference_order(name: str) -> tuple[bool, str]:
     """Return the sort key of variables with references: a user's may refer to ours."""
     return not name.startswith("SYMPH_"), name
+
+
+# msgspec reads this alias; a list is what stands before the script, its last argument.
+Shell: TypeAlias = Literal["sh", "bash"] | list[str]
+
+DEFAULT_SHELL: Literal["sh"] = "sh"
+_ARGV = {"sh": ("/bin/sh", "-e", "-c"), "bash": ("bash", "-eo", "pipefail", "-c")}
+
+
+def shell_argv(shell: Shell | None) -> list[str]:
+    """Return the words in front of a script that `shell` runs; None is the usual shell."""
+    if isinstance(shell, list):
+        return list(shell)
+    return list(_ARGV[shell or DEFAULT_SHELL])
+
+
+def named_shell(argv: Sequence[str]) -> Shell:
+    """Return the shell whose `shell_argv` is `argv`, by its name if it has one."""
+    return "sh" if tuple(argv) == _ARGV["sh"] else "bash" if tuple(argv) == _ARGV["bash"] else list(argv)
+
+
+def shell_script(command: Sequence[str]) -> str | None:
+    """Return the script of a `command` that one of the named shells runs; None of any other command."""
+    *shell, script = command or ("",)
+    return script if tuple(shell) in _ARGV.values() else None
+
+
+def not_handed_on(argv: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The variables of `names` that the lines do not see which `argv` runs, where that `sh` is dash or busybox's."""
+    is_sh = bool(argv) and argv[0].rpartition("/")[2] in ("sh", "dash", "ash")
+    return sorted(name for name in names if not is_shell_name(name)) if is_sh else []
+
+
+def shell_faults(shell: Shell | None, path: str, *, has_lines: bool) -> Iterator[Problem]:
+    """What is wrong with `shell` at `path`, where `has_lines` says whether there is anything for it to run."""
+    if isinstance(shell, list) and (not shell or not shell[0]):
+        what = "`shell` names no program"
+        yield Problem(what=what, path=path, next="write sh, bash, or a list such as [/bin/bash, -c]")
+    if shell not in (None, DEFAULT_SHELL) and not has_lines:
+        what = "`shell` runs the lines of `cmds` and `preamble`, and there are none"
+        yield Problem(what=what, path=path, next="drop it, or say the lines")

@@ -6,17 +6,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from symphony_charts.spec.record import Record
-from symphony_charts.system.entry_points import entry_points
-
-__all__ = [
-    "ADDED_KINDS",
-    "GANGS_OF_PODS",
-    "AppwrapperSettings",
-    "JobsetSettings",
-    "VolcanoSettings",
-    "Workload",
-]
+from symphony_charts.spec.sources import Record
+from symphony_charts.system.launching import entry_points
 
 GANGS_OF_PODS = ("native", "coscheduling", "volcano")
 """The gangs that need a PodGroup. Kueue reads labels of a workload instead."""

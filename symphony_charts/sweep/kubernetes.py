@@ -25,28 +25,13 @@ from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.releases.helm_client import Revision
 from symphony_charts.kubernetes.releases.releases import Releases
 from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_chart
-from symphony_charts.kubernetes.releases.wait import Progress, look, run_in
+from symphony_charts.kubernetes.releases.wait import Progress, progress_in, run_in
 from symphony_charts.prepare import Prepared, Rendering
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.sweep.early_stop import Stopper
 from symphony_charts.sweep.local import in_parallel
-from symphony_charts.sweep.metrics import Series, series_of
-from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome, too_long
-from symphony_charts.sweep.trial_runs import TrialRun
+from symphony_charts.sweep.search import Series, Stopper, series_of
+from symphony_charts.sweep.trial_runs import TIMED_OUT, Outcome, TrialRun, too_long
 from symphony_charts.sweep.trials import Trial
-
-__all__ = [
-    "Installation",
-    "argo_objects",
-    "as_task",
-    "install_trials",
-    "kept_there",
-    "look_there",
-    "outcome_there",
-    "release_of",
-    "series_there",
-    "trial_objects",
-]
 
 # How long Ctrl-C may take while a trial is waited for.
 _LOOK_S = 10.0
@@ -119,7 +104,7 @@ def kept_there(
     """
     kept, there = set(), []
     for trial in trials:
-        workloads = look(experiments, [dict(item) for item in deciding_objects(trial.objects)], trial.name)
+        workloads = progress_in(experiments, [dict(item) for item in deciding_objects(trial.objects)], trial.name)
         if all(each.is_absent for each in workloads):
             continue
         if not again and all(each.state == "finished" for each in workloads):

@@ -18,30 +18,17 @@ from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.history import is_of
+from symphony_charts.local.history import is_run_of
 from symphony_charts.local.run_files import read_json, write_json
 from symphony_charts.local.runs import LIVE, Run, is_same_folder, live_runs, runs_of
 from symphony_charts.local.status import RUN_PHASES
 from symphony_charts.local.up import exit_status
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.services import allocate
-from symphony_charts.sweep.early_stop import Stopper
-from symphony_charts.sweep.metrics import Series, series_of
-from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome, too_long
-from symphony_charts.sweep.trial_runs import METRICS, TrialRun
+from symphony_charts.spec.pods import allocate
+from symphony_charts.sweep.search import Series, Stopper, series_of
+from symphony_charts.sweep.trial_runs import METRICS, TIMED_OUT, Outcome, TrialRun, too_long
 from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.files import write_file
-
-__all__ = [
-    "done_here",
-    "in_parallel",
-    "look_here",
-    "metrics_of",
-    "run_asked",
-    "run_trials",
-    "series_here",
-    "write_trials",
-]
 
 
 def metrics_of(name: str) -> list[str] | None:
@@ -151,7 +138,7 @@ def done_here(run: TrialRun, folder: Path) -> Outcome | None:
     """Return the outcome of a trial that was done here before, with the experiment as it is now; None: it is to run."""
     ended = runs_of(run.trial.name)
     outcome = outcome_here(run.trial, ended[-1]) if ended else None
-    if outcome is None or not outcome.is_done or not is_of(ended[-1], run.experiment, folder):
+    if outcome is None or not outcome.is_done or not is_run_of(ended[-1], run.experiment, folder):
         return None
     return replace(outcome, is_kept=True)
 
@@ -248,11 +235,11 @@ def _run_one(
         if kept is not None:
             return kept
         # A run of other settings or code is no part of this sweep, and takes the name.
-        is_other = bool(going) and not is_of(going[-1], run.experiment, folder)
+        is_other = bool(going) and not is_run_of(going[-1], run.experiment, folder)
         if going and not again and not is_other:
             _wait(going[-1], timeout_s, stopper)
             # Somebody was killed who was starting it: nothing of it ran.
-            if not up.was_cut(going[-1]):
+            if not up.start_aborted(going[-1]):
                 return outcome_here(run.trial, going[-1])
         services = allocate(run.experiment, spec.pins)
         # One that came from another checkout is not this sweep's to end: `up` refuses it.

@@ -17,14 +17,11 @@ from itertools import pairwise
 from typing import Protocol
 
 from symphony_charts.errors import Problem, SpecError, UsageError
-from symphony_charts.formats.names import shorten
-from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.names import nearest, shorten
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
-
-__all__ = ["Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_points", "parse_span", "trial_of", "trials"]
 
 _MOST_TRIALS = 10_000
 # Leaves room for what a chart puts behind the name of a release.

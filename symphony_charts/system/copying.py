@@ -11,8 +11,6 @@ from typing import IO, Any
 
 from symphony_charts.errors import Conflict
 
-__all__ = ["copy_over", "refuse_left", "refused", "unpack"]
-
 
 def copy_over(source: Path, target: Path) -> list[str]:
     """Copy a file or folder over what stands at `target`; what was left out, being no file, folder or link.

@@ -19,20 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.system.file_systems import file_system_of
+from symphony_charts.system.files import file_system_of
 from symphony_charts.system.user_folders import open_owned, runtime_dir, runtime_folder, state_dir
-
-__all__ = [
-    "claim",
-    "claimants",
-    "exclusive",
-    "experiment_lock",
-    "has_other_holders",
-    "hold_liveness_lock",
-    "is_liveness_lock_held",
-    "is_locked_across_machines",
-    "note",
-]
 
 if sys.platform != "win32":
     import fcntl

@@ -1,15 +1,14 @@
-"""Files are written whole or not at all, and not at all when nothing changed."""
+"""Write files atomically, detect full disks, and tell kinds of file systems apart."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from symphony_charts.errors import ToolFailed
-
-__all__ = ["write_file", "write_tree"]
 
 
 def write_file(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
@@ -57,3 +56,66 @@ def _replace(path: Path, data: bytes, mode: int) -> None:
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise
+
+
+# With less than this nothing sensible can be written down, in bytes.
+_LEAST = 1 << 16
+
+
+def full_disk(folder: Path) -> str:
+    """Return what the disk of `folder`, or of its first existing parent, has run out of; empty if nothing."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        facts = os.statvfs(folder)
+    except OSError:
+        return ""
+    blocks, files = (facts.f_bfree, facts.f_ffree) if os.geteuid() == 0 else (facts.f_bavail, facts.f_favail)
+    if blocks * facts.f_frsize < _LEAST:
+        return "no space is left"
+    # Some file systems have no table of files, and count none.
+    return "no more files can be made" if facts.f_files and not files else ""
+
+
+def refuse_full_disk(folder: Path) -> None:
+    """Raises ToolFailed where the disk of `folder` is full."""
+    why = full_disk(folder)
+    if why:
+        step = f"make room, by symph local gc or elsewhere (df -h {folder}), or set SYMPH_STATE_DIR"
+        raise ToolFailed(f"the disk is full: {why}", str(folder), step)
+
+
+# One kernel alone has such a file system at a time; of any other kind two machines may have the same files.
+_LOCAL = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSystem:
+    """A mounted file system: its type (``ext4``, ``nfs4``), and the options of the mount and of the file system."""
+
+    type: str
+    options: frozenset[str]
+
+    @property
+    def is_local(self) -> bool:
+        """True if no other machine can have these files mounted now."""
+        return self.type in _LOCAL
+
+
+def file_system_of(path: Path) -> FileSystem:
+    """Return the file system that `path` is on; of an unknown type where the kernel does not tell. Raises OSError."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        facts = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii")
+    finally:
+        os.close(descriptor)
+    number = next((line.split()[1] for line in facts.splitlines() if line.startswith("mnt_id:")), "")
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        # ID parent device root point options [optional...] - type source options; proc_pid_mountinfo(5).
+        fields = line.split(" ")
+        if fields[0] == number:
+            kind, _, more = fields[fields.index("-", 6) + 1 :][:3]
+            return FileSystem(type=kind, options=frozenset([*fields[5].split(","), *more.split(",")]))
+    return FileSystem(type="", options=frozenset())

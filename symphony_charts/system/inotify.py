@@ -19,8 +19,6 @@ from types import TracebackType
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["Changes", "Tree"]
-
 _MODIFY, _MOVED_TO, _CREATE, _DELETE, _DELETE_SELF = 0x2, 0x80, 0x100, 0x200, 0x400
 _WANTED = _MODIFY | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF
 if sys.platform != "win32":

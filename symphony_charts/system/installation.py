@@ -14,8 +14,6 @@ from urllib.parse import unquote, urlsplit
 
 from symphony_charts.errors import UsageError
 
-__all__ = ["FORMS", "check_pinned", "command_for_extra", "pinned_source", "requirement"]
-
 _NAME = "symphony-charts"
 FORMS = "git+https://HOST/REPOSITORY@COMMIT, git+ssh://... or https://HOST/FILE.whl#sha256=HASH"
 # No blanks, quotes or dollars: it stands in a requirements file, where pip replaces variables.

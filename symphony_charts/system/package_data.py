@@ -6,8 +6,6 @@ from pathlib import Path
 
 from symphony_charts.errors import NotFound
 
-__all__ = ["FOLDERS", "folder", "path", "table", "tables"]
-
 FOLDERS = ("chart-template", "gitops", "local")
 
 _PACKAGE = Path(__file__).parent.parent

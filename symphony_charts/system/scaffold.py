@@ -13,8 +13,6 @@ from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
 from symphony_charts.formats.names import DNS_LABEL
 from symphony_charts.system import package_data
 
-__all__ = ["Scaffold", "bake", "scaffold"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:

@@ -11,8 +11,6 @@ from pathlib import Path
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.system.subprocess_runner import run
 
-__all__ = ["clear_sign", "configured_signer", "signer"]
-
 _OFF = "--no-sign leaves the commit unsigned"
 # A public key as text, whose private half an agent has. Source: git help config, user.signingKey.
 _LITERAL = re.compile(r"(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S.*)", re.DOTALL)

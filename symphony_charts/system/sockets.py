@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
-__all__ = ["Holder", "has_address", "holder_of", "is_free"]
-
 if sys.platform != "win32":
     import pwd
 

@@ -1,4 +1,4 @@
-"""The runner starts every program that this package uses, and waits for it."""
+"""Run programs with a timeout in a clean environment, and tell users when an answer takes long."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed, ToolMissing
-
-__all__ = ["Completed", "base_env", "run"]
+from symphony_charts.system.launching import launcher
 
 # A hook or `git rebase --exec` exports GIT_DIR, GIT_INDEX_FILE and the like, and a git started there would work on the
 # wrong repository. Of Git's variables only those pass with which people choose identity, transport and settings.
@@ -181,3 +182,22 @@ def _completed(
         stderr=stderr,
         seconds=time.monotonic() - started,
     )
+
+
+_PATIENCE_S = 2.0
+
+
+@contextmanager
+def progress_notice(whom: str) -> Iterator[None]:
+    """Inside, an answer of `whom` is waited for; after two seconds whoever started us is told so."""
+    tell = launcher().tell
+    if tell is None:
+        yield
+        return
+    timer = threading.Timer(_PATIENCE_S, tell, [f"waiting for {whom}"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

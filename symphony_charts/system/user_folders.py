@@ -1,8 +1,8 @@
-"""The program keeps its own files on a machine in two folders: one for state, one for what is running.
+"""The folders of the user for state and running programs, and the systems on which runs work.
 
 The runtime folder may stand where others could have made it before us (``/tmp``). So whoever uses it asks
-`make_runtime_dir` or `check_private`, or opens what is in it by `runtime_folder` and `open_owned`: no link is followed,
-and nothing is written or cut before it is known to be ours.
+`make_runtime_dir` or `check_private`, or opens what is in it by `runtime_folder` and `open_owned`: no link is
+followed, and nothing is written or cut before it is known to be ours.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from symphony_charts.errors import ToolFailed
-
-__all__ = ["check_private", "make_runtime_dir", "open_owned", "runtime_dir", "runtime_folder", "state_dir"]
+from symphony_charts.errors import ToolFailed, ToolMissing
 
 # Windows has neither, and no user ids.
 _NOT_BY_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -128,3 +127,44 @@ def _own_folder(path: Path, above: int | None) -> int:
 def _unsafe(path: Path, why: str) -> ToolFailed:
     step = "see who made it and remove it, or set SYMPH_RUNTIME_DIR to a folder that is yours alone"
     return ToolFailed(f"cannot use {path.name}, where what runs is kept: {why}", str(path), step)
+
+
+HAS_FILE_LOCKS = sys.platform != "win32"
+_NAMES = {"darwin": "macOS", "win32": "Windows", "linux": "Linux"}
+_WAY_OUT = {
+    "darwin": "in a Linux machine (Lima, Docker, OrbStack)",
+    "win32": "in WSL 2",
+}
+
+
+def system_name() -> str:
+    """Return the common name of this system."""
+    return _NAMES.get(sys.platform, sys.platform)
+
+
+def runs_experiments() -> bool:
+    """Return True if experiments can run on this system: their supervisor needs /proc, pidfds and inotify."""
+    return str(sys.platform) == "linux"
+
+
+def refuse_elsewhere() -> None:
+    """Raise ToolMissing where experiments cannot run on this machine."""
+    if not runs_experiments():
+        raise elsewhere()
+
+
+def elsewhere() -> ToolMissing:
+    """Return the refusal of what needs Linux."""
+    what = f"experiments run on this machine under Linux alone, and this is {system_name()}"
+    here = _WAY_OUT.get(sys.platform, "on a Linux machine")
+    step = f"--on kube means a cluster; or run symph {here}; packaging, plans and publishing work as they are"
+    return ToolMissing(what, "", step)
+
+
+def is_lack_of_linux(error: BaseException) -> bool:
+    """Return True if an unexpected error only says that Python has less of its library on this system."""
+    if runs_experiments():
+        return False
+    if isinstance(error, ModuleNotFoundError):
+        return error.name in ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty")
+    return isinstance(error, AttributeError) and str(error).startswith(("module 'os' ", "module 'signal' "))

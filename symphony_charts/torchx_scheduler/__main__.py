@@ -17,8 +17,6 @@ from pathlib import Path
 
 from symphony_charts.version import __version__
 
-__all__ = ["main"]
-
 _NAME = "symphony-charts-torchx"
 _FOLDER = f"symphony_charts_torchx-{__version__}.dist-info"
 _OURS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symphony_charts.backend.event_feed import LONG_S, SHORT_S, Teller
+from symphony_charts.backend.event_feed import LONG_S, SHORT_S, EventFeed
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 
 
@@ -14,26 +14,26 @@ def one(phase: str, name: str = "a", **fields: object) -> InstanceStatus:
     return InstanceStatus(name=name, process=name, phase=phase, state=f"{phase}.", **fields)  # type: ignore[arg-type]
 
 
-def words(teller: Teller, now: float, *instances: InstanceStatus) -> list[tuple[str, str, bool]]:
+def words(teller: EventFeed, now: float, *instances: InstanceStatus) -> list[tuple[str, str, bool]]:
     return [(told.name, told.text, told.is_bad) for told in teller.tell(status(*instances), now)]
 
 
 def test_a_start_and_an_unchanged_status_are_nothing_to_speak_of() -> None:
-    teller = Teller()
+    teller = EventFeed()
     assert words(teller, 0, one("pending")) == []
     assert words(teller, 1, one("running", started=1.0)) == []
     assert words(teller, 9, one("running", started=1.0)) == []
 
 
 def test_readiness_that_took_its_time_is_told_once() -> None:
-    teller = Teller()
+    teller = EventFeed()
     words(teller, 1, one("running", started=1.0))
     assert words(teller, 5, one("running", started=1.0, ready=True)) == [("a", "ready after 4s", False)]
     assert words(teller, 6, one("running", started=1.0, ready=True)) == []
 
 
 def test_a_failure_that_is_tried_again_is_told_with_its_cause_and_then_the_new_start() -> None:
-    teller = Teller()
+    teller = EventFeed()
     words(teller, 1, one("running", started=1.0))
     again = one("pending", status=3, reason="failed 3, restarting: no gym", started=1.0, ended=2.0)
     assert words(teller, 2, again) == [("a", "failed 3, restarting: no gym", True)]
@@ -43,14 +43,14 @@ def test_a_failure_that_is_tried_again_is_told_with_its_cause_and_then_the_new_s
 
 
 def test_ends_say_how_long_it_took() -> None:
-    teller = Teller()
+    teller = EventFeed()
     words(teller, 0, one("running", started=0.0), one("running", "b", started=0.0), one("running", "c"))
     ends = [
         one("succeeded", started=0.0, ended=75.0),
         one("failed", "b", status=3, reason="failed 3: oops"),
         one("stopped", "c"),
     ]
-    said = Teller().tell(status(*ends), 75)
+    said = EventFeed().tell(status(*ends), 75)
     assert words(teller, 75, *ends) == [(told.name, told.text, told.is_bad) for told in said]
     assert [(told.name, told.text, told.is_bad, told.follows_lines) for told in said] == [
         ("a", "succeeded after 1m", False, True),
@@ -61,11 +61,11 @@ def test_ends_say_how_long_it_took() -> None:
 
 def test_the_same_of_many_is_one() -> None:
     ends = [one("succeeded", f"p{index}", started=0.0, ended=5.0) for index in range(500)]
-    assert words(Teller(), 5, *ends) == [("p0 +499", "succeeded after 5s", False)]
+    assert words(EventFeed(), 5, *ends) == [("p0 +499", "succeeded after 5s", False)]
 
 
 def test_a_wait_is_told_when_it_is_long_and_when_it_is_very_long() -> None:
-    teller = Teller()
+    teller = EventFeed()
     for_ever = [(moment, one("pending", reason=f"waits for x of b, {moment}s")) for moment in range(60)]
     said = {moment: words(teller, moment, instance) for moment, instance in for_ever}
     assert {moment: told for moment, told in said.items() if told} == {
@@ -76,7 +76,7 @@ def test_a_wait_is_told_when_it_is_long_and_when_it_is_very_long() -> None:
 
 
 def test_a_wait_for_something_else_begins_anew() -> None:
-    teller = Teller()
+    teller = EventFeed()
     words(teller, 0, one("pending", reason="waits for x of b, 0s"))
     assert words(teller, 4, one("pending", reason="waits for y of c, 4s")) == []
     assert words(teller, 7, one("pending", reason="waits for y of c, 1d2h")) == [("a", "waits for y of c, 3s", False)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.backend.diagnosis import Why, why_of
+from symphony_charts.backend.diagnosis import Diagnosis, diagnose_status
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 
 KUBE = {"backend": "kube", "namespace": "ml"}
@@ -22,8 +22,8 @@ def one(reason: str, name: str = "a", phase: str = "pending", **fields: Any) -> 
     return InstanceStatus(name=name, process=name, phase=phase, reason=reason, **given)  # type: ignore[arg-type]
 
 
-def why(reason: str, **fields: Any) -> Why:
-    found = why_of(status(one(reason, **fields), **KUBE))
+def why(reason: str, **fields: Any) -> Diagnosis:
+    found = diagnose_status(status(one(reason, **fields), **KUBE))
     assert found is not None
     return found
 
@@ -72,7 +72,7 @@ def test_what_no_node_takes_is_planned() -> None:
 
 
 def test_what_git_keeps_is_mended_in_git() -> None:
-    found = why_of(status(one("ErrImagePull"), **KUBE, held_by=("Argo CD application dev-ml-rl",)))
+    found = diagnose_status(status(one("ErrImagePull"), **KUBE, held_by=("Argo CD application dev-ml-rl",)))
     assert found
     assert found.next.endswith("symph publish SPEC")
 
@@ -86,7 +86,7 @@ def test_a_queued_one_says_its_place_and_what_kueue_lacks() -> None:
 
 def test_the_worst_cause_is_told_for_all_that_it_holds_up() -> None:
     image = 'ErrImagePull "x:1": denied'
-    found = why_of(status(one("waits for b:7000 of b"), one(image, "b"), one(image, "c"), phase="running"))
+    found = diagnose_status(status(one("waits for b:7000 of b"), one(image, "b"), one(image, "c"), phase="running"))
     assert found
     assert found.sentence == "b +1: the image x:1 cannot be pulled: denied"
     assert found.is_bad
@@ -94,7 +94,7 @@ def test_the_worst_cause_is_told_for_all_that_it_holds_up() -> None:
 
 def test_who_is_waited_for_says_what_its_probe_found() -> None:
     a = one("not ready: Connection refused", phase="running", state="running 3s")
-    found = why_of(status(a, one("waits for x:7000 of a, 3s", "b"), phase="running"))
+    found = diagnose_status(status(a, one("waits for x:7000 of a, 3s", "b"), phase="running"))
     assert found
     assert found.sentence == "b: waits for x:7000 of a, which is not ready: Connection refused"
 
@@ -118,7 +118,7 @@ def test_who_is_waited_for_says_what_its_probe_found() -> None:
     ],
 )
 def test_a_failure_tells_the_last_words_once(instance: InstanceStatus, text: str) -> None:
-    found = why_of(status(instance))
+    found = diagnose_status(status(instance))
     assert found
     assert (found.cause, found.text, found.next) == ("failed", text, "symph logs a rl --tail 50")
 
@@ -159,16 +159,16 @@ def test_a_failure_tells_the_last_words_once(instance: InstanceStatus, text: str
 def test_what_is_wrong_with_a_run_as_a_whole_comes_before_its_processes(
     phase: str, note: str, cause: str, text: str, step: str
 ) -> None:
-    found = why_of(status(one("waits for b:7000 of b"), phase=phase, note=note))
+    found = diagnose_status(status(one("waits for b:7000 of b"), phase=phase, note=note))
     assert found
     assert (found.cause, found.text, found.next) == (cause, text, step)
 
 
 @pytest.mark.parametrize("phase", ["succeeded", "stopped", "stopping"])
 def test_what_has_succeeded_or_was_ended_has_no_cause(phase: str) -> None:
-    assert why_of(status(one("waits for b:7000 of b"), phase=phase)) is None
+    assert diagnose_status(status(one("waits for b:7000 of b"), phase=phase)) is None
 
 
 def test_what_runs_has_no_cause() -> None:
     running = InstanceStatus(name="a", process="a", phase="running", state="running 3s", ready=True, status=3)
-    assert why_of(status(running, phase="running")) is None
+    assert diagnose_status(status(running, phase="running")) is None

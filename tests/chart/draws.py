@@ -16,7 +16,7 @@ from symphony_charts.chart.build.kinds.registry import KINDS
 from symphony_charts.errors import SymphError
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.chart.strategies import experiments
 
 Data = dict[str, Any]

@@ -18,14 +18,13 @@ import yaml
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
-from symphony_charts.chart.origin import open_chart
-from symphony_charts.chart.release import merge_values, render_release
+from symphony_charts.chart.release import merge_values, open_chart, render_release
 from symphony_charts.chart.schema import ValuesSchema
-from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.chart.values import Overrides, user_values
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from symphony_charts.spec.sources import key_of
 from symphony_charts.spec.workload import Workload
 from symphony_charts.system import package_data

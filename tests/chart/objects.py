@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from symphony_charts.kinds.dijob.children import group_of
+from symphony_charts.integrations.dijob.pods import group_of
 
 Item = dict[str, Any]
 

@@ -8,8 +8,6 @@ import json
 
 from symphony_charts.chart.files.chart import Chart
 
-__all__ = ["release_kb"]
-
 
 def release_kb(chart: Chart, manifest: str) -> float:
     """Kilobytes that helm puts into the Secret of a release: its JSON, which holds files as base64, packed by gzip.

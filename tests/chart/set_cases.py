@@ -13,14 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from symphony_charts.chart.values.merge import merge
-from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.chart.values import Overrides, merge, user_values
 from symphony_charts.errors import UsageError
 from symphony_charts.formats.go_json import dumps
 from tests.chart.harness import run_helm
 from tests.tools import HELM_VERSIONS
-
-__all__ = ["Case", "Judge", "generated", "ours", "sorted_out", "systematic"]
 
 _FLAGS = {
     "--set-json": "json",

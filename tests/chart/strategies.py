@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from tests.spec.overlay_strategies import container_overlays, pod_overlays
 
-__all__ = ["HOSTILE", "experiments", "hostile_text"]
-
 HOSTILE = (
     "{{ .Values.secret }}",
     "}}{{",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values import merge
 from symphony_charts.errors import SpecError
-from symphony_charts.kinds.argo.manifest import manifests_of
+from symphony_charts.integrations.argo.kind import manifests_of
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment
 from tests.chart.draws import Overrides

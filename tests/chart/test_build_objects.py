@@ -14,11 +14,11 @@ import pytest
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.assign.launch import add_launch_features
+from symphony_charts.placement.assign.assign import add_launch_features
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.chart.harness import EXAMPLES, experiment_of, run_helm
 from tests.chart.judge import write
 from tests.chart.objects import Item, pod_templates, reachable, wrapped_jobs

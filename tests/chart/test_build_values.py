@@ -12,18 +12,18 @@ import pytest
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.build.kinds.registry import KINDS
-from symphony_charts.chart.digest import Reader
+from symphony_charts.chart.evaluate import Reader
 from symphony_charts.chart.fields import FIELDS, pattern_of
 from symphony_charts.chart.schema import ValuesSchema, check_values
 from symphony_charts.chart.texts import readme_text, values_text
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values import merge
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from symphony_charts.system import package_data
 from tests.chart.harness import EXAMPLE_NAMES, EXAMPLES, helm_objects, index, run_helm, set_values
 from tests.tools import HELM_VERSIONS

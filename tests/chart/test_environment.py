@@ -7,13 +7,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.environment.expansion import expand
-from symphony_charts.kinds.children import opened
+from symphony_charts.kinds.registry import opened
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
+from symphony_charts.spec.environment import expand
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import pods_of
-from symphony_charts.spec.services import Service, allocate
+from symphony_charts.spec.pods import Service, allocate, pods_of
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
 from tests.chart.harness import built_of, experiment_of
 from tests.chart.objects import Item, pod_templates

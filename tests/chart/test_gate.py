@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.kinds.children import opened
-from symphony_charts.kinds.registry import kind_of
+from symphony_charts.kinds.registry import kind_of, opened
 from tests.chart.harness import (
     EXAMPLE_NAMES,
     assert_same,

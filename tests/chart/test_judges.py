@@ -17,12 +17,12 @@ import pytest
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.build.kinds.registry import KINDS
 from symphony_charts.chart.lint.kubernetes import check_schemas
-from symphony_charts.chart.syntax import constant
+from symphony_charts.chart.tree import constant
 from symphony_charts.errors import SpecError
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.chart.draws import ODD, RELEASES, Overrides, charts, overrides
 from tests.chart.harness import EXAMPLES, experiment_of, run_helm
 from tests.chart.judge import Instance, Judge, write

@@ -15,14 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.chart.lint import Finding, lint_release
+from symphony_charts.chart.lint.finding import to_sarif
 from symphony_charts.chart.lint.kubernetes import VERSIONS, check_schemas
-from symphony_charts.chart.lint.references import check_references
-from symphony_charts.chart.lint.sarif import to_sarif
 from symphony_charts.chart.lint.security import check_security, violations
+from symphony_charts.chart.lint.workload_rules import check_references
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.kinds.children import opened
-from symphony_charts.kinds.registry import kind_for
+from symphony_charts.kinds.registry import kind_for, opened
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import (

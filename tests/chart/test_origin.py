@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.chart.build.chart import build
-from symphony_charts.chart.origin import open_chart, origin_text
+from symphony_charts.chart.release import open_chart, origin_text
 from symphony_charts.errors import SpecError
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.chart.harness import EXAMPLES, chart_of, experiment_of
 
 _SPECS = [path for path in EXAMPLES if not path.name.endswith(".lock.yaml")]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, reject, settings
 
-from symphony_charts.clusters.render import render_pod
+from symphony_charts.clusters.kubernetes import render_pod
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import merge_overlay
 from symphony_charts.formats.merge_keys import MERGE_KEYS
-from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.spec.data import from_data
 from tests.chart.harness import assert_same, chart_of, native_objects
 from tests.spec.overlay_strategies import pod_overlays

@@ -22,7 +22,7 @@ from yamllint.config import YamlLintConfig
 from scripts.chart_template import cookiecutter_json
 from symphony_charts.chart.files import archive
 from symphony_charts.chart.files.chart import Chart, context_of
-from symphony_charts.chart.origin import open_chart
+from symphony_charts.chart.release import open_chart
 from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.errors import SpecError
 from symphony_charts.system import package_data
@@ -126,7 +126,7 @@ from symphony_charts.system import package_data
 from symphony_charts.spec import files as specfile
 from symphony_charts.chart.files.chart import ChartTemplate
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 exp = specfile.read(sys.argv[1]).experiment
 chart = prepare_experiment(exp).chart(ChartTemplate(package_data.folder("chart-template")))
 import hashlib

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.digest import digest_helper
 from symphony_charts.chart.emit import Emitter
-from symphony_charts.chart.evaluate import Evaluator
+from symphony_charts.chart.evaluate import Evaluator, digest_helper
 from symphony_charts.chart.helpers import cut, leaf_helpers
-from symphony_charts.chart.syntax import constant, fits_block, go_path, quoted
 from symphony_charts.chart.tree import (
     All,
     Block,
@@ -32,6 +30,10 @@ from symphony_charts.chart.tree import (
     Tree,
     Value,
     When,
+    constant,
+    fits_block,
+    go_path,
+    quoted,
 )
 
 _LABELS = Helper(name="labels", tree={"app": "x"})

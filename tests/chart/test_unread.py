@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.chart.lint import Finding
-from symphony_charts.chart.lint.release_rules import check_release
-from symphony_charts.chart.lint.unread_rules import check_unread
+from symphony_charts.chart.lint.release_rules import check_release, check_unread
 from symphony_charts.errors import SymphError
 from symphony_charts.formats import go_json
 from symphony_charts.formats.data import sub
@@ -22,8 +21,7 @@ from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec import model, workload
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.paths import spec_path
-from symphony_charts.spec.record import Record
-from symphony_charts.spec.sources import SecretSource
+from symphony_charts.spec.sources import Record, SecretSource
 from tests.chart.harness import set_values
 
 Path = tuple[str, ...]

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.cli.verbs import VERBS
 
-__all__ = ["Command", "all_commands"]
-
 
 @dataclass(frozen=True, slots=True)
 class Command:

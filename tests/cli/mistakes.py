@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["MISTAKES", "OK", "Mistake"]
-
 OK = "name: rl\nimage: python:3.12-slim\nprocesses:\n  a:\n    command: python\n    args: [a.py]\n"
 SPEC = {"e.yaml": OK}
 COMPOSE = "services:\n  web:\n    image: nginx:1.29\n"

@@ -11,7 +11,7 @@ import pytest
 
 from symphony_charts.cli.status_sources import Part, ask_all
 from symphony_charts.errors import ToolFailed
-from symphony_charts.system.git.addresses import direct_address, git_address
+from symphony_charts.system.git.program import direct_address, git_address
 from tests.silent_host import silent_host
 
 

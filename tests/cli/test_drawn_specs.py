@@ -14,7 +14,7 @@ import pytest
 
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SymphError
-from symphony_charts.placement.pools.of_spec import pools_of_spec
+from symphony_charts.placement.pools.pool import pools_of_spec
 from symphony_charts.spec import files as specfile
 from tests.local.parity.compare import compare
 from tests.spec.drawn_experiments import draw

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from symphony_charts.gitops.review_links import review_link
+from symphony_charts.gitops.store.review import review_link
 from tests.cli.test_git_verbs import POINTER, SPEC, Project, git, project
 from tests.gitops.servers import commit, set_hook
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.system import patience
+from symphony_charts.system import subprocess_runner
 from tests.cli.mistakes import KUBECONFIG, OK
 from tests.cli.test_mistakes import Symph, symph  # noqa: F401 - a fixture
 
@@ -94,7 +94,7 @@ def test_whoever_waits_is_told_for_whom(
         told.append(text)
         server.may_answer.set()
 
-    monkeypatch.setattr(patience, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(subprocess_runner, "_PATIENCE_S", 0.05)
     monkeypatch.setattr("symphony_charts.cli.output.note", until_told)
     server.may_answer.clear()
     status, _ = symph(words.replace("PUBLISH", PUBLISH).replace("HOST", server.host))

@@ -14,7 +14,7 @@ from symphony_charts.cli.main import main
 from symphony_charts.kubernetes import connection
 from symphony_charts.oci import transport
 from symphony_charts.system import subprocess_runner
-from symphony_charts.system.git import addresses
+from symphony_charts.system.git import program
 from tests.silent_host import silent_host
 
 SPEC = "name: rl\nimage: busybox:1.37.0\nprocesses: {a: {cmds: ['true']}}\n"
@@ -68,7 +68,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, private_places: Pat
     """A folder with a spec, for somebody who soon wonders why git says nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(subprocess_runner, "_MOMENT_S", 0.2)
-    monkeypatch.setattr(addresses, "REACH_S", 0.2)
+    monkeypatch.setattr(program, "REACH_S", 0.2)
     (tmp_path / "rl.yaml").write_text(f"{SPEC}team: ml\n")
     (tmp_path / ".symph.yaml").write_text("repository: {url: a.git, author: Ann <ann@example.org>}\n")
     return tmp_path
@@ -119,4 +119,4 @@ def test_where_git_goes_another_way_nobody_else_tries(
     url = "git@git.example.org:team/c.git" if key == "core.sshCommand" else "https://git.example.org/team/c.git"
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     subprocess.run(["git", "config", "--file", str(tmp_path / "config"), key, value], check=True)
-    assert addresses.git_address(url) is None
+    assert program.git_address(url) is None

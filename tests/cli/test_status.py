@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.backend.diagnosis import Why
+from symphony_charts.backend.diagnosis import Diagnosis
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.cli.main import main
 from symphony_charts.cli.status_sources import Row
-from symphony_charts.gitops.store.pointers import Placed
+from symphony_charts.gitops.store.environments import Placed
 from symphony_charts.gitops.store.review import Waiting
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
@@ -39,7 +39,10 @@ def live(phase: str = "running", *, chart: str = "", **fields: Any) -> Experimen
 
 
 def test_every_row_has_the_same_keys() -> None:
-    rows = [Row(where="here", name="rl"), Row(where="here", name="rl", live=live(), why=Why(cause="pool", text="full"))]
+    rows = [
+        Row(where="here", name="rl"),
+        Row(where="here", name="rl", live=live(), why=Diagnosis(cause="pool", text="full")),
+    ]
     assert rows[0].item().keys() == rows[1].item().keys()
     assert rows[1].item()["why"] == {"cause": "pool", "text": "full", "next": "", "processes": []}
     assert json.dumps([row.item() for row in rows])
@@ -72,15 +75,15 @@ def test_the_version_that_runs_is_read_from_its_chart(label: str, version: str |
     ("phase", "why", "is_bad"),
     [
         ("running", None, False),
-        ("pending", Why(cause="queue", text="second"), False),
-        ("pending", Why(cause="image", text="denied"), True),
+        ("pending", Diagnosis(cause="queue", text="second"), False),
+        ("pending", Diagnosis(cause="image", text="denied"), True),
         ("failed", None, True),
         ("lost", None, True),
         ("succeeded", None, False),
-        ("running", Why(cause="drift", text="another version"), True),
+        ("running", Diagnosis(cause="drift", text="another version"), True),
     ],
 )
-def test_what_passes_by_itself_is_no_fault(phase: str, why: Why | None, is_bad: bool) -> None:
+def test_what_passes_by_itself_is_no_fault(phase: str, why: Diagnosis | None, is_bad: bool) -> None:
     assert Row(where="dev", name="rl", live=live(phase), why=why).is_bad is is_bad
 
 

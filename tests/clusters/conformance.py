@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.backend.current_experiment import chosen_at
+from symphony_charts.backend.protocol import chosen_at
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
@@ -26,8 +26,6 @@ from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec import files
 from symphony_charts.spec.data import from_data
 from tests.waiting import eventually
-
-__all__ = ["ConformanceOfChanges", "ConformanceOfFiles", "ConformanceOfLogs", "ConformanceOfStates", "Place"]
 
 READY_S = 60.0
 

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import symphony_charts
-from symphony_charts.clusters.address_book import AddressBook
 from symphony_charts.clusters.base import Cluster
-from symphony_charts.clusters.builders import ExperimentSpec
+from symphony_charts.clusters.builders import AddressBook, ExperimentSpec
 from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.clusters.tmux import TmuxCluster
 from symphony_charts.errors import Conflict, SpecError, SymphError, ToolFailed, UsageError
@@ -123,7 +122,7 @@ def test_a_server_name_is_answered_with_where_the_experiment_is(capsys: pytest.C
 
 
 def test_a_saved_experiment_is_replaced_only_by_force(tmp_path: Path) -> None:
-    from symphony_charts.settings.saved_experiments import save_experiment
+    from symphony_charts.settings.user import save_experiment
 
     SymphonyConfig().set_experiment_folder(tmp_path / "deep")
     experiment = small(Cluster.new("tmux")).finish()
@@ -135,7 +134,7 @@ def test_a_saved_experiment_is_replaced_only_by_force(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_nothing_is_saved() -> None:
-    from symphony_charts.settings.saved_experiments import save_experiment
+    from symphony_charts.settings.user import save_experiment
 
     assert save_experiment(small(Cluster.new("tmux")).finish()) is None
 

@@ -9,7 +9,7 @@ import pytest
 
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import NotFound, PlacementError, UsageError
-from symphony_charts.gitops.store.push_result import PushResult
+from symphony_charts.gitops.store.store import PushResult
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.gitops.servers import files_at, git, history, make_bare

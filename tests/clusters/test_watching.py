@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.backend.current_experiment import chosen_at, set_current
-from symphony_charts.backend.protocol import find_instances, match_names
+from symphony_charts.backend.protocol import chosen_at, find_instances, match_names, set_current
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase, overall
 from symphony_charts.cli.inside import parse_place
 from symphony_charts.cli.options import seconds

@@ -8,8 +8,6 @@ import yaml
 
 from symphony_charts.integrations.symphony.kube import KubeExperimentSpec
 
-__all__ = ["compiled", "container", "pod", "two"]
-
 Object = dict[str, Any]
 
 

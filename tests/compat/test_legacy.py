@@ -16,7 +16,7 @@ from symphony_charts.integrations.symphony.spec import ExperimentSpec
 from symphony_charts.integrations.symphony.subproc import SubprocExperimentSpec
 from symphony_charts.integrations.symphony.tmux import TmuxExperimentSpec, TmuxProcessGroupSpec
 from symphony_charts.spec.data import from_data, to_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.chart.strategies import experiments
 from tests.compat.conftest import EXAMPLES
 

@@ -18,8 +18,6 @@ from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import ARGO_CD, module_folder
 from tests.waiting import eventually
 
-__all__ = ["ArgoCd", "argo_cd"]
-
 _CONFIG_MAPS = (
     "argocd-cm",
     "argocd-rbac-cm",

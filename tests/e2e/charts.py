@@ -9,8 +9,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["CHECKOUT", "EXAMPLES", "ExampleCharts", "package_data", "package_spec"]
-
 CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLES = ("integrate", "ring", "ring-group", "rl", "surreal")
 """The examples that run without special hardware."""

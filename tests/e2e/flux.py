@@ -16,8 +16,6 @@ from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SOURCE_CONTROLLER, module_folder
 from tests.waiting import eventually
 
-__all__ = ["NAMESPACE", "Flux", "flux"]
-
 NAMESPACE = "flux-system"
 
 

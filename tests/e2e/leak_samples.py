@@ -24,8 +24,6 @@ from urllib.parse import quote
 from symphony_charts.secrets.leaks import Guard
 from tests.e2e.tools.build import find_tool
 
-__all__ = ["FILES", "FORMS", "KINDS", "PLACES", "found_by_gitleaks", "found_by_us", "harmless", "in_files", "planted"]
-
 LETTERS, DIGITS = string.ascii_letters, string.digits
 ALNUM, UPPER, LOWER = LETTERS + DIGITS, string.ascii_uppercase + DIGITS, string.ascii_lowercase + DIGITS
 HEX, BASE64, URL_SAFE = "0123456789abcdef", ALNUM + "+/", ALNUM + "_-"

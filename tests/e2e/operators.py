@@ -22,8 +22,6 @@ from tests.e2e.rig.process import Daemon, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import APPWRAPPER, JOBSET, KUEUE, module_folder
 
-__all__ = ["JOBSET_OPERATOR", "KUEUE_OPERATOR", "Operator", "start_appwrapper", "start_operator"]
-
 Object = dict[str, Any]
 
 _READY_S = 60

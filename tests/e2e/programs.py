@@ -13,8 +13,6 @@ from typing import Any
 
 from tests.waiting import eventually
 
-__all__ = ["Output", "Programs"]
-
 # `kubectl wait` fails on a definition that has no conditions yet, as it is just after it was applied.
 _ESTABLISHED = '{.status.conditions[?(@.type=="Established")].status}'
 

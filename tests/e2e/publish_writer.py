@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
-from symphony_charts.gitops.store.author import Author
-from symphony_charts.gitops.store.store import Store
+from symphony_charts.gitops.store.store import Author, Store
 from tests.gitops.samples import NOW, small_publish
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from tests.e2e.tools.build import find_tool
 from tests.formats.quantity_texts import RECORDED, Answer, generated_texts
 
-__all__ = ["answers_of"]
-
 _MODULE = Path(__file__).resolve().parent / "tools" / "quantity" / "go.mod"
 _SEED, _COUNT = 20261122, 2000
 

@@ -13,8 +13,6 @@ from tests.e2e.programs import Output, Programs
 from tests.e2e.rig.api import Api, Object
 from tests.waiting import eventually
 
-__all__ = ["Release", "describe", "dry_run", "pod_result", "prove", "start_pod"]
-
 READY_TIMEOUT_S = 60.0
 SERVICE_TIMEOUT_S = 20.0
 DIAL_TIMEOUT_S = 20

@@ -12,8 +12,6 @@ import yaml
 
 from tests.e2e.rig.api import Object
 
-__all__ = ["CHART", "SCENARIOS", "WIDGETS", "Pair", "pair_of"]
-
 CHART = {
     "Chart.yaml": "apiVersion: v2\nname: pair\nversion: 0.1.0\n",
     "templates/objects.yaml": "{{- range .Values.objects }}\n---\n{{ toYaml . }}\n{{- end }}\n",

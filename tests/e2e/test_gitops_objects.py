@@ -13,7 +13,7 @@ import pytest
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_write import dump_all
-from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application_set, health_config
+from symphony_charts.gitops.argocd import ArgoSetup, app_project, application_set, health_config
 from symphony_charts.gitops.bootstrap import health_checks
 from symphony_charts.gitops.flux import git_repository, helm_release, release_kustomization
 from symphony_charts.gitops.operations.pointer import Pointer

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.paths import join
+from symphony_charts.formats.names import join
 from symphony_charts.importers.input_file import Source, from_data
 from symphony_charts.importers.report import Imported
 from symphony_charts.integrations.compose.importer import ComposeContext, import_compose

@@ -14,7 +14,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from symphony_charts.system import processes
 from tests.local.generated import NASTY, generated
 from tests.local.parity.compare import compare

@@ -17,10 +17,10 @@ import pytest
 
 pytest.importorskip("torchx")
 
-from symphony_charts.environment.expansion import expand
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.report import Imported
 from symphony_charts.prepare import prepare_experiment
+from symphony_charts.spec.environment import expand
 from tests.importers.samples import import_appdef
 from tests.torchx_scheduler.conftest import Torchx
 from tests.torchx_scheduler.test_own_objects import answers, mcad_case

@@ -17,8 +17,7 @@ import pytest
 
 from symphony_charts.errors import Conflict, SpecError, SymphError
 from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.kubernetes.releases.helm_client import HelmReleases
-from symphony_charts.kubernetes.releases.helm_command import Target
+from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
 from symphony_charts.kubernetes.releases.rehearsal import Rehearsal, rehearse
 from tests.e2e.programs import Output, Programs
 from tests.e2e.release_pairs import CHART, SCENARIOS, WIDGETS, Pair, pair_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pytest
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.values.merge import merge
-from symphony_charts.kinds.children import opened
+from symphony_charts.chart.values import merge
+from symphony_charts.kinds.registry import opened
 from tests.chart.draws import charts
 from tests.chart.harness import EXAMPLE_NAMES, built_of, example
 from tests.e2e.programs import Programs

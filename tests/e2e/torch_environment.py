@@ -13,8 +13,6 @@ from pathlib import Path
 
 from tests.e2e.symphony_original import kept
 
-__all__ = ["torch_folder"]
-
 _PYTHON = "/usr/bin/python3"
 # torch 1.13 looks for combined flags while it goes through an enumeration, which Python 3.11 no longer lists.
 _FLAGS = Path("usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/api.py")

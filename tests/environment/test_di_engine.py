@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.environment.di_engine import has_di_engine, node_variables, nodes_of, older_variables
+from symphony_charts.integrations.dijob.settings import has_di_engine, node_variables, nodes_of, older_variables
 from symphony_charts.spec.data import from_data
 from tests.importers.dijob_operators import MAKERS
 

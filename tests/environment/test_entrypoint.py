@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.data import from_data, to_data, to_yaml
+from symphony_charts.spec.environment import entry_point
 from symphony_charts.spec.model import Process
 from tests.chart.harness import chart_of, experiment_of, native_objects
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.environment.expansion import expand
+from symphony_charts.spec.environment import expand
 
 VARIABLES = {"A": "a", "B": "$(A)", "EMPTY": ""}
 

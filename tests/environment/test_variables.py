@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from symphony_charts.environment.expansion import pod_order
 from symphony_charts.spec.environment import (
     Address,
     Fact,
     Variable,
     interpret,
+    pod_order,
     shared_environment,
     shared_variables,
     variables_of,
 )
-from symphony_charts.spec.pods import ProcessRef
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import ProcessRef, Service
 from symphony_charts.spec.sources import EnvSource
 from symphony_charts.spec.variable_names import RESERVED, is_ours, service_variable
 

@@ -15,8 +15,6 @@ from typing import Literal, TypeAlias
 
 from symphony_charts.formats.quantity import MOST, QuantityOverflowError, amount_of, quantity
 
-__all__ = ["RECORDED", "Answer", "differences", "generated_texts", "recorded"]
-
 Answer: TypeAlias = "tuple[str, int, str, str] | None"
 """None if refused, else the number as digits and a power of ten, and the units and thousandths that are counted."""
 Verdict: TypeAlias = "tuple[Fraction, int | None, int | None] | Literal['refused', 'too large']"

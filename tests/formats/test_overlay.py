@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scripts.merge_keys import generated_files, merge_keys
+from symphony_charts.formats.data import merge_overlay, overlay_at
 from symphony_charts.formats.merge_keys import MERGE_KEYS
-from symphony_charts.formats.overlay import merge_overlay, overlay_at
 from tests.spec.overlay_strategies import pods
 from tests.tools import kubectl
 

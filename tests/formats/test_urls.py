@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.formats.urls import repository_fault
+from symphony_charts.formats.names import repository_fault
 
 
 @pytest.mark.parametrize(

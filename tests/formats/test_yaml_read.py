@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.yaml_read import SourceNumber, load
-from symphony_charts.formats.yaml_text import line_of
+from symphony_charts.formats.yaml_read import SourceNumber, line_of, load
 
 
 def refusal(text: str) -> SpecError:

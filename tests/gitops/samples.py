@@ -12,8 +12,6 @@ from symphony_charts.gitops.operations.publish import Publish
 from symphony_charts.spec import files as specfile
 from tests.chart import harness
 
-__all__ = ["NOW", "chart_of", "example_objects", "publish", "small_chart", "small_publish"]
-
 NOW = 1_700_000_000
 
 

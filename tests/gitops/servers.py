@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-__all__ = ["Fault", "HttpServer", "files_at", "git", "history", "http_server", "make_bare", "set_hook"]
-
 # Called with the request's path before (`done` false) and after git has answered; "cut" closes the connection.
 Fault = Callable[[str, bool], str]
 

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from getpass import getuser
 from pathlib import Path
 
-__all__ = ["SSHD", "SshServer", "make_key", "ssh_server"]
-
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 
 _CONFIG = """\

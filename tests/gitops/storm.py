@@ -17,9 +17,6 @@ from pathlib import Path
 from tests.gitops.servers import files_at, git, history, http_server, make_bare
 from tests.gitops.ssh_server import ssh_server
 
-__all__ = ["Storm", "survive"]
-
-
 _SHELL = """\
 #!/bin/sh
 n=$(od -An -N1 -tu1 /dev/urandom)

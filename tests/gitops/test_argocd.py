@@ -9,13 +9,7 @@ import pytest
 
 from symphony_charts.chart.lint.security import refused_kinds
 from symphony_charts.errors import SpecError
-from symphony_charts.gitops.argocd.objects import (
-    ArgoSetup,
-    app_name,
-    app_project,
-    application_set,
-    parse_version,
-)
+from symphony_charts.gitops.argocd import ArgoSetup, app_name, app_project, application_set, parse_version
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.settings.project import Destination
 from tests.gitops.samples import example_objects

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.gitops.argocd.effect import effect_of, outcome_of
-from symphony_charts.gitops.diff.comparison import Side, compare_sides
-from symphony_charts.gitops.diff.fields import compare
+from symphony_charts.gitops.diff import Side, compare, compare_sides, effect_of, outcome_of
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(0, 3), st.text("ab", max_size=2))
 trees = st.recursive(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.gitops.argocd.objects import ArgoSetup, application_set
+from symphony_charts.gitops.argocd import ArgoSetup, application_set
 from symphony_charts.gitops.flux import helm_release
-from symphony_charts.gitops.lint.manifests import check_manifest
+from symphony_charts.gitops.lint import check_manifest
 from symphony_charts.gitops.operations.pointer import Pointer
 from tests.damage import ODD, places, spoil
 

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.errors import Conflict
-from symphony_charts.gitops.store.author import Author
-from symphony_charts.gitops.store.push_result import PushResult
 from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, find_waiting
-from symphony_charts.gitops.store.store import Store
+from symphony_charts.gitops.store.store import Author, PushResult, Store
 from tests.gitops.samples import NOW, small_publish
 from tests.gitops.servers import commit, files_at, git, history, http_server, make_bare
 

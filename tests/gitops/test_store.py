@@ -11,8 +11,7 @@ import pytest
 
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.gitops.operations.publish import Publish
-from symphony_charts.gitops.store.author import Author
-from symphony_charts.gitops.store.store import Store
+from symphony_charts.gitops.store.store import Author, Store
 
 NOW = 1_700_000_000
 

@@ -21,9 +21,7 @@ from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, T
 from symphony_charts.gitops.operations.base import Operation
 from symphony_charts.gitops.operations.promote_rollback_retire import Promote, Retire, Rollback
 from symphony_charts.gitops.store import store as gitops_store
-from symphony_charts.gitops.store.author import Author
-from symphony_charts.gitops.store.push_result import PushResult
-from symphony_charts.gitops.store.store import Store
+from symphony_charts.gitops.store.store import Author, PushResult, Store
 from symphony_charts.system.git import remote
 from symphony_charts.system.git.cache import Cache
 from tests.gitops.samples import NOW, publish, small_chart, small_publish

@@ -17,8 +17,7 @@ import pytest
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.gitops.store import store as gitops_store
-from symphony_charts.gitops.store.author import Author
-from symphony_charts.gitops.store.store import Store
+from symphony_charts.gitops.store.store import Author, Store
 from symphony_charts.system.git.remote import ToolUnreachable
 from tests.gitops.samples import NOW, small_publish
 from tests.gitops.servers import history, http_server, make_bare, set_hook

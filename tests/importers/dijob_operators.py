@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MAKERS", "Object", "plain", "recorded"]
-
 Object = dict[str, Any]
 
 _FOLDER = Path(__file__).parent / "dijob_recorded"

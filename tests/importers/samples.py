@@ -7,11 +7,11 @@ from pathlib import Path
 
 from symphony_charts.importers.input_file import read
 from symphony_charts.importers.report import Imported, Log
-from symphony_charts.importers.torchx.importer import experiment_of
-from symphony_charts.importers.torchx.options import read_options
 from symphony_charts.integrations.compose.importer import ComposeContext, import_compose
 from symphony_charts.integrations.dijob.importer import import_dijob
 from symphony_charts.integrations.torchx.appdef import AppDef, read_appdef
+from symphony_charts.integrations.torchx.importer import experiment_of
+from symphony_charts.integrations.torchx.options import read_options
 from symphony_charts.spec.model import Process
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"

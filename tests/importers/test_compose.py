@@ -12,15 +12,16 @@ from symphony_charts.importers.input_file import read
 from symphony_charts.integrations.compose.importer import ComposeContext, import_compose
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment, Process
-from symphony_charts.spec.probes import ExecProbe, Probe
 from symphony_charts.spec.sources import (
     ClaimVolume,
     ConfigFile,
     DeviceVolume,
     EmptyDirVolume,
+    ExecProbe,
     HostPathVolume,
     Mount,
     NfsVolume,
+    Probe,
     SecretFile,
     SecretVolume,
 )

@@ -10,8 +10,7 @@ from symphony_charts.importers.report import Imported
 from symphony_charts.integrations.dijob.importer import import_dijob
 from symphony_charts.integrations.dijob.settings import settings_of
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.probes import Probe
-from symphony_charts.spec.sources import ConfigFile, Mount
+from symphony_charts.spec.sources import ConfigFile, Mount, Probe
 from tests.importers.samples import EXAMPLES, import_yaml, notes_of
 
 

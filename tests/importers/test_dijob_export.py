@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.dijob.export import dijob_objects
 from symphony_charts.importers.input_file import read
+from symphony_charts.integrations.dijob.export import dijob_objects
 from symphony_charts.integrations.dijob.importer import import_dijob
 from symphony_charts.integrations.dijob.settings import Operator
 from symphony_charts.spec.data import from_data

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.importers.dijob.export import dijob_objects
 from symphony_charts.importers.report import Report
+from symphony_charts.integrations.dijob.export import dijob_objects
 from tests.chart.harness import chart_of, native_objects
 from tests.importers.dijob_operators import MAKERS, Object, recorded
 from tests.importers.test_dijob_oracle import answer, import_job, jobs_in, unlike

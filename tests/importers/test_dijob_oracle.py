@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from symphony_charts.importers.dijob.export import dijob_objects
 from symphony_charts.importers.input_file import read
 from symphony_charts.importers.report import Imported
+from symphony_charts.integrations.dijob.export import dijob_objects
 from symphony_charts.integrations.dijob.importer import import_dijob
 from tests.chart.harness import chart_of, native_objects
 from tests.importers.dijob_operators import MAKERS, Object, plain, recorded

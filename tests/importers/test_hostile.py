@@ -15,10 +15,10 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.importers.input_file import Source, read
 from symphony_charts.importers.report import Imported
-from symphony_charts.importers.torchx.importer import import_torchx
 from symphony_charts.integrations.compose.importer import ComposeContext, import_compose
 from symphony_charts.integrations.dijob.importer import import_dijob
 from symphony_charts.integrations.symphony.importer import import_legacy
+from symphony_charts.integrations.torchx.importer import import_torchx
 from tests.importers.samples import EXAMPLES
 
 Importer = Callable[[Source], Imported]

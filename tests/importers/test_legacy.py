@@ -9,11 +9,10 @@ from symphony_charts.formats.data import sub
 from symphony_charts.importers.input_file import from_data, read
 from symphony_charts.importers.report import Imported
 from symphony_charts.integrations.symphony.importer import import_legacy
-from symphony_charts.kinds.children import opened
+from symphony_charts.kinds.registry import opened
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.scheduling import Toleration
-from symphony_charts.spec.services import allocate
-from symphony_charts.spec.sources import HostPathVolume, Mount, NfsVolume, SecretFile
+from symphony_charts.spec.pods import allocate
+from symphony_charts.spec.sources import HostPathVolume, Mount, NfsVolume, SecretFile, Toleration
 from tests.importers.oracle.symphony import original_pods
 from tests.importers.samples import EXAMPLES, notes_of
 from tests.importers.test_dijob_oracle import differences, is_added, seen

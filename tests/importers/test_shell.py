@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from symphony_charts.environment.entrypoint import entry_point
-from symphony_charts.importers.common.shell import Script, script_of
+from symphony_charts.integrations.common.scripts import Script, script_of
 from symphony_charts.spec.data import from_data
+from symphony_charts.spec.environment import entry_point
 
 
 def script(text: str, *shell: str) -> Script:

@@ -9,11 +9,11 @@ import pytest
 
 from symphony_charts.importers.input_file import Source, from_data, read
 from symphony_charts.importers.report import Imported
-from symphony_charts.importers.torchx.importer import import_torchx
 from symphony_charts.integrations.dijob.importer import import_dijob
 from symphony_charts.integrations.symphony.importer import import_legacy
 from symphony_charts.integrations.symphony.spec import ExperimentSpec
 from symphony_charts.integrations.symphony.subproc import SubprocExperimentSpec
+from symphony_charts.integrations.torchx.importer import import_torchx
 from symphony_charts.spec.builder.experiment import ExperimentSpec as OurSpec
 
 _SAMPLES = Path(__file__).parents[2] / "examples" / "import"

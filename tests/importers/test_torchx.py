@@ -10,7 +10,7 @@ import pytest
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.importers.input_file import read
-from symphony_charts.importers.torchx.importer import import_torchx
+from symphony_charts.integrations.torchx.importer import import_torchx
 from symphony_charts.spec.data import from_data, to_yaml
 from symphony_charts.spec.sources import ClaimVolume, EnvSource
 from tests.importers.samples import EXAMPLES, app, import_appdef, import_role, notes_of, role

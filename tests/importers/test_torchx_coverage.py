@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.importers.torchx.options import RunOptions
 from symphony_charts.integrations.torchx.appdef import AppDef, Resource, Role
-from symphony_charts.integrations.torchx.options import OPTIONS
+from symphony_charts.integrations.torchx.options import OPTIONS, RunOptions
 from symphony_charts.spec.data import to_data
 from tests.importers.samples import app, import_appdef, notes_of, role
 

@@ -8,7 +8,7 @@ from string import Template
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.importers.torchx.macros import MACROS, as_references, substitute, uses
+from symphony_charts.integrations.torchx.appdef import MACROS, as_references, substitute, uses
 
 PARTS = ["$", "$$", "{", "}", "${app_id}", "${replica_id}", "$app_id", "${img_root}", "${rank0_env}", "x", "(A)", " "]
 TEXTS = st.lists(st.sampled_from(PARTS)).map("".join)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.importers.report import Log
-from symphony_charts.importers.torchx.mounts import AnyMount, BindMount, DeviceMount, VolumeMount, read_mounts
 from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.torchx.appdef import AnyMount, BindMount, DeviceMount, VolumeMount, read_mounts
 
 
 def mounts(value: object) -> tuple[list[AnyMount], Log]:

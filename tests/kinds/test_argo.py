@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.kinds.argo.manifest import manifest, manifests_of
+from symphony_charts.integrations.argo.kind import manifest, manifests_of
 from symphony_charts.kinds.outcome import parts_of, verdict_of
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.spec import files

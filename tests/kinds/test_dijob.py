@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.gitops.diff.comparison import Side, compare_sides
-from symphony_charts.kinds.children import opened
+from symphony_charts.gitops.diff import Side, compare_sides
+from symphony_charts.kinds.registry import opened
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import chart_of, experiment_of, native_objects

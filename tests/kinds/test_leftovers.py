@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.chart.values.merge import merge
-from symphony_charts.kinds.leftovers import failure_difference, runs_on
+from symphony_charts.chart.values import merge
+from symphony_charts.kinds.outcome import failure_difference, runs_on
 from tests.chart.harness import built_of, experiment_of
 
 _PROCESSES = {

@@ -12,8 +12,6 @@ import yaml
 
 from tests.kubernetes.kube_peer import Peer, jwt
 
-__all__ = ["EXEC", "KUBECONFIGS", "Cases", "bad_logins", "good_logins"]
-
 EXEC = "/api/v1/namespaces/x/pods/p/exec"
 BOTH = ["/version", EXEC]
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from tests.e2e.rig.pki import Authority
 
-__all__ = ["Peer", "jwt", "peer", "proxy"]
-
 
 class Peer:
     """Where the server stands, and the files that prove who is who."""

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed, ToolMissing
-from symphony_charts.kubernetes.releases.helm_client import HelmReleases, _clock
-from symphony_charts.kubernetes.releases.helm_command import HelmCommand, Target
+from symphony_charts.kubernetes.releases.helm_client import HelmCommand, HelmReleases, Target, _clock
 from tests.tools import HELM_VERSIONS, helm
 
 # Writes down how it was called, then answers as told.

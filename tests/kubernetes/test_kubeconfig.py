@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError, SymphError, ToolFailed
-from symphony_charts.kubernetes.kubeconfig import kubeconfig_files, read_context
-from symphony_charts.kubernetes.login import Login
+from symphony_charts.kubernetes.login import Login, kubeconfig_files, read_context
 from tests.tools import kubectl
 
 

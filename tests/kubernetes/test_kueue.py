@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.backend.status import ExperimentStatus
-from symphony_charts.kubernetes.kueue import QUEUE, Queue, reasons_of, wait_reason
+from symphony_charts.kubernetes.container_phase import QUEUE, Queue, reasons_of, wait_reason
 from symphony_charts.kubernetes.status import status_of
 from tests.kinds.test_outcome import job_set
 from tests.kubernetes.test_status import LABELS, NOW, job

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["LISTING", "MIG_LISTING", "QUERY", "USE", "gpu", "install"]
-
 
 def gpu(number: int) -> str:
     """The UUID of GPU `number`; every one begins differently."""

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Person", "find_person"]
-
 # Debian's and Red Hat's "nobody", who owns nothing.
 _UID = 65534
 _ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,6 @@ from msgspec.structs import replace
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, Wait
 from symphony_charts.local.run_state import ProcessState
 
-__all__ = ["plan_of", "planned", "process_state"]
-
 
 def planned(*waits: int, slot: int = 0, **more: Any) -> PlannedProcess:
     """A finite process that waits until those in the slots `waits` are ready, and whose failure ends its run."""

@@ -9,10 +9,8 @@ from pathlib import Path
 from symphony_charts.local import up
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.waiting import eventually
-
-__all__ = ["failure_of", "log_of", "python", "start", "supervisor_pid", "tmux_pid", "until", "wrapper_pids"]
 
 
 def start(folder: Path, name: str = "exp", **data: object) -> Run:

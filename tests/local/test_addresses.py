@@ -8,7 +8,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.local.plan.addresses import candidate_ranges
+from symphony_charts.local.plan.records import candidate_ranges
 
 
 @given(st.text(max_size=20), st.integers(1, 2000))

@@ -12,7 +12,7 @@ import pytest
 
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, until
 
 DITASK = """

@@ -18,13 +18,12 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.integrations.dijob.server import server_of
+from symphony_charts.integrations.dijob.server import DELETED, TABLE, server_of
 from symphony_charts.local import up
-from symphony_charts.local.di_server.files import DELETED, TABLE
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, until
 
 # Listens as a replica does, and says so each time it starts.

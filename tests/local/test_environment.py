@@ -12,7 +12,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.scripts import start_script
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start
 
 FROM_A_SECRET: dict[str, Any] = {"env": {"KEY": {"secret": "s", "key": "k"}}}

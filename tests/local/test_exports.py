@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SpecError
-from symphony_charts.local.export.plain_files import Export
-from symphony_charts.local.export.process_compose import to_process_compose
-from symphony_charts.local.export.tmuxp import to_tmuxp
+from symphony_charts.local.export import Export, to_process_compose, to_tmuxp
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.generated import NASTY
 from tests.local.runs import python, until
 

@@ -18,7 +18,7 @@ from symphony_charts.local.machine.gpus import look_at_gpus
 from symphony_charts.local.machine.health import examine
 from symphony_charts.local.runs import Run, find_run, live_runs
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.nvidia import gpu, install
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 

@@ -17,9 +17,9 @@ from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.records import Check
 from symphony_charts.local.runs import Run
 from symphony_charts.local.status import run_status
-from symphony_charts.local.supervisor.probe_runner import Health
+from symphony_charts.local.supervisor.probes import Health
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until
 from tests.waiting import is_alive
 

@@ -24,7 +24,7 @@ from symphony_charts.local.run_files import write_json
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, runs_of
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from symphony_charts.system import remover
 from tests.local.records import plan_of
 from tests.local.runs import log_of, python, start

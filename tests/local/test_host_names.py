@@ -9,10 +9,10 @@ import pytest
 
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.host_names import of_machine
+from symphony_charts.local.plan.environment import of_machine
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, start
 
 _ASK = "import socket, sys; print(sorted({i[4][0] for i in socket.getaddrinfo(sys.argv[1], 80)}), flush=True)"

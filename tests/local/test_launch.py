@@ -18,13 +18,13 @@ from msgspec.structs import replace
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
-from symphony_charts.local.machine import capacity
+from symphony_charts.local.machine import machine
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.local.supervisor.event_loop import Loop
-from symphony_charts.local.supervisor.startup import StartupChannel, attend_start
+from symphony_charts.local.supervisor.launcher import StartupChannel, attend_start
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import failure_of, python, start, supervisor_pid, until
 
 MANY = 120
@@ -125,7 +125,7 @@ def test_a_soft_limit_of_open_files_is_raised(tmp_path: Path) -> None:
 def test_more_processes_than_terminals_are_refused_before_anything_starts(
     tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capacity, "free_terminals", lambda: 20)
+    monkeypatch.setattr(machine, "free_terminals", lambda: 20)
     experiment = from_data(
         {"name": "exp", "processes": {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(30)}}
     )
@@ -136,11 +136,11 @@ def test_more_processes_than_terminals_are_refused_before_anything_starts(
 
 
 def test_terminals_in_use_are_not_free() -> None:
-    before = capacity.free_terminals()
+    before = machine.free_terminals()
     descriptors = os.openpty()
     try:
         # Others on this machine open and close terminals as well.
-        until(lambda: capacity.free_terminals() < before, 5.0)
+        until(lambda: machine.free_terminals() < before, 5.0)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

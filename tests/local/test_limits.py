@@ -16,13 +16,12 @@ import pytest
 from symphony_charts.cli.main import main
 from symphony_charts.errors import Conflict
 from symphony_charts.local import up as local_run
-from symphony_charts.local.machine.limits import find_limiter
-from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words, verdict_script
+from symphony_charts.local.machine.machine import find_limiter, plan_here
 from symphony_charts.local.plan.records import Limiter
+from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words, verdict_script
 from symphony_charts.local.runs import process_items
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start
 
 SCOPES = Limiter(by={"memory": "systemd", "cpu": "systemd"}, scope=("scope",))

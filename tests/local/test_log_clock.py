@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.local.log_file import LogFile
+from symphony_charts.local.logs import LogFile
 from symphony_charts.local.supervisor import logs as log_clock
 from symphony_charts.local.supervisor.logs import LogClock
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.local.log_file import LogFile, Stamped
+from symphony_charts.local.logs import LogFile, Stamped
 
 LINES = st.lists(st.binary(max_size=12).map(lambda text: text.replace(b"\n", b"").lstrip(b"\0")), max_size=40)
 # How much was noted at once, and how much later than what was noted before.

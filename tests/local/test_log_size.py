@@ -6,7 +6,7 @@ from pathlib import Path
 
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 
 
 def sizes(folder: Path, **local: object) -> list[int]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.masking import secret_names, with_secrets, without_secrets
+from symphony_charts.local.plan.environment import secret_names, with_secrets, without_secrets
 from symphony_charts.local.plan.scripts import read_environment, start_script
 from symphony_charts.local.show_environment import shell_text
 from symphony_charts.spec.data import from_data

@@ -8,7 +8,7 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.local import up as local_run
-from symphony_charts.local.plan.mount_sets import is_for_mount
+from symphony_charts.local.plan.mounts import is_for_mount
 from symphony_charts.local.plan.records import Bind
 from symphony_charts.local.reload import FileWatch, Watched
 from tests.local.runs import log_of, start, until

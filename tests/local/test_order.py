@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.local.plan.order import without_cycles
+from symphony_charts.local.plan.readiness import without_cycles
 
 EDGES = st.dictionaries(st.integers(0, 7), st.lists(st.integers(0, 7), max_size=4), max_size=8)
 

@@ -12,7 +12,7 @@ from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.records import PlannedProcess
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.parity.compare import compare
 from tests.local.runs import log_of, python, start
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.local.plan.records import Backoff, Restart
-from symphony_charts.local.supervisor.policy import Decision, describe_status, restart_decision
+from symphony_charts.local.supervisor.decisions import Decision, describe_status, restart_decision
 from tests.local.records import planned, process_state
 
 

@@ -20,12 +20,12 @@ from symphony_charts.errors import Conflict, SymphError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.addresses import choose_addresses
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.addresses import candidate_ranges
+from symphony_charts.local.plan.records import candidate_ranges
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.status import run_status
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from symphony_charts.system.sockets import has_address, holder_of, is_free
 from tests.chart.strategies import experiments
 from tests.local.parity.compare import compare

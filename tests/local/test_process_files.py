@@ -9,8 +9,7 @@ import pytest
 from symphony_charts.backend.status import InstanceStatus
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.local import up as local_run
-from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.process_files import ProcessFiles
+from symphony_charts.local.backend import LocalWatcher, ProcessFiles
 from symphony_charts.local.runs import Run
 from tests.local.runs import log_of, python, start, until
 

@@ -15,10 +15,10 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.scripts import read_environment
-from symphony_charts.local.restart_changed import changes_of, rewrite
+from symphony_charts.local.run_folder import changes_of, rewrite
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
 from tests.waiting import is_alive
 

@@ -19,7 +19,7 @@ from types import MappingProxyType
 import pytest
 from msgspec.structs import replace
 
-from symphony_charts.backend.diagnosis import Why, why_of
+from symphony_charts.backend.diagnosis import Diagnosis, diagnose_status
 from symphony_charts.cli.main import main
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
@@ -29,7 +29,7 @@ from symphony_charts.local.run_state import RunPhase, write_record
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.status import run_status
 from symphony_charts.local.supervisor import shutdown
-from symphony_charts.system.process_identity import identify, read_stat
+from symphony_charts.system.processes import identify, read_stat
 from tests.damage import ODD, places, spoil
 from tests.local.runs import log_of, python, start, supervisor_pid, tmux_pid, until, wrapper_pids
 from tests.waiting import is_alive
@@ -59,7 +59,7 @@ def spec(tmp_path: Path) -> Path:
 
 def cause_of(run: Run) -> str:
     """What `symph status` says is the cause."""
-    found = why_of(run_status(run))
+    found = diagnose_status(run_status(run))
     return found.cause if found else ""
 
 
@@ -154,7 +154,7 @@ def test_looking_at_a_run_without_a_supervisor_starts_none_and_says_so(tmp_path:
     until(lambda: LocalWatcher().describe("exp").instances[1].phase == "failed")
     status = LocalWatcher().describe("exp")
     assert status.note.startswith("its supervisor is gone: nobody restarts its processes")
-    assert why_of(status) == Why(
+    assert diagnose_status(status) == Diagnosis(
         cause="supervisor",
         text="its supervisor is gone: nobody restarts its processes",
         next=status.note.partition("; ")[2],

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from symphony_charts.chart.build.chart import build
 from symphony_charts.chart.release import merge_values
 from symphony_charts.chart.schema import ValuesSchema
-from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.chart.values import Overrides, user_values
 from symphony_charts.errors import SpecError
 from symphony_charts.local.values import under_values
-from symphony_charts.spec.data import from_data, to_data
+from symphony_charts.spec.data import Lock, from_data, to_data
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.lockfile import Lock
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 
 DATA: dict[str, Any] = {
     "name": "e",

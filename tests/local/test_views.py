@@ -15,7 +15,7 @@ from symphony_charts.local.runs import Run
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.parity.pod_view import view_of_manifests
 from tests.local.parity.process_view import ProcessView, differences, file_mark, view_of_plan
 from tests.local.runs import until

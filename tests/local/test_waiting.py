@@ -11,18 +11,17 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.backend.diagnosis import why_waiting
+from symphony_charts.backend.diagnosis import diagnose_instance
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.run_files import write_identity
 from symphony_charts.local.run_folder import public
-from symphony_charts.local.run_identity import write_identity
 from symphony_charts.local.run_state import RunState, unstarted, write_record
 from symphony_charts.local.runs import Run, live_runs
-from symphony_charts.local.status import run_status
-from symphony_charts.local.waiting import wait_words
+from symphony_charts.local.status import run_status, wait_words
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from tests.local.records import process_state
 from tests.local.runs import until
 
@@ -79,7 +78,7 @@ def test_a_long_wait_is_a_reason_and_a_warning(tmp_path: Path) -> None:
     learner = next(instance for instance in status.instances if instance.name == "learner")
     assert (learner.phase, learner.state[:36]) == ("pending", "waits for data to succeed and 1 more")
     assert learner.reason == learner.state
-    found = why_waiting(status, learner)
+    found = diagnose_instance(status, learner)
     assert found
     assert (found.cause, found.paths) == ("order", ("learner",))
     assert [(event.kind, event.about) for event in status.events if event.reason == "Waiting"] == [

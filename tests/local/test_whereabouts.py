@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.local.run_identity import LIVENESS_LOCK, run_location, write_identity
-from symphony_charts.system import file_systems
+from symphony_charts.local.run_files import LIVENESS_LOCK, run_location, write_identity
+from symphony_charts.system import files
 from symphony_charts.system.file_locks import hold_liveness_lock
-from symphony_charts.system.file_systems import FileSystem
+from symphony_charts.system.files import FileSystem
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def seen(folder: Path, **machine: object) -> str:
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "symphony_charts.local.run_identity.file_system_of", lambda _: FileSystem(type="nfs4", options=frozenset())
+        "symphony_charts.local.run_files.file_system_of", lambda _: FileSystem(type="nfs4", options=frozenset())
     )
 
 
@@ -81,10 +81,10 @@ def test_a_run_without_an_identity_is_lost_only_if_nothing_holds_its_life(
     folder: Path, monkeypatch: pytest.MonkeyPatch, is_held: bool | None, verdict: str
 ) -> None:
     (folder / "identity.json").write_text("")
-    monkeypatch.setattr("symphony_charts.local.run_identity.is_liveness_lock_held", lambda _: is_held)
+    monkeypatch.setattr("symphony_charts.local.run_files.is_liveness_lock_held", lambda _: is_held)
     assert run_location(folder).verdict == verdict
 
 
 def test_the_kernel_says_on_which_file_system_a_path_is(tmp_path: Path) -> None:
-    assert file_systems.file_system_of(Path("/proc")).type == "proc"
-    assert file_systems.file_system_of(tmp_path).is_local
+    assert files.file_system_of(Path("/proc")).type == "proc"
+    assert files.file_system_of(tmp_path).is_local

@@ -14,8 +14,6 @@ from pathlib import Path
 from packaging.metadata import parse_email
 from packaging.requirements import Requirement
 
-__all__ = ["Leg", "build", "find_pythons", "install", "lowest_direct", "metadata_of"]
-
 _OLDEST, _NEWEST = (3, 10), (3, 19)
 
 

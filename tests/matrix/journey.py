@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Failure", "Journey"]
-
 _TIMEOUT_S = 120
 # Ended by Ctrl-C as it should, or a moment before it was ready for it.
 _INTERRUPTED = (0, 130)

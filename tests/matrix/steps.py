@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.matrix.journey import Journey
 
-__all__ = ["cluster_steps", "extra_steps", "git_steps", "local_steps"]
-
 _INSTALLED_FROM = f"git+https://example.org/symphony-charts.git@{'a' * 40}"
 
 _TOOLS = """

@@ -8,8 +8,6 @@ import http.server
 import threading
 from collections.abc import Callable, Iterator
 
-__all__ = ["Gate", "Passed", "running_gate"]
-
 
 class Passed:
     """A request on its way; what a test may ask of it, and do to it."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.oci.dockerignore import read_ignore
+from symphony_charts.oci.workspace import read_ignore
 
 _NAMES = (
     "a b ab abc a/b a/b/c b/a x.log d/x.log d/e/x.log README.md src src/m.py src/m.pyc a.b aXb d/keep.b "

@@ -29,8 +29,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["KINDS", "PAGES", "ROOT", "Block", "blocks_of", "given_files", "name_of", "places_of"]
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[!sd]*/**/*.md"))]
 # Each kind of mark, and whether something must follow its colon (None: it may).

@@ -12,8 +12,6 @@ from symphony_charts.cli.verbs import find_verb
 from symphony_charts.errors import SymphError
 from tests.pages.blocks import Block
 
-__all__ = ["Shown", "fault_of_command", "fault_of_span", "spans_of", "steps_of", "symph_commands"]
-
 _SEPARATORS = frozenset("();<>|&")
 _SPAN = re.compile(r"`(symph [^`\n]+)`")
 _PARSER = SymphonyParser()

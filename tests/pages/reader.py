@@ -17,8 +17,6 @@ from tests.pages.blocks import Block, blocks_of, given_files
 from tests.pages.commands import steps_of
 from tests.waiting import eventually
 
-__all__ = ["Reader", "differences"]
-
 _TIMEOUT_S = 180
 _REGISTRY = "registry.example.org"
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"

@@ -13,8 +13,7 @@ import jsonschema_rs
 import pytest
 
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.settings.json_schema import settings_schema
-from symphony_charts.settings.project import read_settings
+from symphony_charts.settings.project import read_settings, settings_schema
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.json_schema import json_schema
 from tests.pages.blocks import KINDS, PAGES, ROOT, Block, blocks_of, given_files, name_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.pools.pool import HostPort, Pool, Pools, Taint
-from symphony_charts.spec.scheduling import Toleration
+from symphony_charts.spec.sources import Toleration
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.machines.prices import PriceTable, default_prices
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.readers import pools_of_data
-from symphony_charts.placement.report.money import group_prices, money_data, money_lines
-from symphony_charts.spec.scheduling import Toleration
+from symphony_charts.placement.report import group_prices, money_data, money_lines
+from symphony_charts.spec.sources import Toleration
 
 MIB = 1 << 20
 OWN = {

@@ -16,7 +16,7 @@ from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.plan import Plan
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools
-from symphony_charts.placement.report.tables import explain, plan_data, pool_rows
+from symphony_charts.placement.report import explain, plan_data, pool_rows
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data

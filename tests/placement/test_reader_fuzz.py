@@ -23,7 +23,7 @@ from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.plan import plan_demands
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import read_pools
-from symphony_charts.spec.scheduling import Toleration
+from symphony_charts.spec.sources import Toleration
 
 CASES = int(os.environ.get("SYMPH_SOAK", "60"))
 SEED = int(os.environ.get("SYMPH_SEED", "1"))

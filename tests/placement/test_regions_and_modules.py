@@ -13,9 +13,8 @@ from symphony_charts.errors import SpecError
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.plan import plan_demands
-from symphony_charts.placement.pools.files import read_pool_files
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.placement.pools.readers import pools_of_data, read_pools
+from symphony_charts.placement.pools.readers import pools_of_data, read_pool_files, read_pools
 
 MIB = 1 << 20
 WHOLE = Shape(requests=(("cpu", 7000), ("memory", MIB), ("pods", 1)))

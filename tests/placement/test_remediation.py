@@ -8,7 +8,7 @@ from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.node_svg import draw_nodes
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.readers import pools_of_data
-from symphony_charts.placement.report.tables import plan_sentence
+from symphony_charts.placement.report import plan_sentence
 
 MIB = 1 << 20
 

@@ -12,9 +12,8 @@ import pytest
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.plan import Plan, plan_demands
-from symphony_charts.placement.pools.files import read_pools_file, with_system
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.placement.pools.readers import pools_of_data
+from symphony_charts.placement.pools.readers import apply_system_option, pools_of_data, read_pools_file
 
 SAMPLES = Path(__file__).parents[2] / "examples/pools"
 MIB = 1 << 20
@@ -68,7 +67,7 @@ def test_kube_system_grows_with_the_cluster() -> None:
 @pytest.mark.parametrize("named", ["elsewhere", "file"])
 def test_pools_of_an_experiment_alone_hold_no_kube_system(named: str) -> None:
     data = {"kube_system": "elsewhere", "pools": [{"name": "p", "machine_type": "n2-standard-4", "nodes": 3}]}
-    on = pools_of_data(data) if named == "file" else with_system(pools(), "elsewhere")
+    on = pools_of_data(data) if named == "file" else apply_system_option(pools(), "elsewhere")
     assert plan(on, whole(on), 3).groups[0].verdict == "PROVEN"
 
 
@@ -78,7 +77,7 @@ def test_seen_load_is_not_counted_twice() -> None:
 
 
 def test_amounts_replace_what_is_taken_for_granted() -> None:
-    on = with_system(pools(), "cpu=472m,memory=774Mi")
+    on = apply_system_option(pools(), "cpu=472m,memory=774Mi")
     assert (on.pools[0].system["cpu"], on.pools[0].system["memory"]) == (472, 774 * MIB)
     assert on.pools[0].usable["cpu"] == pools().pools[0].allocatable["cpu"] - 472
 
@@ -86,7 +85,7 @@ def test_amounts_replace_what_is_taken_for_granted() -> None:
 @pytest.mark.parametrize("text", ["cpu", "cpu=much", "gpu=1", "nowhere.json"])
 def test_amounts_that_mean_nothing_are_refused(text: str) -> None:
     with pytest.raises(SpecError, match="--system"):
-        with_system(pools(), text)
+        apply_system_option(pools(), text)
 
 
 def pod(cpu: str, **spec: Any) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def test_the_owners_own_objects_are_counted_as_they_are(tmp_path: Path) -> None:
         "spec": pod("2") | {"replicas": 3},
     }
     (tmp_path / "own.json").write_text(json.dumps({"items": [everywhere, other, web]}))
-    on = with_system(pools(), str(tmp_path / "own.json"))
+    on = apply_system_option(pools(), str(tmp_path / "own.json"))
     assert on.pools[0].system["cpu"] == 250
     answer = plan(on, 1500, 3)
     assert any("web x3" in note for note in answer.notes)
@@ -116,7 +115,7 @@ def test_the_owners_own_objects_are_counted_as_they_are(tmp_path: Path) -> None:
 def test_a_system_pod_without_rules_leaves_all_unknown(tmp_path: Path) -> None:
     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
     (tmp_path / "own.json").write_text(json.dumps({"items": [web | {"spec": pod("1", runtimeClassName="gvisor")}]}))
-    answer = plan(with_system(pools(), str(tmp_path / "own.json")), 100, 1).groups[0]
+    answer = plan(apply_system_option(pools(), str(tmp_path / "own.json")), 100, 1).groups[0]
     assert (answer.verdict, "kube-system/web may take any node" in answer.why) == ("UNKNOWN", True)
 
 
@@ -140,7 +139,10 @@ def test_a_driver_whose_share_nobody_publishes_is_not_proven_until_the_user_says
     on = of_cluster(**{f"{driver}_csi_driver_config": {"enabled": True}})
     answer = plan(on, 1000, 1).groups[0]
     assert (answer.verdict, "--system says it" in answer.why) == ("PACKABLE", True)
-    assert plan(replace(with_system(on, "cpu=500m,memory=900Mi"), workloads=()), 1000, 1).groups[0].verdict == "PROVEN"
+    assert (
+        plan(replace(apply_system_option(on, "cpu=500m,memory=900Mi"), workloads=()), 1000, 1).groups[0].verdict
+        == "PROVEN"
+    )
     assert (
         plan(of_cluster(**{f"{driver}_csi_driver_config": {"enabled": False}}), 1000, 1).groups[0].verdict == "PROVEN"
     )

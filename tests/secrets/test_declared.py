@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from symphony_charts.secrets.declared import pieces
+from symphony_charts.secrets.leaks import pieces
 
 RANDOM = "4f2a9c8e1b7d6053a4e9f1c2b8d7e6a5f4c3b2a1"
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.secrets.patterns import OVERLAP, PIECE, PythonPattern, compile_pattern, find_words
+from symphony_charts.secrets.rules import OVERLAP, PIECE, PythonPattern, compile_pattern, find_words
 from symphony_charts.system.package_data import table
 from tests.e2e.leak_samples import harmless, planted
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SpecError
-from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, read_certificate, seal, seal_all
+from symphony_charts.secrets.files import Certificate, SealStore, label_of, read_certificate, seal, seal_all
 
 x509 = pytest.importorskip("cryptography.x509")
 from cryptography.exceptions import InvalidTag  # noqa: E402 - after the skip

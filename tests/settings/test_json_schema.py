@@ -10,8 +10,7 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.settings.json_schema import settings_schema
-from symphony_charts.settings.project import read_settings
+from symphony_charts.settings.project import read_settings, settings_schema
 
 VALIDATOR = jsonschema_rs.Draft202012Validator(settings_schema())
 RIGHT: list[dict[str, Any]] = [

@@ -15,8 +15,6 @@ from typing import Any, TypeAlias
 
 import jsonschema_rs
 
-__all__ = ["ODD_TEXTS", "Drawing", "Schema", "parts_of", "reached_by"]
-
 Schema: TypeAlias = Mapping[str, Any]
 Words: TypeAlias = "Mapping[str, Sequence[Any] | Callable[[], Sequence[Any]]]"
 """By place what its texts and numbers are; with a ``!`` after it, what it is as a whole."""

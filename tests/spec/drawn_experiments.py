@@ -24,8 +24,6 @@ from symphony_charts.spec.model import PodSettings
 from tests.spec.drawing import Drawing, parts_of, reached_by
 from tests.spec.drawn_words import APART, NEVER_ALONE, SHARE, WORDS
 
-__all__ = ["Drawn", "draw"]
-
 Data = dict[str, Any]
 
 _POD_NAMES = [

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["APART", "NEVER_ALONE", "SHARE", "WORDS"]
-
 Data = dict[str, Any]
 
 _QUANTITIES = ["1", "500m", "0.5", "2Gi", 1, 0.25]

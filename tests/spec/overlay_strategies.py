@@ -6,8 +6,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-__all__ = ["container_overlays", "pod_overlays", "pods"]
-
 Data = dict[str, Any]
 
 _WORDS = st.sampled_from(["a", "b", "c-1", "n", "on"])

@@ -10,8 +10,7 @@ import pytest
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.spec.builder.experiment import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.model import Process
-from symphony_charts.spec.scheduling import Assignment, Toleration
-from symphony_charts.spec.sources import EnvSource, NfsVolume
+from symphony_charts.spec.sources import Assignment, EnvSource, NfsVolume, Toleration
 
 
 def built(*changes: Callable[[ProcessSpec], None]) -> Process:

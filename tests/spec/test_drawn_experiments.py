@@ -15,7 +15,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.data import from_data, to_yaml
 from symphony_charts.spec.json_schema import json_schema
-from symphony_charts.spec.probes import ExecProbe, Probe
+from symphony_charts.spec.sources import ExecProbe, Probe
 from tests.spec.drawing import parts_of, reached_by
 from tests.spec.drawn_experiments import draw
 from tests.spec.drawn_words import NEVER_ALONE

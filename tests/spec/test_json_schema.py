@@ -10,7 +10,7 @@ import pytest
 
 from symphony_charts.spec import model, sources, workload
 from symphony_charts.spec.json_schema import field_texts, json_schema
-from symphony_charts.spec.record import Record
+from symphony_charts.spec.sources import Record
 
 RECORDS = sorted(
     {

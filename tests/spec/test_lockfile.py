@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.lockfile import Lock, parse, render
+from symphony_charts.spec.data import Lock, parse, render
 
 locks = st.builds(
     Lock,

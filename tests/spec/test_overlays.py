@@ -18,10 +18,8 @@ from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.files import read
 from symphony_charts.spec.model import Experiment, Process
-from symphony_charts.spec.probes import HttpProbe, Probe
-from symphony_charts.spec.scheduling import Toleration
-from symphony_charts.spec.shells import DEFAULT_SHELL, shell_argv
-from symphony_charts.spec.sources import EmptyDirVolume, EnvSource, HostPathVolume, Mount
+from symphony_charts.spec.sources import EmptyDirVolume, EnvSource, HostPathVolume, HttpProbe, Mount, Probe, Toleration
+from symphony_charts.spec.variable_names import DEFAULT_SHELL, shell_argv
 from tests.spec.overlay_strategies import container_overlays, pod_overlays
 
 SOME = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

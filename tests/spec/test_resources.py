@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.formats.quantity import quantity
 from symphony_charts.spec.model import Process
-from symphony_charts.spec.resources import resources_of
+from symphony_charts.spec.pods import resources_of
 
 
 def test_without_reserve_requests_and_limits_are_as_they_were_said() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from symphony_charts.spec.builder.experiment import ExperimentSpec
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate, pins_of
+from symphony_charts.spec.pods import allocate, pins_of
 from tests.chart.strategies import experiments
 
 

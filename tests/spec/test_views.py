@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.clusters.builders import ExperimentSpec
-from symphony_charts.clusters.render import render_pod
+from symphony_charts.clusters.kubernetes import render_pod
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder.experiment import ProcessSpec
 from symphony_charts.spec.sources import EnvSource

@@ -6,20 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.sweep.early_stop import Judge, Rule
-from symphony_charts.sweep.metrics import Goal
+from symphony_charts.sweep.search import Goal, Rule, TrialComparison
 
 RULES: tuple[Rule, ...] = ("median", "halving")
 
 
-def judge(rule: Rule, *others: float, goal: Goal = "min", grace: float = 1) -> Judge:
-    made = Judge(metric="loss", goal=goal, rule=rule, grace=grace)
+def judge(rule: Rule, *others: float, goal: Goal = "min", grace: float = 1) -> TrialComparison:
+    made = TrialComparison(metric="loss", goal=goal, rule=rule, grace=grace)
     for index, value in enumerate(others):
         made.see(f"other-{index}", {"loss": [(float(step), value) for step in range(10)]})
     return made
 
 
-def verdict(made: Judge, *values: float) -> str:
+def verdict(made: TrialComparison, *values: float) -> str:
     made.see("own", {"loss": [(float(step), value) for step, value in enumerate(values)]})
     return made.verdict("own")
 

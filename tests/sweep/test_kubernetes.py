@@ -18,10 +18,9 @@ from symphony_charts.kubernetes.releases.wait import Progress
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.data import from_data
 from symphony_charts.sweep import kubernetes
-from symphony_charts.sweep.early_stop import Judge, Stopper
 from symphony_charts.sweep.kubernetes import Installation, install_trials
-from symphony_charts.sweep.outcomes import Outcome
-from symphony_charts.sweep.trial_runs import TrialRun
+from symphony_charts.sweep.search import Stopper, TrialComparison
+from symphony_charts.sweep.trial_runs import Outcome, TrialRun
 from symphony_charts.sweep.trials import Trial
 
 
@@ -160,7 +159,7 @@ def test_who_stops_is_heard_at_the_next_look_and_no_other_trial_begins() -> None
 
 def test_a_hopeless_trial_is_removed_is_no_failure_and_is_kept_until_all_is_asked_for_again() -> None:
     cluster, ends = Cluster(1.0), dict[str, tuple[str, str]]()
-    judge = Judge(metric="loss", goal="min", rule="median", grace=1)
+    judge = TrialComparison(metric="loss", goal="min", rule="median", grace=1)
     stopper = Stopper(judge=judge, read=lambda name: {"loss": [(1.0, 9.0 if name == "worst" else 1.0)]})
 
     def tell(name: str, run: str, why: str) -> None:

@@ -20,13 +20,20 @@ from symphony_charts.local.runs import START_ABORTED, Run, live_runs
 from symphony_charts.spec import data as builder
 from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.services import allocate
+from symphony_charts.spec.pods import allocate
 from symphony_charts.sweep import local
-from symphony_charts.sweep.early_stop import Judge, Stopper
 from symphony_charts.sweep.local import in_parallel, look_here, metrics_of, run_trials, series_here
-from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome
-from symphony_charts.sweep.record import Sweep, find_sweep, remember, remember_end
-from symphony_charts.sweep.trial_runs import TrialRun, prepare_trials
+from symphony_charts.sweep.search import Stopper, TrialComparison
+from symphony_charts.sweep.trial_runs import (
+    TIMED_OUT,
+    Outcome,
+    Sweep,
+    TrialRun,
+    find_sweep,
+    prepare_trials,
+    remember,
+    remember_end,
+)
 from symphony_charts.sweep.trials import Trial, parse_axis, trials
 from symphony_charts.system.user_folders import state_dir
 from tests.local.runs import until
@@ -153,7 +160,7 @@ def test_a_hopeless_trial_is_ended_is_no_failure_and_is_kept(tmp_path: Path) -> 
     # The others are alike: none of them is worse than their median, whichever of them the machine delays.
     line = 'for i in 1 2 3 4; do echo "step=$i loss=$((X / 9))"; sleep 0.3; done; test $X != 9 || sleep 100'
     spec = spec_of(tmp_path, line)
-    judge = Judge(metric="loss", goal="min", rule="median", grace=2)
+    judge = TrialComparison(metric="loss", goal="min", rule="median", grace=2)
     runs = runs_of(spec, "1,2,3,9")
     outcomes = list(run_trials(runs, spec, parallel=4, stopper=Stopper(judge=judge, read=series_here)))
     hopeless = next(one for one in outcomes if one.trial.name == "e-x9")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.system.git.failures import reason_of
+from symphony_charts.system.git.program import reason_of
 from symphony_charts.system.subprocess_runner import Completed
 
 END = "fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\n"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from symphony_charts.system import process_identity
-from symphony_charts.system.process_identity import Machine, ProcessRecord
+from symphony_charts.system import processes
+from symphony_charts.system.processes import Machine, ProcessRecord
 
 # Starts one process at number 1000, ends it and starts a canary there; prints what becomes of the canary.
 REUSE = """
@@ -74,13 +74,13 @@ def test_a_zombie_has_ended() -> None:
     if pid == 0:
         os._exit(0)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    assert process_identity.identify(pid) is None
-    assert not process_identity.is_running(ProcessRecord(pid=pid, start=0))
+    assert processes.identify(pid) is None
+    assert not processes.is_running(ProcessRecord(pid=pid, start=0))
     os.waitpid(pid, 0)
 
 
 def test_a_start_is_told_alike_in_a_time_namespace(namespaces: None) -> None:
-    record = process_identity.identify(os.getpid())
+    record = processes.identify(os.getpid())
     assert record is not None
     program = f"""
     from symphony_charts.system import process_identity as it
@@ -91,7 +91,7 @@ def test_a_start_is_told_alike_in_a_time_namespace(namespaces: None) -> None:
 
 def test_a_signal_reaches_the_process_that_was_identified() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
-        assert process_identity.send_signal(process_identity.identify(process.pid), signal.SIGTERM)
+        assert processes.send_signal(processes.identify(process.pid), signal.SIGTERM)
         assert process.wait(10) == -signal.SIGTERM
 
 
@@ -101,7 +101,7 @@ def test_what_is_no_record_names_nobody(data: object) -> None:
 
 
 def test_records_survive_their_text_form() -> None:
-    record, machine = process_identity.identify(os.getpid()), process_identity.this_machine()
+    record, machine = processes.identify(os.getpid()), processes.this_machine()
     assert record is not None
     assert ProcessRecord.from_data(record.to_data()) == record
     assert Machine.from_data(machine.to_data()) == machine

@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from symphony_charts.system.process_identity import identify
-from symphony_charts.system.processes import Session, members, signal_all
+from symphony_charts.system.processes import Session, identify, members, signal_all
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 

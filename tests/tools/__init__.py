@@ -12,19 +12,6 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-__all__ = [
-    "BESIDE",
-    "HELM_VERSIONS",
-    "KUBERNETES_CLIENTS",
-    "TOOLS",
-    "TORCHX_NIGHTLY",
-    "helm",
-    "kubectl",
-    "kubernetes_client",
-    "torchx_nightly",
-    "unpack_all",
-]
-
 TOOLS = Path(__file__).resolve().parents[2] / ".cache" / "tools"
 
 # helm's version -> the distribution whose layer.zip holds it (Apache-2.0, static x86-64 binaries)

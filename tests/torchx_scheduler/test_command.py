@@ -15,7 +15,7 @@ import yaml
 
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.importers.input_file import read
-from symphony_charts.importers.torchx.importer import import_torchx
+from symphony_charts.integrations.torchx.importer import import_torchx
 from symphony_charts.spec.data import from_data
 from tests.torchx_scheduler.conftest import Torchx
 

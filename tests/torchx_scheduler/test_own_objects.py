@@ -14,9 +14,9 @@ import pytest
 
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.importers.report import Log
-from symphony_charts.importers.torchx.options import RunOptions, read_options
 from symphony_charts.integrations.torchx.appdef import AppDef, read_appdef
 from symphony_charts.integrations.torchx.objects import app_wrapper
+from symphony_charts.integrations.torchx.options import RunOptions, read_options
 from tests.torchx_scheduler.conftest import Torchx
 
 PROGRAM = Path(__file__).with_name("own_requests.py")

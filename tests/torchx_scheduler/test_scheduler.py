@@ -14,9 +14,8 @@ pytest.importorskip("torchx")
 from torchx.schedulers.api import Stream
 from torchx.specs import AppDef, AppState, BindMount, Resource, RetryPolicy, Role
 
+from symphony_charts.integrations.torchx.request import AppId, SymphRequest, parse
 from symphony_charts.integrations.torchx.scheduler import Refused, SymphScheduler, create_scheduler
-from symphony_charts.torchx_scheduler.app_ids import AppId, parse
-from symphony_charts.torchx_scheduler.request import SymphRequest
 from tests.waiting import eventually
 
 END_S = 30.0

@@ -21,7 +21,7 @@ from symphony_charts.formats.data import sub
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.base import Kind, Object, PodSet, at_a_time
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.record import Record
+from symphony_charts.spec.sources import Record
 
 # A value of the charts: `helm install --set workload.schedule='0 3 * * *'`.
 FIELDS["workload.schedule"] = Field("When a run starts, as a line of cron.", "text")

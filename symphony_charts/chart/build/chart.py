@@ -6,21 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symphony_charts.chart.build import data, environment, notes, pods, services, workloads
-from symphony_charts.chart.build.checks import check_helper
+from symphony_charts.chart.build import data, notes, pods, services, workloads
+from symphony_charts.chart.build import data as environment
 from symphony_charts.chart.build.containers import container_helper
 from symphony_charts.chart.build.draft import Draft, draft, with_names
-from symphony_charts.chart.build.faults import container_faults, experiment_faults
+from symphony_charts.chart.build.faults import check_helper, container_faults, experiment_faults
 from symphony_charts.chart.build.kinds.registry import KINDS, peers_of
 from symphony_charts.chart.build.values import chart_values
-from symphony_charts.chart.digest import digest_helper
 from symphony_charts.chart.emit import Emitter
-from symphony_charts.chart.evaluate import Evaluator
+from symphony_charts.chart.evaluate import Evaluator, digest_helper
 from symphony_charts.chart.helpers import label_helpers, leaf_helpers
 from symphony_charts.chart.tree import Frame, Helper, Text, Tree, function_of
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import Service
 
 # The templates that are not those of a group or a kind.
 _TEMPLATES = ("config", "podgroup", "ingress", "secrets", "networkpolicy", "serviceaccount", "extra")

@@ -1,24 +1,65 @@
-"""The containers of a pod as trees: programs, ports, probes and mounts."""
+"""The containers of a pod as trees: programs, ports, probes, mounts, and the overlays of a spec.
+
+Overlays are merged while packaging, by Kubernetes' strategic merge. What an overlay holds and the values have a place
+for goes there instead, so that it can be changed: affinity, tolerations, topology spread constraints, and of
+containers image, command, arguments, resources and variables.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
-from symphony_charts.chart.build.draft import Draft, Group, listens_on
-from symphony_charts.chart.build.environment import variables_name
-from symphony_charts.chart.build.overlays import for_container, laid_on, rest_of_container
-from symphony_charts.chart.build.sources import is_device
-from symphony_charts.chart.build.volumes import FILES_MOUNT, has_only_files, mounts_of
+from symphony_charts.chart.build.data import FILES_MOUNT, has_only_files, mounts_of, variables_name
+from symphony_charts.chart.build.draft import Draft, Group, is_device, listens_on
 from symphony_charts.chart.tree import Block, Call, Entries, File, Helper, Include, Merged, Tree, Value, When
-from symphony_charts.formats.data import sub
-from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.formats.data import maps, merge_overlay, sub
 from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.overlay_fields import merge_probe
-from symphony_charts.spec.probes import Probe
-from symphony_charts.spec.scheduling import SecuritySettings
-from symphony_charts.spec.services import Service
-from symphony_charts.spec.sources import EnvSource
+from symphony_charts.spec.pods import Service
+from symphony_charts.spec.sources import EnvSource, Probe, SecuritySettings
+
+POD_VALUES = ("affinity", "tolerations", "topologySpreadConstraints")
+
+_IN_CONTAINER_VALUES = ("args", "command", "env", "image", "resources")
+
+
+def laid_on(base: Mapping[str, Tree], over: Mapping[str, object], defaults: Mapping[str, object]) -> dict[str, Tree]:
+    """Return `base` with `over` merged in. What a Block of it prints becomes constant: its entry in `defaults`."""
+    constants = {key: defaults.get(key, {}) for key, item in base.items() if key in over and isinstance(item, Block)}
+    return merge_overlay({**base, **constants}, over)
+
+
+def rest_of_container(over: Mapping[str, object]) -> dict[str, Any]:
+    """Return what the values have no place for of an overlay of a container."""
+    return {key: copy.deepcopy(item) for key, item in over.items() if key not in _IN_CONTAINER_VALUES}
+
+
+def env_of(over: Mapping[str, object]) -> dict[str, object]:
+    """Return the variables of an overlay of a container, as values."""
+    return {
+        str(item.get("name")): item["valueFrom"] if "valueFrom" in item else str(item.get("value", ""))
+        for item in maps(over, "env")
+    }
+
+
+def rest_of_pod(over: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the values have no place for of the metadata and the spec of an overlay of a pod."""
+    spec = {key: item for key, item in sub(over, "spec").items() if key not in POD_VALUES}
+    return copy.deepcopy(sub(over, "metadata")), copy.deepcopy(spec)
+
+
+def for_container(spec: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return what the overlay of a pod says of the container `name`, and take it out of `spec`."""
+    for key in ("containers", "initContainers"):
+        items = maps(spec, key)
+        mine = next((item for item in items if item.get("name") == name), None)
+        if mine is not None:
+            spec[key] = [item for item in items if item is not mine]
+            return {field: item for field, item in mine.items() if field != "name"}
+    return {}
+
 
 HOLD_SCRIPT = "scripts/hold.sh"
 

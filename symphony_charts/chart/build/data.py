@@ -1,15 +1,13 @@
-"""ConfigMaps, Secrets and the service account of a release as trees."""
+"""ConfigMaps, Secrets, variables, volumes and the service account of a release as trees."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from symphony_charts.chart.build.draft import Draft
-from symphony_charts.chart.build.environment import shared_environment
-from symphony_charts.chart.digest import short_sha256
-from symphony_charts.chart.evaluate import printed
+from symphony_charts.chart.build.draft import Draft, Group, volume_source, with_names
+from symphony_charts.chart.evaluate import printed, short_sha256
 from symphony_charts.chart.helpers import cut
 from symphony_charts.chart.tree import (
     Block,
@@ -18,6 +16,7 @@ from symphony_charts.chart.tree import (
     Helper,
     Include,
     Merged,
+    NonZero,
     Text,
     Tree,
     Value,
@@ -26,7 +25,120 @@ from symphony_charts.chart.tree import (
     text_of,
 )
 from symphony_charts.formats import go_json
-from symphony_charts.spec.sources import key_of
+from symphony_charts.spec import variable_names as names
+from symphony_charts.spec.environment import ServiceFact, hosts_variables, shared_variables
+from symphony_charts.spec.model import Process, Step
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, AnyVolume, DeviceVolume, Mount, NfsVolume, key_of
+
+_POD_INDEX = "metadata.labels['apps.kubernetes.io/pod-index']"
+
+
+def shared_environment(draft: Draft) -> Tree:
+    """Return the data of the ConfigMap of variables that all processes share: where each service is."""
+    data: dict[str, Tree] = {
+        names.EXPERIMENT: draft.experiment.name,
+        names.CONFIG_FOLDER: CONFIG_DIR,
+        names.SECRETS_FOLDER: SECRETS_DIR,
+    }
+    for name, source in shared_variables(draft.services):
+        assert isinstance(source, ServiceFact)  # noqa: S101 - shared variables hold nothing else
+        group = draft.groups[draft.services[source.service].listener.pod]
+        data[name] = When(NonZero(f"{group.path}.replicas"), _fact(draft, source))
+    return data
+
+
+def variables_name(group: Group, process: str) -> str:
+    """Return the name of the helper with the variables of one process or step."""
+    return f"variables.{group.name}.{process}"
+
+
+def _items(variables: Mapping[str, Tree]) -> list[Tree]:
+    items: list[Tree] = []
+    for name, tree in variables.items():
+        value = tree.tree if isinstance(tree, When) else tree
+        item = {"name": name, "valueFrom" if isinstance(value, dict) else "value": value}
+        items.append(When(tree.condition, item) if isinstance(tree, When) else item)
+    return items
+
+
+def own_variables(draft: Draft, group: Group) -> list[Helper]:
+    """Return a helper for each process and step of `group` with its own variables."""
+    pod = _pod_variables(draft, group)
+    shared = [Helper(name=f"variables.{group.name}", tree=_items(pod))] if pod and len(group.programs) > 1 else []
+    helpers = list(shared)
+    for name in group.programs:
+        process = group.pod.processes.get(name)
+        common = {**_common(draft, group, name), **draft.kind.variables(process or group.steps[name])}
+        own: dict[str, Tree] = {}
+        if process is not None:
+            own |= {} if shared else pod
+            own |= _process_variables(draft, group, name, process.connects)
+            own |= draft.peers.variables(draft, group, _field(draft.kind.index))
+        inside: list[Tree] = [Include(shared[0].name)] if shared and process is not None else []
+        tree = Merged(_items(common), *inside, _items(own)) if inside else _items(common | own)
+        helpers.append(Helper(name=variables_name(group, name), tree=with_names(tree)))
+    return helpers
+
+
+def _common(draft: Draft, group: Group, name: str) -> dict[str, Tree]:
+    is_run = draft.kind.runs(group)
+    index = draft.kind.index if is_run else _POD_INDEX
+    attempt = draft.kind.attempt(group) if is_run else ""
+    return {
+        names.ROLE: name,
+        names.GROUP: group.name,
+        **({names.INDEX: _field(index)} if index else {}),
+        **({names.INDEX: "0"} if is_run and draft.kind.is_single(group) else {}),
+        names.REPLICAS: Value(f"{group.path}.replicas", is_text=True),
+        **({} if group.is_kept else {names.RUN: Text("{$run}")}),
+        **({names.ATTEMPT: _field(attempt)} if attempt else {}),
+    }
+
+
+def _pod_variables(draft: Draft, group: Group) -> dict[str, Tree]:
+    """Return where the services of a pod are for its own processes: in the pod itself."""
+    tree: dict[str, Tree] = {}
+    for service in draft.services_of(group):
+        host = names.service_variable(service.name, "HOST")
+        tree[host] = _field("status.podIP")
+        port = f"{{.Values.services.{service.name}.port}}"
+        tree[names.service_variable(service.name, "ADDR")] = Text(f"$({host}):{port}")
+    return tree
+
+
+def _process_variables(draft: Draft, group: Group, name: str, connects: Iterable[str]) -> dict[str, Tree]:
+    """Return the addresses that a process can bind, and those of the replicas that it dials or is one of."""
+    listens = [service.name for service in draft.services_of(group, name)]
+    tree: dict[str, Tree] = {
+        names.service_variable(service, "BIND_HOST"): _field("status.podIP") for service in listens
+    }
+    conditional: dict[str, Tree] = {}
+    for variable, source in hosts_variables(listens, (each for each in connects if each in draft.services)):
+        assert isinstance(source, ServiceFact)  # noqa: S101 - these variables hold nothing else
+        service = draft.services[source.service]
+        other = draft.groups[service.listener.pod]
+        if other.name == group.name:
+            tree[variable] = draft.hosts(service)
+        else:
+            conditional[variable] = When(NonZero(f"{other.path}.replicas"), draft.hosts(service))
+    return tree | conditional
+
+
+def _field(path: str) -> Tree:
+    return {"fieldRef": {"fieldPath": path}}
+
+
+def _fact(draft: Draft, fact: ServiceFact) -> Tree:
+    service = draft.services[fact.service]
+    host = draft.name(service.name).format
+    match fact.part:
+        case "HOST":
+            return Text(host)
+        case "ADDR":
+            return Text(f"{host}:{{.Values.services.{service.name}.port}}")
+        case _:
+            return Value(f".Values.services.{service.name}.port", is_text=True)
+
 
 # The controller of SealedSecrets reads the scope from these annotations; strict is its default.
 # Source: bitnami-labs/sealed-secrets, pkg/apis/sealedsecrets/v1alpha1.
@@ -229,3 +341,99 @@ def service_account() -> Tree:
             "automountServiceAccountToken": False,
         },
     )
+
+
+_CONFIG = "symph-config"
+_SECRETS = "symph-secrets"
+FILES_MOUNT: Tree = {"name": _CONFIG, "mountPath": CONFIG_DIR, "readOnly": True}
+
+
+def used_volumes(draft: Draft, group: Group) -> Mapping[str, AnyVolume]:
+    """Return the volumes of the experiment that containers of `group` mount."""
+    programs: list[Process | Step] = [*group.pod.processes.values(), *group.steps.values()]
+    return {mount.volume: draft.experiment.volumes[mount.volume] for one in programs for mount in one.mounts}
+
+
+def volumes_of(draft: Draft, group: Group) -> list[dict[str, Tree]]:
+    """Return the volumes of a pod: the experiment's, its configuration files, and the secrets that containers see."""
+    volumes: list[dict[str, Tree]] = [
+        {"name": name, **volume_source(volume)} for name, volume in used_volumes(draft, group).items()
+    ]
+    if draft.experiment.configs:
+        volumes.append(files_volume(draft))
+    secrets: dict[str, dict[str, Tree]] = {}
+    for name in (*group.pod.processes, *group.steps):
+        keys = _visible_secrets(draft, group, name)
+        if keys:
+            volume = _secret_volume(draft, name, keys)
+            items = [{"key": key, "path": key} for key in keys]
+            secrets[volume] = {"name": volume, "secret": {"secretName": Text("{secretName}"), "items": items}}
+    return [*volumes, *(secrets[name] for name in sorted(secrets))]
+
+
+def has_only_files(draft: Draft) -> bool:
+    """Return True if all pods mount the configuration files and nothing else."""
+    return (
+        bool(draft.experiment.configs)
+        and not draft.experiment.secrets
+        and not any(used_volumes(draft, group) for group in draft.groups.values())
+    )
+
+
+def files_volume(draft: Draft, fullname: str = "$fullname") -> dict[str, Tree]:
+    """Return the volume of the configuration files; `fullname` is the path of the full name."""
+    files = draft.experiment.configs
+    source: dict[str, Tree] = {"name": config_name(draft, fullname)}
+    if any(file.mode is not None for file in files.values()):
+        source["items"] = [
+            {"key": name, "path": name} | ({"mode": int(file.mode, 8)} if file.mode is not None else {})
+            for name, file in sorted(files.items())
+        ]
+    return {"name": _CONFIG, "configMap": source}
+
+
+def _visible_secrets(draft: Draft, group: Group, name: str) -> dict[str, list[str]]:
+    """Return the keys of the secret files that a container sees, with the further paths of each."""
+    names = {f"{group.name}/{name}"} | ({name} if name in group.pod.processes else set())
+    return {
+        key_of(secret): list(secret.also_at)
+        for secret in sorted(draft.experiment.secrets, key=key_of)
+        if not secret.only or names & set(secret.only)
+    }
+
+
+def _secret_volume(draft: Draft, name: str, keys: Iterable[str]) -> str:
+    is_all = len(list(keys)) == len(draft.experiment.secrets)
+    return _SECRETS if is_all else cut(f"{_SECRETS}-{name}", 63)
+
+
+def mounts_of(draft: Draft, group: Group, name: str, program: Process | Step) -> list[Tree]:
+    """Return the mounts of a container: the declared ones, configuration files, and secret files."""
+    mounts: list[Tree] = [_mount(draft, mount) for mount in program.mounts]
+    if draft.experiment.configs:
+        mounts.append(FILES_MOUNT)
+    keys = _visible_secrets(draft, group, name)
+    if keys:
+        volume = _secret_volume(draft, name, keys)
+        mounts.append({"name": volume, "mountPath": SECRETS_DIR, "readOnly": True})
+        mounts += [
+            {"name": volume, "mountPath": path, "subPath": key, "readOnly": True}
+            for key, paths in keys.items()
+            for path in paths
+        ]
+    return mounts
+
+
+def _mount(draft: Draft, mount: Mount) -> Tree:
+    entry: dict[str, Tree] = {"name": mount.volume, "mountPath": mount.at}
+    if mount.read_only or _is_read_only(draft.experiment.volumes[mount.volume]):
+        entry["readOnly"] = True
+    if mount.sub_path:
+        entry["subPath"] = mount.sub_path
+    return entry
+
+
+def _is_read_only(volume: AnyVolume) -> bool:
+    if isinstance(volume, DeviceVolume):
+        return "w" not in volume.perm
+    return isinstance(volume, NfsVolume) and volume.read_only

@@ -6,10 +6,9 @@ from symphony_charts.chart.build.containers import HOLD_SCRIPT, may_be_held
 from symphony_charts.chart.build.data import annotated
 from symphony_charts.chart.build.draft import Draft
 from symphony_charts.chart.build.pods import runs
-from symphony_charts.chart.syntax import go_path
-from symphony_charts.chart.tree import Block, Either, File, Include, Merged, Text, Tree, When
-from symphony_charts.kinds.leftovers import runs_on
-from symphony_charts.spec.services import Service
+from symphony_charts.chart.tree import Block, Either, File, Include, Merged, Text, Tree, When, go_path
+from symphony_charts.kinds.outcome import runs_on
+from symphony_charts.spec.pods import Service
 
 CONNECT_SCRIPT = "scripts/connect.sh"
 

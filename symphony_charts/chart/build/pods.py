@@ -1,14 +1,20 @@
-"""The pod template of a group as a tree."""
+"""The pod template of a group as a tree, and gangs: the pods of a run start together or not at all.
+
+Kueue reads labels of a workload, others read a PodGroup.
+
+Sources: kubernetes-sigs/scheduler-plugins, pkg/coscheduling (PodGroup v1alpha1, label ``.../pod-group``);
+volcano-sh/volcano, pkg/scheduler (PodGroup v1beta1, annotation ``scheduling.k8s.io/group-name``); kubernetes/api,
+scheduling/v1alpha2 and v1beta1 (PodGroup, ``spec.schedulingGroup`` of pods).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from symphony_charts.chart.build import gangs
-from symphony_charts.chart.build.containers import containers
+from symphony_charts.chart.build.containers import containers, laid_on, rest_of_pod
+from symphony_charts.chart.build.data import files_volume, has_only_files, volumes_of
 from symphony_charts.chart.build.draft import Draft, Group
-from symphony_charts.chart.build.overlays import laid_on, rest_of_pod
-from symphony_charts.chart.build.volumes import files_volume, has_only_files, volumes_of
 from symphony_charts.chart.tree import (
     Block,
     Call,
@@ -17,13 +23,115 @@ from symphony_charts.chart.tree import (
     Include,
     Merged,
     NonZero,
+    Sum,
     Text,
     Tree,
     Value,
     When,
 )
 from symphony_charts.formats.data import sub
-from symphony_charts.spec.scheduling import SecuritySettings
+from symphony_charts.spec.sources import SecuritySettings, topology_of
+from symphony_charts.spec.workload import GANGS_OF_PODS
+
+_VOLCANO = "volcano"
+
+
+def queue_values(draft: Draft) -> dict[str, str]:
+    """Return the values that the queue of the gang reads."""
+    workload = draft.experiment.workload
+    values = {"queue": workload.queue or "", "priority": workload.queue_priority or ""}
+    read = {"kueue": ("queue", "priority"), _VOLCANO: ("queue",)}.get(workload.gang, ())
+    return {key: values[key] for key in read}
+
+
+def queue_labels(draft: Draft) -> dict[str, Tree]:
+    """Return the labels by which Kueue queues an object."""
+    if draft.experiment.workload.gang != "kueue":
+        return {}
+    return {
+        f"kueue.x-k8s.io/{label}": When(f".Values.workload.{key}", Value(f".Values.workload.{key}", is_text=True))
+        for label, key in (("queue-name", "queue"), ("priority-class", "priority"))
+    }
+
+
+def pod_labels(draft: Draft, group: Group) -> dict[str, Tree]:
+    """Return the labels by which a pod belongs to its gang."""
+    name = _name(draft, group)
+    return {"scheduling.x-k8s.io/pod-group": name} if name and _gang(draft) == "coscheduling" else {}
+
+
+def pod_annotations(draft: Draft, group: Group) -> dict[str, Tree]:
+    """Return the annotations by which a pod belongs to its gang."""
+    name = _name(draft, group)
+    return {"scheduling.k8s.io/group-name": name} if name and _gang(draft) == _VOLCANO else {}
+
+
+def pod_fields(draft: Draft, group: Group) -> dict[str, Tree]:
+    """Return the fields of the spec by which a pod belongs to its gang."""
+    name = _name(draft, group)
+    if not name or _gang(draft) == "coscheduling":
+        return {}
+    if _gang(draft) == "native":
+        return {"schedulingGroup": {"podGroupName": name}}
+    return {"schedulerName": _VOLCANO}
+
+
+def pod_groups(draft: Draft) -> list[tuple[Text, Tree, dict[str, Tree]]]:
+    """Return name, condition and the object but for its metadata of each PodGroup of a run."""
+    members = [group for group in draft.groups.values() if _name(draft, group)]
+    if not members:
+        return []
+    if draft.experiment.workload.gang_scope == "group":
+        gangs: list[Sequence[Group]] = [[group] for group in members]
+    else:
+        gangs = [members]
+    made: list[tuple[Text, Tree, dict[str, Tree]]] = []
+    for gang in gangs:
+        condition = Either(tuple(NonZero(f"{group.path}.replicas") for group in gang))
+        name = _name(draft, gang[0])
+        if name is not None:
+            made.append((name, condition, _pod_group(draft, Sum(tuple(least(group) for group in gang)))))
+    return made
+
+
+def _gang(draft: Draft) -> str:
+    return draft.experiment.workload.gang
+
+
+def _name(draft: Draft, group: Group) -> Text | None:
+    """Return the name of the PodGroup of a group; None if it starts without a gang."""
+    if group.is_kept or not draft.kind.has_pod_groups or _gang(draft) not in GANGS_OF_PODS:
+        return None
+    part = group.part if draft.experiment.workload.gang_scope == "group" else "gang"
+    return Text(f"{{$fullname}}-{part}-{{$run}}")
+
+
+def least(group: Group, path: str = "") -> tuple[str | int, ...]:
+    """Return what the number of pods that must start together is the smallest of. `path` is that of the group.
+
+    A StatefulSet replaces its pods one after the other: a new run that waited for all of them would wait for ever.
+    """
+    path = path or group.path
+    replicas = f"{path}.replicas"
+    if group.pod.settings.min_replicas is not None:
+        return (f"{path}.minReplicas", replicas)
+    return (replicas,) if group.is_finite else (1, replicas)
+
+
+def _pod_group(draft: Draft, minimum: Sum) -> dict[str, Tree]:
+    workload, topology = draft.experiment.workload, draft.experiment.placement.topology
+    if workload.gang == "native":
+        spec: dict[str, Tree] = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
+        if topology:
+            spec["schedulingConstraints"] = {"topology": [{"key": topology_of(topology)[1]}]}
+        version = f"scheduling.k8s.io/{workload.gang_version}"
+    elif workload.gang == "coscheduling":
+        version, spec = "scheduling.x-k8s.io/v1alpha1", {"minMember": minimum}
+    else:
+        version, spec = "scheduling.volcano.sh/v1beta1", {"minMember": minimum}
+        spec["queue"] = When(".Values.workload.queue", Value(".Values.workload.queue", is_text=True))
+    return {"apiVersion": version, "kind": "PodGroup", "spec": spec}
+
 
 # Labels that templates print; nothing else may set them.
 _OUR_LABELS = (
@@ -96,7 +204,7 @@ def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str
     over = rest_of_pod(group.pod.settings.pod_overlay)[0]
     users = {**draft.experiment.labels, **group.pod.settings.labels, **sub(over, "labels")}
     labels: dict[str, Tree] = {key: item for key, item in users.items() if key not in _OUR_LABELS}
-    labels |= gangs.pod_labels(draft, group)
+    labels |= pod_labels(draft, group)
     annotations: dict[str, Tree] = {}
     if len(group.pod.processes) > 1:
         main = (name for name in group.pod.processes if not group.is_sidecar(name))
@@ -104,7 +212,7 @@ def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str
     if draft.experiment.networks:
         annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(draft.experiment.networks)
     annotations |= {**draft.experiment.annotations, **group.pod.settings.annotations, **sub(over, "annotations")}
-    annotations |= gangs.pod_annotations(draft, group)
+    annotations |= pod_annotations(draft, group)
     return labels, annotations, {key: item for key, item in over.items() if key not in ("labels", "annotations")}
 
 
@@ -114,7 +222,7 @@ def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
     if over.get("hostNetwork") is True:
         # The default would look names up outside of the cluster.
         over.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
-    own: dict[str, Tree] = {**gangs.pod_fields(draft, group)}
+    own: dict[str, Tree] = {**pod_fields(draft, group)}
     if draft.kind.runs(group):
         own |= draft.kind.pod_fields(draft, group)
     if draft.experiment.workload.scheduler_name:

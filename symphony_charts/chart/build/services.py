@@ -9,7 +9,7 @@ from symphony_charts.chart.build.draft import Draft, Group, dials_of
 from symphony_charts.chart.build.pods import runs, selector
 from symphony_charts.chart.tree import All, Block, Equals, Include, Let, Merged, Not, Text, Tree, Value, When
 from symphony_charts.spec.model import ExposeSettings
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import Service
 
 _TESTS = Merged(Include("selectorLabels"), {"app.kubernetes.io/component": "test"})
 _CLOSED = ".Values.networkPolicy.egress"

@@ -6,21 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from symphony_charts.chart.build import gangs
-from symphony_charts.chart.build.containers import container_security, env_value
+from symphony_charts.chart.build import pods
+from symphony_charts.chart.build.containers import container_security, env_of, env_value
 from symphony_charts.chart.build.draft import Draft, Group
-from symphony_charts.chart.build.overlays import env_of
 from symphony_charts.chart.build.pods import pod_security
 from symphony_charts.chart.build.services import exposure, exposure_values
-from symphony_charts.chart.digest import short_sha256
-from symphony_charts.environment.entrypoint import entry_point
+from symphony_charts.chart.evaluate import short_sha256
 from symphony_charts.formats import go_json
-from symphony_charts.formats.data import sub
-from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.formats.data import merge_overlay, sub
+from symphony_charts.spec.environment import entry_point
 from symphony_charts.spec.model import ChartSettings, Experiment, Process, Step
-from symphony_charts.spec.pods import retries_of
-from symphony_charts.spec.resources import resources_of, selector_of
-from symphony_charts.spec.scheduling import Toleration
+from symphony_charts.spec.pods import resources_of, retries_of, selector_of
+from symphony_charts.spec.sources import Toleration
 from symphony_charts.spec.workload import GANGS_OF_PODS
 
 _TEST_IMAGE = "busybox:1.37.0"
@@ -54,7 +51,7 @@ def chart_values(draft: Draft) -> dict[str, Any]:
             name: {"port": service.port} | (exposure_values(exposure(draft, service)) if service.is_exposed else {})
             for name, service in draft.services.items()
         },
-        "workload": gangs.queue_values(draft) | draft.kind.values(draft),
+        "workload": pods.queue_values(draft) | draft.kind.values(draft),
         "runKey": experiment.workload.run_key,
         "secrets": _secret_values(experiment),
         "serviceAccount": {"create": False, "name": account, "annotations": {}} if account else {},

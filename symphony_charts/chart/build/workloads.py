@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from symphony_charts.chart.build import gangs
+from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.data import annotated, metadata
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.pods import pod_template, selector
-from symphony_charts.chart.syntax import go_path
-from symphony_charts.chart.tree import Block, Helper, Let, Merged, NonZero, Sum, Text, Tree, Value, When
+from symphony_charts.chart.tree import Block, Helper, Let, Merged, NonZero, Sum, Text, Tree, Value, When, go_path
 from symphony_charts.spec.pods import find_process
 
 # An eviction is not a failure: draining, preemption and taints mark the pod with this condition.
@@ -25,7 +24,7 @@ def with_group(group: Group, tree: Tree) -> Tree:
 
 def workload_metadata(draft: Draft, name: Text, own: Mapping[str, Tree], **arguments: str) -> Tree:
     """Return the metadata of an object that Kueue may queue. `own` are its annotations."""
-    queue = gangs.queue_labels(draft)
+    queue = pods.queue_labels(draft)
     if not own and not queue:
         return metadata(name, **arguments)
     common = Block(".Values.commonAnnotations", via="strings")
@@ -110,7 +109,7 @@ def stateful_set(draft: Draft, group: Group) -> Tree:
 def pod_groups(draft: Draft) -> list[Tree]:
     """Return the PodGroups by which the pods of a run start together."""
     made: list[Tree] = []
-    for name, condition, group in gangs.pod_groups(draft):
+    for name, condition, group in pods.pod_groups(draft):
         meta = metadata(name, run="$run")
         made.append(
             When(
@@ -137,5 +136,5 @@ def immutable_trees(draft: Draft) -> Tree:
         fixed = draft.kind.fixed(draft, group) if is_job else {"template": pod_template(draft, group)}
         trees.append(with_group(group, {group.name: fixed}))
     trees += draft.kind.fixed_settings(draft)
-    trees += [[made] for _, condition, made in gangs.pod_groups(draft)]
+    trees += [[made] for _, condition, made in pods.pod_groups(draft)]
     return [*trees, Value(".Values.runKey", is_text=True)]

@@ -1,26 +1,77 @@
-"""The files of a chart, and its archive."""
+"""The files of a chart, its archive, and the metadata in its Chart.yaml.
+
+Keys and annotations are helm's and Artifact Hub's (artifacthub/hub, docs/helm_annotations.md).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import indent
+
+import msgspec
 
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.files import archive
-from symphony_charts.chart.files.about import about_text, annotations_text
-from symphony_charts.chart.files.version import check_version
-from symphony_charts.chart.origin import ORIGIN, origin_text
+from symphony_charts.chart.files.archive import check_version
+from symphony_charts.chart.helpers import image_name
+from symphony_charts.chart.release import ORIGIN, origin_text
 from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.chart.texts import readme_text, values_text
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.data import Values
-from symphony_charts.formats.yaml_write import quote
+from symphony_charts.formats.data import Values, sub
+from symphony_charts.formats.yaml_write import dump, quote
+from symphony_charts.spec.model import ChartSettings
 
-__all__ = ["Chart", "ChartTemplate", "context_of", "generated_files", "make_chart"]
+
+def about_text(about: ChartSettings) -> str:
+    """The lines of Chart.yaml that follow another; none where nothing is said."""
+    said = {
+        "appVersion": about.app_version,
+        "home": about.home,
+        "icon": about.icon,
+        "maintainers": [msgspec.to_builtins(maintainer) for maintainer in about.maintainers],
+        "sources": list(about.sources),
+    }
+    return _lines({key: value for key, value in said.items() if value})
+
+
+def annotations_text(about: ChartSettings, values: Values) -> str:
+    """The lines of its annotations that follow another."""
+    images = [{"name": name, "image": image} for image, name in _images(values).items()]
+    said = {
+        "artifacthub.io/changes": dump(list(about.changes)) if about.changes else "",
+        "artifacthub.io/images": dump(images) if images else "",
+        "artifacthub.io/license": about.license,
+    }
+    return indent(_lines({key: value for key, value in said.items() if value}), "  ")
+
+
+def _lines(said: Values) -> str:
+    return f"\n{dump(said)}".removesuffix("\n") if said else ""
+
+
+def _images(values: Values) -> dict[str, str]:
+    """Each image under the name of the first container that runs it."""
+    found: dict[str, str] = {}
+    for name, image in _containers(values):
+        if image_name(values, image):
+            found.setdefault(image_name(values, image), name)
+    return found
+
+
+def _containers(values: Values) -> Iterator[tuple[str, object]]:
+    for group in sorted(sub(values, "groups")):
+        for kind in ("initContainers", "containers"):
+            members = sub(values, "groups", group, kind)
+            for name in sorted(members):
+                yield f"{group}-{name}", sub(members, name).get("image")
+    yield "test", sub(values, "tests").get("image")
+
 
 # helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
 _MAX_FILE_BYTES = 5 * 1024 * 1024

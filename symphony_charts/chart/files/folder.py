@@ -1,20 +1,33 @@
-"""The package cache skips specs whose inputs and outputs are those of the last time."""
+"""Charts on disk: read a packaged chart, find edited files, remember unchanged specs, and write a kustomize folder.
+
+A file in a generated chart folder is ours, the user's, or ours but edited, which is never overwritten. The package
+cache is in the user's state folder and may be deleted at any time; a spec that reads other files (Python, `file:`) is
+never taken from it.
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import io
 import json
 import os
-from collections.abc import Mapping
+import re
+import tarfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from symphony_charts.chart.files import archive
+from symphony_charts.errors import Conflict, SpecError
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.spec.files import lock_path_of
 from symphony_charts.system import package_data
 from symphony_charts.system.files import write_file
 from symphony_charts.system.user_folders import state_dir
 from symphony_charts.version import __version__
-
-__all__ = ["PackageCache"]
 
 
 class PackageCache:
@@ -91,3 +104,182 @@ def _outputs(record: Mapping[str, object], spec: str) -> str:
     except OSError:
         return ""
     return hashlib.sha256("\n".join(sorted(seen)).encode()).hexdigest()
+
+
+# Lists our files with their hashes, in the format of `sha256sum --check`; it stays out of the archive.
+RECORD = ".symph-files"
+
+_MAX_DIFF_LINES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePlan:
+    """What to do in the folder: `writes` by path, and `removes`, files of ours that the chart no longer has."""
+
+    writes: dict[str, bytes]
+    removes: tuple[str, ...]
+
+
+def is_users(path: str) -> bool:
+    """Whether a path of the folder belongs to the user: ``values-*.yaml`` and ``templates/extra-*``."""
+    return (path.startswith("values-") and path.endswith(".yaml") and "/" not in path) or path.startswith(
+        "templates/extra-"
+    )
+
+
+def _parse_record(content: bytes) -> dict[str, str]:
+    """The recorded hash of each of our files by path."""
+    lines = content.decode(errors="replace").splitlines()
+    return {path: digest for digest, _, path in (line.partition("  ") for line in lines) if path}
+
+
+def plan_write(files: Mapping[str, bytes], present: Mapping[str, bytes], where: str = "") -> WritePlan:
+    """How the folder that holds `present` becomes the chart of `files`.
+
+    Raises Conflict, with a diff, when a file of ours was edited or another stands where one of ours belongs.
+    """
+    record = _parse_record(present.get(RECORD, b""))
+    drifted = [path for path, content in sorted(present.items()) if _is_drift(path, content, record, files)]
+    if drifted:
+        raise _conflict(drifted, files, present, where)
+    writes = {path: content for path, content in files.items() if present.get(path) != content}
+    new_record = "".join(f"{_hash(content)}  {path}\n" for path, content in sorted(files.items())).encode()
+    if present.get(RECORD) != new_record:
+        writes[RECORD] = new_record
+    return WritePlan(
+        writes=writes, removes=tuple(path for path in sorted(record) if path in present and path not in files)
+    )
+
+
+def _is_drift(path: str, content: bytes, record: Mapping[str, str], files: Mapping[str, bytes]) -> bool:
+    if path == RECORD or is_users(path) or content == files.get(path):
+        return False
+    return record[path] != _hash(content) if path in record else path in files
+
+
+def _conflict(drifted: list[str], files: Mapping[str, bytes], present: Mapping[str, bytes], where: str) -> Conflict:
+    diff: list[str] = []
+    for path in drifted:
+        ours = files.get(path, b"").decode(errors="replace").splitlines(keepends=True)
+        theirs = present[path].decode(errors="replace").splitlines(keepends=True)
+        diff += difflib.unified_diff(ours, theirs, f"generated/{path}", f"on disk/{path}")
+    shown = "".join(f"  | {line.rstrip()}\n" for line in diff[:_MAX_DIFF_LINES])
+    more = f"  | ... {len(diff) - _MAX_DIFF_LINES} more lines\n" if len(diff) > _MAX_DIFF_LINES else ""
+    return Conflict(
+        f"{len(drifted)} generated {'file was' if len(drifted) == 1 else 'files were'} edited:"
+        f" {', '.join(drifted)}\n{shown}{more}".rstrip("\n"),
+        where,
+        "put your changes into the experiment, values-*.yaml or templates/extra-*, delete the edited file, and retry",
+    )
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+_MOST_BYTES = 100 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedChart:
+    """A chart's archive under its file name, its metadata, its files by path, and the ``.prov`` beside it, if any."""
+
+    file_name: str
+    metadata: dict[str, object]
+    archive: bytes
+    files: dict[str, bytes]
+    provenance: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.metadata["name"])
+
+    @property
+    def version(self) -> str:
+        return str(self.metadata["version"])
+
+
+def read_chart(path: Path) -> PackedChart:
+    """The chart in the archive or folder `path`. Raises SpecError for what is no chart, or not there."""
+    if path.is_dir():
+        return _from_folder(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        what = f"no chart at {path}: {error.strerror}"
+        raise SpecError.one(what, str(path), "make one: symph package SPEC") from error
+    files = _unpacked(path, data)
+    prov = path.with_name(f"{path.name}.prov")
+    provenance = prov.read_bytes() if prov.is_file() else None
+    metadata = _metadata(files, str(path))
+    return PackedChart(file_name=path.name, metadata=metadata, archive=data, files=files, provenance=provenance)
+
+
+def _from_folder(folder: Path) -> PackedChart:
+    every = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    # The chart's own .helmignore skips the rest.
+    left_out = {name for name in every if name.startswith(("ci/", ".git/")) or name.endswith((".tgz", ".orig", ".swp"))}
+    left_out |= {RECORD, *(name for name in every if is_users(name) and not name.startswith("templates/"))}
+    files = {name: path.read_bytes() for name, path in every.items() if name not in left_out}
+    metadata = _metadata(files, str(folder))
+    name = str(metadata["name"])
+    file_name = f"{name}-{metadata['version']}.tgz"
+    return PackedChart(file_name=file_name, metadata=metadata, archive=archive.pack(name, files), files=files)
+
+
+def _unpacked(path: Path, data: bytes) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as packed:
+            for member in packed:
+                stream = packed.extractfile(member) if member.isfile() else None
+                if stream is not None and sum(map(len, files.values())) < _MOST_BYTES:
+                    files[member.name.partition("/")[2]] = stream.read(_MOST_BYTES)
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise SpecError.one("this is no chart's archive", at=str(path), next="make one: symph package SPEC") from error
+    return files
+
+
+def _metadata(files: dict[str, bytes], at: str) -> dict[str, object]:
+    text = files.get("Chart.yaml")
+    data = load(text.decode("utf-8", "replace")) if text is not None else None
+    if not isinstance(data, dict) or not isinstance(data.get("name"), str) or not isinstance(data.get("version"), str):
+        raise SpecError.one(
+            "there is no Chart.yaml with a name and a version", at=at, next="make one: symph package SPEC"
+        )
+    return data
+
+
+_KUSTOMIZATION = "kustomization.yaml"
+_API = "kustomize.config.k8s.io/v1beta1"
+_NOT_OF_A_FILE = re.compile(r"[^a-z0-9.-]+")
+
+
+def kustomize_files(objects: Iterable[Mapping[str, object]], *, namespace: str | None = None) -> dict[str, bytes]:
+    """``kustomization.yaml`` and a file for each object, by path; `namespace` is written into all of them by kustomize.
+
+    The objects keep their order, in which kustomize builds them. Raises SpecError for an object that it cannot carry:
+    it writes U+FFFE and U+FFFF so that it cannot read them again.
+    """
+    files: dict[str, bytes] = {}
+    for item in objects:
+        path = _path(item, files)
+        text = json.dumps(item, ensure_ascii=False)
+        if "\ufffe" in text or "\uffff" in text:
+            what = "kustomize cannot carry the characters U+FFFE and U+FFFF, and this object holds one"
+            raise SpecError.one(what, path, "leave it out, or take `symph export manifests`")
+        files[path] = dump(item).encode()
+    head: dict[str, object] = {"apiVersion": _API, "kind": "Kustomization"}
+    if namespace:
+        head["namespace"] = namespace
+    return {_KUSTOMIZATION: dump({**head, "resources": list(files)}).encode(), **files}
+
+
+def _path(item: Mapping[str, object], taken: Mapping[str, bytes]) -> str:
+    """``<kind>-<name>.yaml``; the group is added where two kinds go by one name."""
+    metadata = item["metadata"]
+    name = metadata["name"] if isinstance(metadata, Mapping) else ""
+    group = str(item["apiVersion"]).rpartition("/")[0]
+    words = f"{item['kind']}-{name}".lower()
+    plain, full = (f"{_NOT_OF_A_FILE.sub('-', text)}.yaml" for text in (words, f"{words}-{group}"))
+    return plain if plain not in taken else full

@@ -9,19 +9,18 @@ from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity, error
 from symphony_charts.chart.lint.kubernetes import check_schemas, version_for
-from symphony_charts.chart.lint.references import check_references
-from symphony_charts.chart.lint.release_rules import check_release
-from symphony_charts.chart.lint.resource_rules import check_resources
+from symphony_charts.chart.lint.release_rules import check_release, check_unread
 from symphony_charts.chart.lint.security import check_rights, check_security
-from symphony_charts.chart.lint.unread_rules import check_unread
 from symphony_charts.chart.lint.workload_rules import (
     check_commands,
     check_images,
     check_ports,
+    check_references,
+    check_resources,
     check_sizes,
     check_workloads,
 )
-from symphony_charts.kinds.children import opened
+from symphony_charts.kinds.registry import opened
 
 __all__ = ["SEVERITIES", "Finding", "Severity", "lint_release"]
 

@@ -1,14 +1,25 @@
-"""Rules about workloads, images, commands and sizes: faults that break a run, a rollout or the start of a pod."""
+"""Rules about objects: workloads, images, commands, sizes, resources, and references between objects."""
 
 from __future__ import annotations
 
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from symphony_charts.chart.lint.finding import Finding, Objects, containers_in, error, info, title, warning
+from symphony_charts.chart.lint.finding import (
+    Finding,
+    Objects,
+    containers_in,
+    error,
+    info,
+    pod_of,
+    pods_in,
+    title,
+    warning,
+)
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.quantity import MIB, is_quantity, quantity
 from symphony_charts.kinds.registry import KINDS, kind_for
 
 # Linux refuses to start a program with a single argument or variable this long (MAX_ARG_STRLEN in binfmts.h).
@@ -126,3 +137,146 @@ def _load_balancer(item: dict[str, object], spec: dict[str, object]) -> Iterator
     if not spec.get("loadBalancerSourceRanges") and not inside:
         step = "set `expose.<service>.source_ranges`, an internal annotation, or another type"
         yield warning("load-balancer-open", f"{title(item)}.spec", "everyone can reach this load balancer", step)
+
+
+def check_references(objects: Objects) -> Iterator[Finding]:
+    """Yield a finding for each reference to something that is missing, or must exist in the namespace."""
+    names = {(str(item.get("kind")), str(sub(item, "metadata").get("name"))) for item in objects}
+    pods = [(item, *found) for item in objects if (found := pod_of(item)) is not None]
+    for item, path, pod in pods:
+        yield from _pod_references(f"{title(item)}.{path}", sub(pod, "spec"), names, objects)
+    templates = [(sub(pod, "metadata", "labels"), sub(pod, "spec")) for item, _, pod in pods if item["kind"] != "Pod"]
+    for item in objects:
+        if item.get("kind") == "Service":
+            yield from _service(item, templates)
+
+
+def _pod_references(
+    path: str, spec: dict[str, object], names: set[tuple[str, str]], objects: Objects
+) -> Iterator[Finding]:
+    volumes = {str(volume.get("name")) for volume in maps(spec, "volumes")}
+    for kind, name, keys, where in _mentioned(spec):
+        place = f"{path}{where}"
+        if (kind, name) in names:
+            yield from _keys(objects, kind, name, keys, place)
+        else:
+            what = f"{kind} {name} must exist in the namespace" + (f", with {', '.join(keys)}" if keys else "")
+            yield info("needs", place, what)
+    for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
+        for mount in maps(member, "volumeMounts"):
+            if str(mount.get("name")) not in volumes:
+                what = f"mounts volume {mount.get('name')}, which the pod does not have"
+                yield error("reference", f"{path}spec.containers.{member.get('name')}", what)
+
+
+def _mentioned(spec: dict[str, object]) -> Iterator[tuple[str, str, list[str], str]]:
+    """Yield kind, name and keys of each ConfigMap and Secret that a pod needs, and the path of the reference."""
+    for volume in maps(spec, "volumes"):
+        for kind, source, field in (("ConfigMap", "configMap", "name"), ("Secret", "secret", "secretName")):
+            source_ = sub(volume, source)
+            if source_ and not source_.get("optional"):
+                keys = [str(entry.get("key")) for entry in maps(source_, "items")]
+                yield kind, str(source_.get(field)), keys, f"spec.volumes.{volume.get('name')}"
+    for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
+        where = f"spec.containers.{member.get('name')}"
+        for entry in maps(member, "envFrom"):
+            for kind, source in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
+                if sub(entry, source) and not sub(entry, source).get("optional"):
+                    yield kind, str(sub(entry, source).get("name")), [], f"{where}.envFrom"
+        for entry in maps(member, "env"):
+            for kind, source in (("ConfigMap", "configMapKeyRef"), ("Secret", "secretKeyRef")):
+                source_ = sub(entry, "valueFrom", source)
+                if source_ and not source_.get("optional"):
+                    yield kind, str(source_.get("name")), [str(source_.get("key"))], f"{where}.env.{entry.get('name')}"
+    for entry in maps(spec, "imagePullSecrets"):
+        yield "Secret", str(entry.get("name")), [], "spec.imagePullSecrets"
+
+
+def _keys(objects: Objects, kind: str, name: str, keys: list[str], place: str) -> Iterator[Finding]:
+    held: set[str] = set()
+    for item in objects:
+        if (item.get("kind"), sub(item, "metadata").get("name")) == (kind, name):
+            held |= set(sub(item, "data")) | set(sub(item, "binaryData")) | set(sub(item, "stringData"))
+    for key in keys:
+        if key not in held:
+            yield error("reference", place, f"{kind} {name} has no key {key}")
+
+
+def _service(
+    item: dict[str, object], templates: list[tuple[dict[str, object], dict[str, object]]]
+) -> Iterator[Finding]:
+    selector = sub(item, "spec", "selector").items()
+    if not selector:
+        # Its endpoints are made by hand.
+        return
+    fitting = [spec for labels, spec in templates if selector <= labels.items()]
+    if not fitting:
+        yield error("selector", f"{title(item)}.spec.selector", "no pod of the chart has these labels")
+        return
+    # Objects of users may hold anything here, also what no set can hold.
+    open_ports = [
+        port.get(key)
+        for spec in fitting
+        for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]
+        for port in maps(member, "ports")
+        for key in ("containerPort", "name")
+        if key in port
+    ]
+    for port in maps(sub(item, "spec"), "ports"):
+        if port.get("targetPort") not in open_ports:
+            what = f"port {port.get('targetPort')} is not one on which its pods listen"
+            yield error("target-port", f"{title(item)}.spec.ports", what)
+
+
+def check_resources(objects: Objects) -> Iterator[Finding]:
+    """Yield requests above their limits, invalid quantities, and volumes in memory that fill the limit of a container.
+
+    Sources: Kubernetes, pkg/apis/core/validation, ValidateResourceRequirements; Kubernetes docs, "Volumes", emptyDir:
+    a file in memory counts against the memory limit of the container that wrote it.
+    """
+    for where, pod in pods_in(objects):
+        spec = sub(pod, "spec")
+        sizes = _sizes_in_memory(spec)
+        for kind in ("initContainers", "containers"):
+            for member in maps(spec, kind):
+                path = f"{where}spec.{kind}.{member.get('name')}.resources"
+                yield from _resources(sub(member, "resources"), path)
+                yield from _in_memory(member, sizes, path)
+        yield from _resources(sub(spec, "resources"), f"{where}spec.resources")
+
+
+def _resources(resources: dict[str, object], path: str) -> Iterator[Finding]:
+    requests, limits = sub(resources, "requests"), sub(resources, "limits")
+    for field, amounts in (("requests", requests), ("limits", limits)):
+        for name, amount in sorted(amounts.items()):
+            if not is_quantity(str(amount)):
+                yield error("quantity", f"{path}.{field}.{name}", f'"{amount}" is not a quantity of Kubernetes')
+            elif name == "memory" and 0 < quantity(str(amount)) < MIB:
+                what = f"{amount} of memory are bytes, too few for any program"
+                step = f'add the unit, as in "{amount}Gi"' if str(amount).isdecimal() else "ask for more"
+                yield warning("little-memory", f"{path}.{field}.{name}", what, step)
+    for name in sorted(set(requests) & set(limits)):
+        asked, allowed = str(requests[name]), str(limits[name])
+        if is_quantity(asked) and is_quantity(allowed) and quantity(asked) > quantity(allowed):
+            what = f"the request {asked} of {name} is above the limit {allowed}"
+            yield error("request-above-limit", f"{path}.requests.{name}", what, "ask for less, or raise the limit")
+
+
+def _sizes_in_memory(spec: dict[str, object]) -> dict[str, str]:
+    sources = {str(volume.get("name")): sub(volume, "emptyDir") for volume in maps(spec, "volumes")}
+    return {
+        name: str(source["sizeLimit"])
+        for name, source in sources.items()
+        if source.get("medium") == "Memory" and is_quantity(str(source.get("sizeLimit")))
+    }
+
+
+def _in_memory(member: dict[str, object], sizes: Mapping[str, str], path: str) -> Iterator[Finding]:
+    written = {str(mount.get("name")) for mount in maps(member, "volumeMounts") if not mount.get("readOnly")}
+    names = [name for name in sizes if name in written]
+    limit = str(sub(member, "resources", "limits").get("memory"))
+    if names and is_quantity(limit) and sum(quantity(sizes[name]) for name in names) >= quantity(limit):
+        filled = " and ".join(f"{name} ({sizes[name]})" for name in names)
+        what = f"files in {filled} count against the memory limit of {limit} and leave nothing for the program"
+        step = "raise the limit above the size of its volumes in memory, or make them smaller"
+        yield warning("memory-volumes", f"{path}.limits.memory", what, step)

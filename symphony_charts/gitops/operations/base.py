@@ -1,4 +1,4 @@
-"""An operation asks the tip of a branch a question, and is answered by edits of its tree.
+"""The parts that all operations share: changes, commit messages, and edits of pointers.
 
 An operation says what changes in the tip that it is shown. It is asked again whenever the tip has moved, or when it
 read what was not loaded yet, so it must depend on nothing else. It names the folders and files that it certainly looks
@@ -8,13 +8,19 @@ at, to be loaded in one go instead of one after the other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from typing import Protocol
 
-from symphony_charts.gitops.operations.snapshot import Snapshot
-from symphony_charts.gitops.store.git_objects import Edits
-
-__all__ = ["REASON", "Change", "Operation", "message_of"]
+from symphony_charts.errors import Conflict, SpecError
+from symphony_charts.formats.yaml_write import dump
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault
+from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, helm_release
+from symphony_charts.gitops.operations.pointer import Pointer, move_of, parse_pointer, render_pointer
+from symphony_charts.gitops.operations.snapshot import Edits, Snapshot
+from symphony_charts.settings.project import Destination
 
 REASON = "Symph-Reason"
 """The trailer of a commit that says why, in its author's words."""
@@ -67,3 +73,84 @@ def _shortened(subject: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def deploy_folders(env: str, team: str, name: str) -> list[str]:
+    """Return the folders that deploying looks into."""
+    flux = layout.flux_path(env, team, name).rpartition("/")[0]
+    return [layout.pointer_folder(env, team), "envs", "bootstrap", flux]
+
+
+def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
+    """Return the pointer of an experiment in an environment, None without one."""
+    path = layout.pointer_path(env, team, name)
+    content = tip.read(path)
+    return None if content is None else parse_pointer(content, path)
+
+
+def new_beside(tip: Snapshot, env: str | None) -> list[str] | None:
+    """Return the environments of the repository if `env` is not among them, else None."""
+    known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]
+    return None if env is None or env in known else sorted(known)
+
+
+def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:
+    """Return the edits that replace `before` by `after`; None is an environment that runs nothing.
+
+    Raises Conflict where Argo CD would have two applications of one name.
+    """
+    pointer = after or before
+    if pointer is None or after == before:
+        return {}
+    if before is None:
+        _refuse_namesake(tip, pointer)
+    where = (pointer.env, pointer.team, pointer.name)
+    edits: dict[str, bytes | None] = {layout.pointer_path(*where): None if after is None else render_pointer(after)}
+    flux = layout.flux_path(*where)
+    is_flux = tip.entry(FLUX_SOURCE_FILE) is not None or tip.entry(flux) is not None
+    if after is not None and tip.entry(FLUX_SOURCE_FILE) is not None:
+        edits[flux] = dump(helm_release(after, root=tip.root)).encode()
+    if after is None:
+        gone = (flux, layout.flux_secret_path(*where))
+        edits |= {path: None for path in gone if tip.entry(path) is not None}
+    keeper = layout.flux_keeper_path(pointer.env)
+    if is_flux and tip.entry(keeper) is None:
+        edits[keeper] = folder_keeper(pointer.env)
+    return edits
+
+
+def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
+    """Return the destinations of each environment's pointers; unreadable ones are skipped."""
+    folders = [f"envs/{env}/{team}" for env in tip.folder("envs") for team in tip.folder(f"envs/{env}")]
+    paths = [f"{folder}/{name}" for folder in folders for name in tip.folder(folder)]
+    places: dict[str, list[Destination]] = {}
+    for path, content in tip.read_all(path for path in paths if layout.pointer_name(path)).items():
+        with suppress(SpecError):
+            place, known = parse_pointer(content, path).destination, places.setdefault(path.split("/")[1], [])
+            known += [] if place in known else [place]
+    return places
+
+
+def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> list[str]:
+    """Return what keeps Argo CD from syncing the pointer, or from ending what ran elsewhere."""
+    if after is None:
+        return []
+    project = tip.read(PROJECT_FILE)
+    warnings = []
+    if fault := destination_fault(project, after.env, after.destination):
+        warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
+    move = move_of(before, after)
+    if before and move and move["ends"] and destination_fault(project, after.env, before.destination):
+        warnings.append(f"what runs in {move['from']} goes on there: the project of {after.env} allows it no more")
+    return warnings
+
+
+def _refuse_namesake(tip: Snapshot, pointer: Pointer) -> None:
+    """Raise Conflict where another pointer makes an application of the same name, such as a-b/c beside a/b-c."""
+    words = app_name(pointer.env, pointer.team, pointer.name).split("-")
+    cuts = combinations(range(1, len(words)), 2)
+    places = [tuple("-".join(words[start:end]) for start, end in pairwise((0, *cut, len(words)))) for cut in cuts]
+    taken = [path for env, team, name in places if tip.entry(path := layout.pointer_path(env, team, name)) is not None]
+    if taken:
+        what = f"{taken[0]} makes an application of the same name already: {'-'.join(words)}"
+        raise Conflict(what, next="give the experiment another name: Argo CD refuses both")

@@ -11,11 +11,19 @@ from pathlib import Path
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.gitops.layout import ancestors
 from symphony_charts.gitops.operations.base import Change, Operation
-from symphony_charts.gitops.operations.snapshot import FILE, FOLDER, SYMLINK, Entry, NotLoadedError, Snapshot, ask
-from symphony_charts.gitops.store.git_objects import Edits, object_of, tree_id
+from symphony_charts.gitops.operations.snapshot import (
+    FILE,
+    FOLDER,
+    SYMLINK,
+    Edits,
+    Entry,
+    NotLoadedError,
+    Snapshot,
+    ask,
+    object_of,
+    tree_id,
+)
 from symphony_charts.system.files import write_file
-
-__all__ = ["apply_to_checkout", "preview_in_checkout"]
 
 
 def preview_in_checkout(checkout: Path, operations: Sequence[Operation], root: str = "") -> tuple[Change, ...]:

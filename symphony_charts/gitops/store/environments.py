@@ -1,4 +1,4 @@
-"""The history of an experiment is read from its pointer and from the commits, which also tell what was retired."""
+"""Read what environments run now, ran before, and apply to the cluster."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from symphony_charts.errors import SpecError
+from symphony_charts.chart.build.chart import Release
+from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.formats.data import sub
 from symphony_charts.gitops import layout
+from symphony_charts.gitops.diff import Read
 from symphony_charts.gitops.operations.base import REASON
 from symphony_charts.gitops.operations.pointer import Deployed, Pointer, parse_pointer
+from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.store.load import below
-from symphony_charts.system.git.log import Commit, Log
-
-__all__ = ["Event", "events_in", "pointer_retired", "with_pointer"]
+from symphony_charts.gitops.store.store import Store
+from symphony_charts.system.git.cache import Commit, Log
 
 # As the operations word the lines of their commits.
 _LINE = re.compile(
@@ -131,3 +135,90 @@ def _pointer_before(log: Log, event: Event, name: str) -> Pointer | None:
         return parse_pointer(content, path) if content is not None else None
     except SpecError:
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A file at the path of a pointer: environment, team and experiment by its path, and its content.
+
+    `pointer` is None where `fault` says why it cannot be read; `has_chart` says whether its chart is there.
+    """
+
+    env: str
+    team: str
+    name: str
+    pointer: Pointer | None
+    fault: str = ""
+    has_chart: bool = False
+
+
+def pointers(store: Store, env: str | None) -> list[Placed]:
+    """Return every pointer of `env`, or of all environments; one that cannot be read spoils no other."""
+    top = store.read(["envs"], lambda _seen: ())
+    envs = [env] if env else sorted(name for name, entry in top.folder("envs").items() if entry.is_folder)
+    middle = store.read([f"envs/{each}" for each in envs], lambda _seen: ())
+    folders = [
+        layout.pointer_folder(each, team)
+        for each in envs
+        for team, entry in sorted(middle.folder(f"envs/{each}").items())
+        if entry.is_folder
+    ]
+
+    def files(seen: Snapshot) -> list[str]:
+        paths = [f"{folder}/{name}" for folder in folders for name in sorted(seen.folder(folder))]
+        return [path for path in paths if layout.pointer_name(path) is not None]
+
+    snapshot = store.read(folders, files)
+    placed = [_placed(path, content) for path, content in snapshot.files.items()]
+    versions = {layout.versions_path(each.team, each.name) for each in placed}
+    versions |= {each.pointer.chart.rpartition("/")[0] for each in placed if each.pointer}
+    charts = store.read(sorted(versions), lambda _seen: ())
+    return [
+        replace(each, has_chart=each.pointer is not None and charts.entry(each.pointer.chart) is not None)
+        for each in placed
+    ]
+
+
+def _placed(path: str, content: bytes) -> Placed:
+    env, team, name = layout.pointer_name(path) or ("", "", path)
+    try:
+        return Placed(env=env, team=team, name=name, pointer=parse_pointer(content, path))
+    except SpecError as error:
+        return Placed(env=env, team=team, name=name, pointer=None, fault=error.what)
+
+
+def objects_of_environment(read: Read, env: str) -> tuple[list[dict[str, object]], list[str]]:
+    """Return the objects of every experiment in `env` without those of `helm test`, in order of team and name.
+
+    `read` loads folders and files of the tip. The texts name the charts that Helm rendered.
+
+    Raises:
+        NotFound: A chart is missing.
+        SpecError: A chart refuses the values of its environment.
+        ToolMissing: symph cannot build a chart again, and helm is not installed.
+    """
+    pointers = _pointers(read, env)
+    charts = read([pointer.chart for pointer in pointers], lambda _seen: ()).below_each(
+        pointer.chart for pointer in pointers
+    )
+    objects: list[dict[str, object]] = []
+    notes: list[str] = []
+    for pointer, files in zip(pointers, charts, strict=True):
+        if not files:
+            raise NotFound(f"{env} runs {pointer.chart}, which is not there", next="symph gitops lint")
+        release = Release(name=pointer.name, namespace=pointer.destination.namespace)
+        made, note = objects_of(files, pointer.chart, pointer.values, release)
+        objects += [item for item in made if "helm.sh/hook" not in sub(item, "metadata", "annotations")]
+        notes += [note] if note else []
+    return objects, notes
+
+
+def _pointers(read: Read, env: str) -> list[Pointer]:
+    top = read([f"envs/{env}"], lambda _seen: [])
+    teams = sorted(name for name, entry in top.folder(f"envs/{env}").items() if entry.is_folder)
+    folders = [layout.pointer_folder(env, team) for team in teams]
+    listed = read(
+        folders,
+        lambda seen: [f"{folder}/{name}" for folder in folders for name in sorted(seen.folder(folder))],
+    )
+    return [parse_pointer(content, path) for path, content in listed.files.items() if layout.pointer_name(path)]

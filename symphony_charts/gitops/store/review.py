@@ -1,4 +1,4 @@
-"""A branch for review is kept up to date with the branch it is for: nobody reviews what could not be merged.
+"""Branches that wait for a review: find them, bring them up to date, and link to the page of the forge.
 
 What the branch changed is laid over what is there now, in a commit that merges both; the operation then says again
 what it changes. So there are no conflicts in what it writes, and no two versions of one number.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops import layout
@@ -18,10 +19,8 @@ from symphony_charts.gitops.operations.publish import Publish
 from symphony_charts.gitops.store.load import below
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.merge import changed_paths, merge_base, merge_trees
+from symphony_charts.system.git.objects import changed_paths, merge_base, merge_trees
 from symphony_charts.system.git.remote import fetch_branch_and_base, fetch_heads, push
-
-__all__ = ["Stale", "Waiting", "bring_up_to_date", "find_stale", "find_waiting", "is_done"]
 
 _TRAILER = re.compile(r"^Symph-(\w+): (.+)$", re.MULTILINE)
 _CHART_NAME = re.compile(r"([^/@]+)/([^/@]+)@([^/@]+)")
@@ -154,3 +153,39 @@ def _charts_of_both(store: Store, stale: Stale) -> list[str]:
     ]
     shared = sorted(sides[0] & sides[1])
     return [path for path in shared if store.tree_at(stale.tip, path) != store.tree_at(stale.base, path)]
+
+
+FORGES = ("github", "gitlab", "gitea")
+_URL = re.compile(r"https?://[^\s<>\"']+")
+_ASKS = re.compile(r"pull|merge|review|compare", re.IGNORECASE)
+# Where a forge is called after neither its kind nor itself.
+_KNOWN = {"codeberg.org": "gitea"}
+_ADDRESS = re.compile(r"(?:(?:https?|ssh|git)://)?(?:[^@/]+@)?(?P<host>[\w.-]+)(?P<port>:\d+(?=/))?[:/]/*(?P<path>.+)")
+
+
+def review_link(url: str, branch: str, base: str, *, heard: Sequence[str] = (), forge: str = "") -> str:
+    """Return the page that proposes `branch` of the repository `url` for `base`; empty if unknown.
+
+    `heard` is what the server said when it took the branch; `forge` is its kind, where its name does not tell.
+    """
+    said = [match[0].rstrip(".,)") for line in heard for match in _URL.finditer(line)]
+    asking = [link for link in said if _ASKS.search(link)]
+    if asking:
+        return asking[0]
+    match = _ADDRESS.fullmatch(url)
+    if match is None or ("://" not in url and ":" not in url) or url.startswith("file:"):
+        return ""
+    host = match["host"]
+    kind = forge or _KNOWN.get(host) or next((each for each in (*FORGES, "forgejo") if each in host), "")
+    page = f"https://{host}{_port(url, match)}/{match['path'].rstrip('/').removesuffix('.git')}"
+    if kind == "gitlab":
+        names = {"merge_request[source_branch]": branch, "merge_request[target_branch]": base}
+        return f"{page}/-/merge_requests/new?{urlencode(names)}"
+    if kind in ("github", "gitea", "forgejo"):
+        end = "?expand=1" if kind == "github" else ""
+        return f"{page}/compare/{quote(base)}...{quote(branch)}{end}"
+    return ""
+
+
+def _port(url: str, match: re.Match[str]) -> str:
+    return match["port"] or "" if url.startswith("https://") else ""

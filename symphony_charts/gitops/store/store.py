@@ -2,11 +2,11 @@
 
 Objects are written without a work tree and pushed with a lease on the tip that was read, so that the server's own
 compare-and-swap of the branch decides between writers. When it says no, be it because the branch went on or because it
-was rewound, the tip is read again and every operation is asked again: never rebased, and nothing returns that was taken
-back.
+was rewound, the tip is read again and every operation is asked again: never rebased, and nothing returns that was
+taken back.
 
-A process holds the cache lock until its own commit is pushed, and pushes no other commit. A publish that is interrupted
-while it waits is therefore never pushed.
+A process holds the cache lock until its own commit is pushed, and pushes no other commit. A publish that is
+interrupted while it waits is therefore never pushed.
 """
 
 from __future__ import annotations
@@ -14,22 +14,102 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.operations.base import Change, Operation, message_of
-from symphony_charts.gitops.operations.snapshot import NotLoadedError, Snapshot, ask
-from symphony_charts.gitops.store.author import Author
-from symphony_charts.gitops.store.git_objects import Edits, GitObject, build_tree, commit_object
+from symphony_charts.gitops.operations.snapshot import (
+    Edits,
+    GitObject,
+    NotLoadedError,
+    Snapshot,
+    ask,
+    build_tree,
+    commit_object,
+)
 from symphony_charts.gitops.store.load import graft, load, load_more
-from symphony_charts.gitops.store.push_result import PushResult, Run, all_edits
+from symphony_charts.settings.project import Repository
 from symphony_charts.system.git.cache import Cache
+from symphony_charts.system.git.checkout import identity
 from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
 from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_since, fetch_tip, is_reachable, push
+from symphony_charts.system.signing import configured_signer, signer
 
-__all__ = ["Author", "PushResult", "Store"]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Author and committer of a commit (the same by default), as ``Name <mail>``; `sign` signs its bytes."""
+
+    name: str
+    committer: str = ""
+    sign: Callable[[bytes], str] | None = None
+
+
+def author_of(repository: Repository, key: str | None = None) -> Author:
+    """Return the author for `repository`: git's identity, with the author and key of the settings.
+
+    `key` takes their key's place, and an empty one leaves the commit unsigned. Where neither names one, git's own
+    ``commit.gpgsign`` counts. Raises SpecError where git knows nobody, or a key is not there.
+    """
+    who = identity(repository.author)
+    if key is None and not repository.sign:
+        sign = configured_signer(who.committer)
+    else:
+        chosen = repository.sign if key is None else key
+        sign = signer(chosen) if chosen else None
+    return Author(name=who.author, committer=who.committer, sign=sign)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushResult:
+    """The result of operations: the commit that holds their changes, and the answer to each, in order.
+
+    `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
+    that changed. `was_lost` says that the server had taken the commit although its answer never came. `heard` is what
+    the server said with its yes, line by line.
+    """
+
+    commit: str | None
+    changes: tuple[Change, ...]
+    paths: int = 0
+    moved: int = 0
+    seconds: float = 0.0
+    was_lost: bool = False
+    edits: Edits = field(default_factory=dict)
+    heard: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Run:
+    """One attempt after another: what was sent, what the server said last, and until when to try.
+
+    `sent` holds all commits that the server may have got, `arrived` the one that it has.
+    """
+
+    deadline: float
+    time: int
+    moved: int = 0
+    sent: set[str] = field(default_factory=set)
+    base: str = ""
+    silent_since: float | None = None
+    tries: int = 0
+    is_anew: bool = False
+    is_told: bool = False
+    arrived: str = ""
+
+
+def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
+    """Return all edits; no two operations of one commit may edit one path."""
+    edits: dict[str, bytes | None] = {}
+    for change in changes:
+        twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)
+        if twice is not None:
+            raise Conflict(f"two operations change {twice}", next="make them one after the other")
+        edits.update(change.edits)
+    return edits
+
 
 # Waiting grows from the first to the last of these; how far depends on whether the server is on this machine.
 _FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0

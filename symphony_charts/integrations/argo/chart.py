@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from symphony_charts.chart.build import gangs
+from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.data import metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
 from symphony_charts.chart.build.pods import runs, selector
@@ -91,7 +91,7 @@ class Argo(Kind):
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
         """Return the spec of the Workflow but for its Jobs, its schedule, and the labels of Jobs."""
-        return [self._spec(draft, with_jobs=False), self._schedule(), gangs.queue_labels(draft)]
+        return [self._spec(draft, with_jobs=False), self._schedule(), pods.queue_labels(draft)]
 
     def findings(
         self, draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]
@@ -237,7 +237,7 @@ def _job(draft: Draft, group: Group) -> Tree:
         "name": _argo_variable("workflow.name"),
         "uid": _argo_variable("workflow.uid"),
     }
-    labels = {"symph.dev/experiment": draft.experiment.name, **gangs.queue_labels(draft)}
+    labels = {"symph.dev/experiment": draft.experiment.name, **pods.queue_labels(draft)}
     is_done = group in done_groups(draft)
     job = {
         "apiVersion": "batch/v1",

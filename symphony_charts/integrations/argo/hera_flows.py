@@ -35,7 +35,6 @@ try:
 except ImportError as error:
     raise ToolMissing("hera is not installed", extra="argo") from error
 
-__all__ = ["Built", "built", "hera_flows"]
 
 Built: TypeAlias = WorkflowTemplate | CronWorkflow | Workflow
 Item: TypeAlias = Mapping[str, object]

@@ -1,20 +1,23 @@
-"""The settings of an Argo Workflow: their record, short forms and faults."""
+"""Kind `argo`: an Argo Workflow creates the Jobs of all groups that end, and waits for them."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from symphony_charts.errors import Problem
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.go_json import dumps
+from symphony_charts.kinds.base import Kind, Object, TrialObjects, described_job
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
-from symphony_charts.spec.record import Record
 from symphony_charts.spec.shorthand_fields import words
+from symphony_charts.spec.sources import Record
 from symphony_charts.spec.variable_names import is_shell_name
 from symphony_charts.spec.workload import Workload
-
-__all__ = ["SHORT_FORMS", "ArgoSettings", "argo_faults", "expanded", "settings_of"]
 
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _PATH = "workload.argo"
@@ -113,3 +116,145 @@ def _needs(needs: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     if left:
         what = f"{', '.join(left)} wait for each other"
         yield Problem(what=what, path=f"{_PATH}.needs", next="take one of the arrows out")
+
+
+# Argo replaces ``{{...}}`` anywhere in a template before its executor reads the manifest as YAML. So the manifest is
+# JSON, in which a brace of a user can be written as an escape that only the reader of the manifest undoes.
+#
+# Source: argoproj/argo-workflows v3.7.3, util/template, workflow/controller/workflowpod.go (substitutePodParams) and
+# operator.go: `setOwnerReference` reads and writes the manifest, which undoes the escapes before a last substitution.
+# That is why the manifest itself names its owner.
+
+_OWNER = (
+    '"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","controller":true,"kind":"Workflow",'
+    '"name":"{{workflow.name}}","uid":"{{workflow.uid}}"}]'
+)
+
+# An input in place of a value, not inside a text, with its name if its value is a text.
+_EXPRESSION = re.compile(r"(?:(?<=[:,\[])|(?<=[^\\]\": ))\{\{(?:=toJson\(inputs\.parameters\.([^{}()]+)\)|[^{}]+)\}\}")
+
+
+def manifest(item: Mapping[str, object], inputs: Mapping[str, str]) -> str:
+    """Return the text of an object that has labels. `inputs` maps stand-ins made by `parameter` to what Argo reads."""
+    head = {key: value for key, value in item.items() if key < "metadata"}
+    tail = {key: value for key, value in item.items() if key > "metadata"}
+    text = f'{dumps(head)[:-1]},"metadata":{dumps(item["metadata"])}{"," if tail else ""}{dumps(tail)[1:]}'
+    text = text.replace("{{", "{\\u007b")
+    for stand_in, said in inputs.items():
+        text = text.replace(f'"{stand_in}"', said)
+    return text.replace('"metadata":{', f'"metadata":{{{_OWNER},', 1)
+
+
+def as_json(name: str) -> str:
+    """Return what Argo replaces with the JSON in an input, which must be ASCII without two braces."""
+    return f"{{{{inputs.parameters.{name}}}}}"
+
+
+def parameter(name: str, run: str) -> str:
+    """Return the stand-in for the input `name`. No user can write it: it contains a hash of the object."""
+    return f"symph.dev/parameter/{name}/{run}"
+
+
+def manifests_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    """Yield the objects that a Workflow, WorkflowTemplate or CronWorkflow creates, with its arguments.
+
+    Inputs without an argument are empty texts, and so are those that replace more than a text.
+    """
+    spec = item.get("spec")
+    if item.get("kind") == "CronWorkflow" and isinstance(spec, Mapping):
+        spec = spec.get("workflowSpec")
+    templates = spec.get("templates") if isinstance(spec, Mapping) else None
+    arguments = {str(one.get("name")): one.get("value") for one in maps(sub(spec, "arguments"), "parameters")}
+    for template in templates if isinstance(templates, list) else ():
+        resource = template.get("resource") if isinstance(template, Mapping) else None
+        text = resource.get("manifest") if isinstance(resource, Mapping) else None
+        found = _read(text, arguments) if isinstance(text, str) else None
+        if found is not None:
+            yield found
+
+
+def _read(text: str, arguments: Mapping[str, object]) -> dict[str, object] | None:
+    """Return the object in a manifest of ours; None for one of others, which may be YAML with variables of Argo."""
+
+    def value(found: re.Match[str]) -> str:
+        said = arguments.get(found[1])
+        return json.dumps(said if isinstance(said, str) else "")
+
+    try:
+        found = json.loads(_EXPRESSION.sub(value, text))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+_API = "argoproj.io/v1alpha1"
+
+
+class ArgoWorkflow(Kind):
+    """A Workflow that runs once or on a schedule, and the WorkflowTemplate that holds the experiment."""
+
+    name = "argo"
+    runs_as = "Job of a Workflow"
+    controller = "Argo Workflows"
+    gvks = ((_API, "Workflow"),)
+    further = ((_API, "CronWorkflow"), (_API, "WorkflowTemplate"))
+    is_repeated = True
+    is_workflow = True
+    settings = ArgoSettings
+    short_forms = SHORT_FORMS
+    builder = "symphony_charts.integrations.argo.chart:Argo"
+
+    def expanded(self, settings: dict[str, object]) -> dict[str, object]:
+        """Return the settings with short forms expanded."""
+        return expanded(settings)
+
+    def cluster_faults(self, experiment: Experiment) -> Iterator[Problem]:
+        """Return the faults of its settings."""
+        return argo_faults(experiment)
+
+    def sweep_objects(
+        self,
+        experiment: Experiment,
+        trials: Sequence[TrialObjects],
+        *,
+        parallel: int | None = None,
+    ) -> list[dict[str, object]]:
+        """Return a Workflow with a task for each trial, after the rights that it needs unless an account is named."""
+        # The registry of kinds, which that module needs, loads this one.
+        from symphony_charts.integrations.argo.sweep import sweep_objects
+
+        account = settings_of(experiment.workload).service_account
+        return sweep_objects(f"{experiment.name}-sweep", trials, parallel=parallel, service_account=account)
+
+    def lost_in_task(self, workload: Workload) -> Iterator[str]:
+        """Yield the settings of a whole Workflow."""
+        settings = settings_of(workload)
+        for field in ("schedules", "needs", "retries", "parameters"):
+            if getattr(settings, field):
+                yield f"workload.argo.{field}"
+
+    def stops_the_rest(self, workload: Workload, done: int) -> bool:
+        """Return True: its last task does."""
+        return True
+
+    def children(
+        self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
+    ) -> Iterator[dict[str, object]]:
+        """Yield what a WorkflowTemplate creates. The Workflows that name it create nothing else."""
+        return manifests_of(item) if item.get("kind") == "WorkflowTemplate" else iter(())
+
+    def parts(self, item: Fields) -> Iterator[Fields]:
+        """Yield the same."""
+        return (Fields.of(created, item.path, item.faults) for created in self.children(item.data))
+
+    def jobs(self, item: Object) -> list[Object]:
+        """Return the Jobs that a Workflow creates, by its own spec or the stored one of its template."""
+        if item["kind"] != "Workflow":
+            return []
+        taken = (item.get("status") or {}).get("storedWorkflowTemplateSpec") or {}
+        created: Iterator[Object] = manifests_of({**item, "spec": {**taken, **item["spec"]}})
+        jobs = [made for made in created if made.get("kind") == "Job"]
+        return [described_job(item, self.outcome(item), str(job["metadata"]["name"]), job) for job in jobs]
+
+
+ARGO = ArgoWorkflow()

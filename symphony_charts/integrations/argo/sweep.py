@@ -14,12 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from symphony_charts.errors import SpecError
-from symphony_charts.kinds.argo.manifest import as_json, manifest, parameter
+from symphony_charts.integrations.argo.kind import as_json, manifest, parameter
 from symphony_charts.kinds.base import TrialObjects
 from symphony_charts.kinds.outcome import deciding_objects, end_conditions
 from symphony_charts.kinds.registry import kind_for
-
-__all__ = ["sweep_objects"]
 
 _MAX_BYTES = 1_000_000
 """What fits into an object of Kubernetes, with what Argo adds to it as it goes: etcd takes 1.5 MiB."""

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from symphony_charts.importers.report import Log
 from symphony_charts.spec import model, sources
 
-__all__ = ["env_object", "mount_object", "probe_object", "toleration_object", "volume_object"]
-
 
 def env_object(name: str, value: sources.EnvValue) -> dict[str, object]:
     """One variable of a container."""

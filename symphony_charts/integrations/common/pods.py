@@ -1,14 +1,130 @@
-"""A container of a Kubernetes pod becomes a process or, if it runs before the others, a step."""
+"""Read Kubernetes pods as processes, steps, volumes and settings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from symphony_charts.importers.common.pod_volumes import PodVolumes
-from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.formats.field_reader import show
+from symphony_charts.integrations.common.fields import Fields, Volumes
 
-__all__ = ["GPU", "read_process", "read_step"]
+_DEFAULT_MODE = 0o644
+
+
+@dataclass(slots=True)
+class PodVolumes:
+    """The volumes that one pod may mount, by the names they have in the pod.
+
+    `names` maps them to names of the experiment; `foreign` holds those that an experiment has no record for (csi,
+    projected...): they stay as they are, in the overlay of the pod.
+    """
+
+    declared: Volumes
+    names: dict[str, str] = field(default_factory=dict)
+    foreign: dict[str, dict[str, object]] = field(default_factory=dict)
+
+    def add(self, volume: Fields) -> None:
+        """Declare one entry of a `volumes` list."""
+        name = volume.required_text("name", "volume", "name the volume")
+        if name in self.names or name in self.foreign:
+            volume.log.fault(volume.at("name"), f'two volumes of one pod are called "{name}"', "rename one of them")
+            return
+        content = _read_volume(volume)
+        if content is None:
+            self.foreign[name] = {"name": name, **volume.rest()}
+        else:
+            self.names[name] = self.declared.declare(name, content)
+            volume.note_unread("of a volume is not carried over")
+
+    def mount(self, mount: Fields) -> tuple[dict[str, object] | None, dict[str, object] | None]:
+        """One entry of a `volumeMounts` list: as a mount of the experiment, or else as it stands, for the overlay."""
+        name = mount.required_text("name", "", "name the volume to mount")
+        at = mount.required_text("mountPath", "/volume", "say where the volume is mounted")
+        if name and name not in self.names and name not in self.foreign:
+            names = ", ".join([*self.names, *self.foreign]) or "none"
+            mount.log.fault(mount.at("name"), f'no volume is called "{name}"', f"volumes of the pod: {names}")
+            return None, None
+        if name in self.foreign:
+            mount.log.changed(mount.path, f'volume "{name}" has no form of its own here; it is kept as an overlay')
+            return None, {"name": name, "mountPath": at, **mount.rest()}
+        result: dict[str, object] = {"volume": self.names.get(name, name), "at": at}
+        if mount.flag("readOnly"):
+            result["read_only"] = True
+        if (sub_path := mount.text("subPath")) is not None:
+            result["sub_path"] = sub_path
+        mount.note_unread("of a mount is not carried over")
+        return result, None
+
+
+def _read_volume(volume: Fields) -> dict[str, object] | None:
+    """The volume as data of the experiment's own records; None for kinds that it has none for."""
+    if "hostPath" in volume:
+        source = volume.map("hostPath")
+        content = _said({"type": "host_path", "path": _path(source), "kind": source.text("type") or None})
+    elif "emptyDir" in volume or (volume.keys() == ("name", "emptyDir")):
+        source = volume.map("emptyDir")
+        is_memory = (source.text("medium") or "") == "Memory"
+        content = _said({"type": "empty_dir", "memory": is_memory or None, "size": source.text("sizeLimit")})
+    elif "nfs" in volume:
+        source = volume.map("nfs")
+        server = source.required_text("server", "server", "name the NFS server")
+        read_only = source.flag("readOnly") or None
+        content = _said({"type": "nfs", "server": server, "path": _path(source), "read_only": read_only})
+    elif "persistentVolumeClaim" in volume:
+        source = volume.map("persistentVolumeClaim")
+        content = {"type": "claim", "claim": source.required_text("claimName", "claim", "name the claim")}
+        if source.flag("readOnly"):
+            what = "`readOnly` of a claim is not carried over"
+            source.log.note(source.at("readOnly"), what, "say `read_only: true` at the mounts")
+    elif "secret" in volume:
+        source = volume.map("secret")
+        secret = source.required_text("secretName", "secret", "name the Secret")
+        content = {"type": "secret", "secret": secret, **_files(source)}
+    elif "configMap" in volume:
+        source = volume.map("configMap")
+        content = {"type": "config", "config": source.required_text("name", "config", "name it"), **_files(source)}
+    else:
+        return None
+    source.note_unread("of a volume is not carried over")
+    return content
+
+
+def _path(source: Fields) -> str:
+    return source.required_text("path", "/volume", "say which path")
+
+
+def _files(source: Fields) -> dict[str, object]:
+    items = {}
+    for item in source.maps("items"):
+        items[item.required_text("key", "key")] = item.required_text("path", "path")
+        item.note_unread("of a file is not carried over")
+    mode = mode_text(source, "defaultMode")
+    return _said({"items": items or None, "mode": mode})
+
+
+def mode_text(source: Fields, key: str) -> str | None:
+    """A file mode as octal text; Kubernetes takes numbers, and text in YAML's old octal form."""
+    value = source.get(key)
+    if value is None:
+        return None
+    if (
+        isinstance(value, str)
+        and 3 <= len(value.removeprefix("0o")) <= 5
+        and set(value.removeprefix("0o")) <= set("01234567")
+    ):
+        number = int(value.removeprefix("0o"), 8)
+    else:
+        number = source.integer(key, 0, 0o777) or 0
+    if not 0 <= number <= 0o777:
+        source.log.fault(source.at(key), f"{show(value)} is no file mode", "write it as in 0644")
+        return None
+    return None if number == _DEFAULT_MODE else f"0{number:o}"
+
+
+def _said(fields: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in fields.items() if value is not None}
+
 
 GPU = "nvidia.com/gpu"
 
@@ -197,3 +313,139 @@ def _port(action: Fields, ports: Mapping[str, int]) -> int | str:
             action.log.fault(action.at("port"), f'the container has no port called "{value}"', "say its number")
         return ports.get(value, value)
     return action.integer("port", 1, 65535) or 1
+
+
+_SETTINGS = {
+    "serviceAccountName": "service_account",
+    "priorityClassName": "priority_class",
+}
+_POLICIES = {"Always": "always", "OnFailure": "on-failure", "Never": "never"}
+
+
+@dataclass(slots=True, kw_only=True)
+class PodParts:
+    """The content of a pod template as data of an experiment.
+
+    `settings` are the fields of PodSettings, `processes` and `steps` go by container name, `ports` holds each
+    container's named ports, `port_objects` those as they were written, `restart` is Kubernetes' restart policy as an
+    experiment writes it, None if not said.
+    """
+
+    path: str
+    settings: dict[str, object] = field(default_factory=dict)
+    processes: dict[str, dict[str, object]] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    steps: dict[str, dict[str, object]] = field(default_factory=dict)
+    ports: dict[str, dict[str, int]] = field(default_factory=dict)
+    port_objects: dict[str, object] = field(default_factory=dict)
+    image_pull_secrets: list[str] = field(default_factory=list)
+    restart: str | None = None
+
+
+def read_pod(template: Fields, volumes: Volumes, shared: list[Fields]) -> PodParts:
+    """The parts of a pod template; `shared` are volumes that its owner adds to the pod."""
+    spec = template.map("spec")
+    parts = PodParts(path=template.path)
+    _read_metadata(template.map("metadata"), parts)
+    template.note_unread("of a pod template is not carried over")
+    available = PodVolumes(volumes)
+    for volume in [*shared, *spec.maps("volumes")]:
+        available.add(volume)
+    for container in spec.maps("initContainers"):
+        _read_container(container, parts, available, is_init=True)
+    containers = spec.maps("containers")
+    if not containers:
+        spec.log.fault(spec.at("containers"), "the pod has no containers", "give it at least one")
+    for container in containers:
+        _read_container(container, parts, available, is_init=False)
+    _read_spec(spec, parts, available)
+    return parts
+
+
+def _read_metadata(metadata: Fields, parts: PodParts) -> None:
+    for key in ("labels", "annotations"):
+        if values := metadata.text_map(key):
+            parts.settings[key] = values
+    metadata.skip("creationTimestamp", "name", "namespace")
+    metadata.note_unread("of a pod's metadata is not carried over")
+
+
+def _read_container(container: Fields, parts: PodParts, volumes: PodVolumes, *, is_init: bool) -> None:
+    name = container.required_text("name", "main", "name the container")
+    if name in parts.processes or name in parts.steps:
+        container.log.fault(
+            container.at("name"), f'two containers of one pod are called "{name}"', "rename one of them"
+        )
+        return
+    is_sidecar = is_init and container.text("restartPolicy") == "Always"
+    parts.paths[name] = container.path
+    if is_init and not is_sidecar:
+        parts.steps[name] = read_step(container, volumes)
+        return
+    parts.ports[name] = _ports(container)
+    parts.port_objects[name] = container.raw("ports")
+    parts.processes[name] = read_process(container, volumes, parts.ports[name])
+    if is_sidecar:
+        parts.processes[name]["lifecycle"] = "service"
+
+
+def _ports(container: Fields) -> dict[str, int]:
+    ports: dict[str, int] = {}
+    for port in container.maps("ports"):
+        number = port.integer("containerPort", 1, 65535)
+        name = port.text("name") or f"port-{number}"
+        if number is not None:
+            ports[name] = number
+        if (port.text("protocol") or "TCP") != "TCP":
+            port.log.note(port.path, "only TCP ports are services of an experiment; this one is not carried over")
+            ports.pop(name, None)
+        port.note_unread("of a port is not carried over")
+    return ports
+
+
+def _read_spec(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
+    secrets = [item.required_text("name", "") for item in spec.maps("imagePullSecrets")]
+    parts.image_pull_secrets = [name for name in secrets if name]
+    if (policy := spec.text("restartPolicy")) is not None:
+        if policy not in _POLICIES:
+            spec.log.fault(
+                spec.at("restartPolicy"), f'"{policy}" is no restart policy', f"one of {', '.join(_POLICIES)}"
+            )
+        parts.restart = _POLICIES.get(policy)
+    read_settings(spec, parts.settings, volumes)
+
+
+def read_settings(spec: Fields, settings: dict[str, object], volumes: PodVolumes) -> None:
+    """Put the fields of a pod's spec that nobody read yet into `settings`, as those of an experiment's pod."""
+    for theirs, ours in _SETTINGS.items():
+        if (text := spec.text(theirs)) is not None and text:
+            settings[ours] = text
+    if "serviceAccount" in spec:
+        settings.setdefault("service_account", spec.text("serviceAccount") or "")
+    if selector := spec.text_map("nodeSelector"):
+        settings["node_selector"] = selector
+    if tolerations := [_toleration(item) for item in spec.maps("tolerations")]:
+        settings["tolerations"] = tolerations
+    if (seconds := spec.integer("terminationGracePeriodSeconds", 0, 2**31 - 1)) is not None:
+        settings["grace_period"] = seconds
+    if (seconds := spec.integer("activeDeadlineSeconds", 1, 2**31 - 1)) is not None:
+        settings["deadline"] = seconds
+    _read_rest(spec, settings, volumes)
+
+
+def _read_rest(spec: Fields, settings: dict[str, object], volumes: PodVolumes) -> None:
+    """Keep fields that an experiment does not have as an overlay of the pod."""
+    overlay = spec.rest()
+    for key in overlay:
+        spec.log.changed(spec.at(key), f"`{key}` is kept as an overlay of the pod (`pod_overlay`)")
+    if volumes.foreign:
+        overlay["volumes"] = list(volumes.foreign.values())
+    if overlay:
+        settings["pod_overlay"] = {"spec": overlay}
+
+
+def _toleration(item: Fields) -> dict[str, object]:
+    toleration: dict[str, object] = {key: item.text(key) for key in ("key", "operator", "value", "effect")}
+    toleration["seconds"] = item.integer("tolerationSeconds")
+    item.note_unread("of a toleration is not carried over")
+    return {key: value for key, value in toleration.items() if value is not None and value != ""}

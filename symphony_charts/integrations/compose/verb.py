@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["EXAMPLES", "SUMMARY", "configure", "run"]
-
 SUMMARY = "a docker compose file"
 EXAMPLES = (
     "symph import compose compose.yaml --profile train",
@@ -31,6 +29,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(source: Any, args: argparse.Namespace) -> Any:
     """Return the experiment of a compose file."""
     # 100 ms, which help has not.
-    from symphony_charts.importers.compose.from_folder import read_compose
+    from symphony_charts.integrations.compose.importer import read_compose
 
     return read_compose(source, args)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["SUMMARY", "configure", "run"]
-
 SUMMARY = "a DIJob with its configuration, for kubectl and DI-orchestrator"
 
 
@@ -23,6 +21,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(experiment: Any, args: argparse.Namespace) -> Any:
     """Return the DIJob with its ConfigMap before it and its Services after it, and notes."""
     # 100 ms, which help has not.
-    from symphony_charts.importers.dijob.export import dijob_objects
+    from symphony_charts.integrations.dijob.export import dijob_objects
 
     return dijob_objects(experiment, args.operator)

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from symphony_charts.system.inotify import Changes
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Wait until FILE is gone, then become PROGRAM."""

@@ -1,4 +1,4 @@
-"""A DI-orchestrator job becomes an experiment: every API version that was released, and the ones in between.
+"""Turn a DIJob of any operator version into an experiment.
 
 Three incompatible shapes share the name ``v2alpha1``, so the shape is told by its fields, not by its version: roles
 (operator v0.x), one template (v1.0), tasks (v1.1). Source: opendilab/DI-orchestrator, config/crd/bases at each tag.
@@ -6,20 +6,259 @@ Three incompatible shapes share the name ``v2alpha1``, so the shape is told by i
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from symphony_charts.formats.field_reader import show
-from symphony_charts.formats.paths import join
-from symphony_charts.importers.dijob.draft import Draft
-from symphony_charts.importers.dijob.roles import read_aggregator, read_roles
-from symphony_charts.importers.dijob.tasks import read_single_template, read_tasks
+from symphony_charts.formats.names import join
 from symphony_charts.importers.input_file import Source
 from symphony_charts.importers.report import Imported, Log, build
 from symphony_charts.integrations.common.fields import Fields
-from symphony_charts.integrations.dijob.settings import Operator
+from symphony_charts.integrations.dijob.import_pods import AddedPod, Draft, add_pod
+from symphony_charts.integrations.dijob.settings import CONTAINER, TASK_TYPES, Operator
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
+from symphony_charts.spec.variable_names import di_group_nodes
 
-__all__ = ["import_dijob"]
+# There the coordinator's program asks the operator's server for collectors and learners; how many stands inside the
+# Python configuration. Here the replicas are fixed, and read from there where they can be.
+
+ROLES = ("coordinator", "collector", "learner")
+# Ports that the operator takes when the container names none. Source: opendilab/DI-orchestrator v0.2.2.
+PORTS = {"collector": 22270, "learner": 22271, "aggregator": 22272, "coordinator": 22273}
+_PORT_NAME = "di-port"
+
+
+def read_roles(spec: Fields, draft: Draft) -> None:
+    """Add the three roles. Only the coordinator decides when the job is done; the others serve it until then."""
+    for role in ROLES:
+        if role not in spec:
+            spec.skip(role)
+            continue
+        part = spec.map(role)
+        pod = add_pod(part.map("template"), role, part.path, spec.maps("volumes"), draft)
+        part.note_unread("of a role is not carried over")
+        main = _complete_roles(pod, role, draft)
+        if role == "coordinator":
+            draft.done_when = [main]
+    if "coordinator" not in spec:
+        draft.log.fault(spec.at("coordinator"), "the DIJob has no coordinator", "add it, or use a newer apiVersion")
+    spec.skip("volumes")
+    _read_replicas(spec, draft)
+    if (priority_class := spec.text("priorityClassName")) is not None and priority_class:
+        coordinator = draft.processes.get("coordinator", draft.groups.get("coordinator"))
+        if isinstance(coordinator, dict):
+            coordinator["priority_class"] = priority_class
+        what = "`priorityClassName` is the coordinator's alone, as the operator has it"
+        draft.log.changed(spec.at("priorityClassName"), what, "use `workload.priority_class` for all pods")
+
+
+def read_aggregator(config: Fields, draft: Draft) -> None:
+    """Add the pod of an AggregatorConfig as process `aggregator`."""
+    spec = config.map("spec")
+    part = spec.map("aggregator")
+    pod = add_pod(part.map("template"), "aggregator", part.path, [], draft)
+    part.note_unread("of a role is not carried over")
+    spec.note_unread("of an AggregatorConfig is not carried over")
+    config.skip("apiVersion", "kind", "metadata", "status")
+    _complete_roles(pod, "aggregator", draft)
+    what = "the operator starts aggregators for learners of several GPUs only; here it always runs"
+    draft.log.changed(config.path, what, "set its replicas to 0 if no learner uses more than one GPU")
+
+
+def _main_container(pod: AddedPod, role: str) -> str:
+    """The container that the operator looks at: the one of the name it knows, else the role's, else the first."""
+    return next((name for name in (CONTAINER, role) if name in pod.processes), next(iter(pod.processes)))
+
+
+def _complete_roles(pod: AddedPod, role: str, draft: Draft) -> str:
+    main = _main_container(pod, role)
+    named = dict(pod.parts.ports.get(main, {}))
+    # The operator looks for this port in this container alone, and else takes the usual number.
+    number = named.pop(_PORT_NAME, PORTS[role]) if main == CONTAINER else PORTS[role]
+    for container, process in pod.processes.items():
+        binds: dict[str, object] = {role: number} if container == main else {}
+        others = named if container == main else pod.parts.ports.get(container, {})
+        # The usual number under another name is the role's all the same.
+        binds |= {f"{role}-{name}": port for name, port in others.items() if port != number}
+        if binds:
+            process["binds"] = binds
+        if container == main or binds:
+            # The operator asks nobody whether they are ready.
+            process.setdefault("ready", "none")
+        env = process.setdefault("env", {})
+        if isinstance(env, dict):
+            # The operator's own come last, over those of the container.
+            env[f"{role.upper()}_PORT"] = str(number)
+            env["KUBERNETES_POD_NAME"] = {"field": "metadata.name"}
+            env["KUBERNETES_POD_NAMESPACE"] = {"field": "metadata.namespace"}
+    _live(pod, role, draft)
+    if pod.name in draft.processes:
+        return pod.name
+    refs = [ref for ref in draft.order if ref.startswith(f"{pod.name}/")]
+    return refs[list(pod.processes).index(main)]
+
+
+def _live(pod: AddedPod, role: str, draft: Draft) -> None:
+    """Set how long a role runs, and whether it is restarted."""
+    restart = pod.parts.restart or ("never" if role == "coordinator" else "always")
+    if restart == "on-failure":
+        pod.settings["restart"] = "on-failure"
+    elif restart == "always" and role == "coordinator":
+        pod.settings["restart"] = "on-failure"
+        what = "`restartPolicy: Always` of a coordinator never lets the job end; it is started again when it fails"
+        draft.log.changed(pod.parts.path, what)
+    elif restart == "always":
+        for process in pod.processes.values():
+            process["lifecycle"] = "service"
+
+
+def _read_replicas(spec: Fields, draft: Draft) -> None:
+    """The number of collectors and learners that the configuration asks the operator's server for."""
+    texts = [text for text in draft.configs.values() if "init_replicas_request" in text or "_target_num" in text]
+    for role in ("collector", "learner"):
+        process = draft.processes.get(role, draft.groups.get(role))
+        if not isinstance(process, dict):
+            continue
+        count = next((number for text in texts if (number := _requested(text, role)) is not None), None)
+        if count is None:
+            what = f"how many {role}s there are stands in the Python configuration; one is assumed"
+            draft.log.changed(spec.at(role), what, f"set `processes.{role}.replicas`")
+        elif count != 1:
+            process["replicas"] = count
+            what = f"{count} {role}s, as the configuration requests; keep both numbers the same"
+            draft.log.changed(spec.at(role), what)
+
+
+def _requested(text: str, role: str) -> int | None:
+    patterns = (
+        rf"\b{role}s['\"]?\s*[:=]\s*(?:\{{|dict\()[^}})]{{0,400}}?['\"]?\breplicas['\"]?\s*[:=]\s*(\d{{1,4}})\b",
+        rf"\b{role}_target_num['\"]?\s*[:=]\s*(\d{{1,4}})\b",
+    )
+    for pattern in patterns:
+        if (match := re.search(pattern, text)) is not None:
+            return int(match[1])
+    return None
+
+
+_DEFAULT_BACKOFF = 3  # the CRD's default
+_UNLIMITED = 100
+_MOST_REPLICAS = 100_000
+
+
+def read_tasks(spec: Fields, draft: Draft) -> None:
+    """Add a process for each task."""
+    _read_backoff(spec, draft)
+    tasks = spec.maps("tasks")
+    if not tasks:
+        draft.log.fault(spec.at("tasks"), "the DIJob has no tasks; it would stay Pending for ever", "add a task")
+    seen: set[str] = set()
+    types: set[str | None] = set()
+    for task in tasks:
+        kind = task.text("type")
+        if kind is not None and kind not in TASK_TYPES:
+            choices = ", ".join(TASK_TYPES)
+            draft.log.fault(task.at("type"), f'"{kind}" is no type of task', f"one of {choices}")
+        name = _task_name(task, kind, draft)
+        if name in seen:
+            draft.log.fault(task.at("name"), f'two tasks are called "{name}"', "rename one of them")
+            name = f"{name}-{len(seen)}"
+        seen.add(name)
+        pod = add_pod(task.map("template"), name, task.at("name"), spec.maps("volumes"), draft)
+        if (replicas := task.integer("replicas", 1, _MOST_REPLICAS)) not in (None, 1):
+            pod.settings["replicas"] = replicas
+        _note_variable(task, name, pod.name, draft)
+        task.note_unread("of a task is not carried over")
+        _complete_tasks(pod, draft, task.path)
+        if kind in types and kind not in (None, "none"):
+            what = f'the operator refuses a second task of type "{kind}"; this one is of type none here'
+            draft.log.changed(task.at("type"), what)
+            kind = "none"
+        types.add(kind)
+        if kind not in (None, name) or (kind is None and name in TASK_TYPES):
+            draft.tasks[pod.name] = kind or "none"
+    spec.skip("volumes")
+
+
+def read_single_template(spec: Fields, draft: Draft) -> None:
+    """Add the one process of a v1.0 job; all its pods are alike."""
+    engine = spec.map("engineFields")
+    for fields in (engine, spec):  # before v1.0 was released they stood in the spec itself
+        if (topology := fields.text("topology")) is not None:
+            if topology not in ("star", "alone", "mesh"):
+                draft.log.fault(fields.at("topology"), f'"{topology}" is no topology', "star, alone or mesh")
+            elif topology != "star":
+                draft.say("topology", topology)
+        if (workers := fields.integer("parallelWorkers", 1, 1000)) not in (None, 1):
+            draft.say("parallel_workers", workers)
+    engine.note_unread("of the engine fields is not carried over")
+    pod = add_pod(spec.map("template"), "worker", spec.at("template"), spec.maps("volumes"), draft)
+    spec.skip("volumes")
+    replicas = spec.integer("minReplicas", 0, _MOST_REPLICAS)
+    if not replicas:
+        what = "without `minReplicas` the operator never starts a pod; one replica is assumed"
+        draft.log.changed(spec.at("minReplicas"), what)
+    elif replicas > 1:
+        pod.settings["replicas"] = replicas
+    if (most := spec.integer("maxReplicas", 1, _MOST_REPLICAS)) is not None and most != replicas:
+        draft.say("max_replicas", most)
+        what = "no released operator starts more pods than `minReplicas`; `maxReplicas` is kept, and means nothing"
+        draft.log.changed(spec.at("maxReplicas"), what)
+    _complete_tasks(pod, draft, spec.path)
+
+
+def _read_backoff(spec: Fields, draft: Draft) -> None:
+    if isinstance(spec.raw("backoffLimit"), str):
+        draft.log.fault(spec.at("backoffLimit"), "a number of restarts is no text", "write it without quotes")
+    if "backoffLimit" in spec:
+        retries = spec.integer("backoffLimit", 0, 2**31 - 1) or 0
+    elif "backoffLimit" in spec.keys():  # noqa: SIM118 - null means something else than absent
+        spec.skip("backoffLimit")
+        retries = _UNLIMITED
+        what = f"`backoffLimit: null` means restarts without end; {_UNLIMITED} are allowed here"
+        draft.log.changed(spec.at("backoffLimit"), what)
+    else:
+        retries = _DEFAULT_BACKOFF
+    if retries:
+        draft.workload["retries"] = retries
+        what = (
+            f"a pod restarted by the operator (up to {retries} times) gets another DI_RANK; only the last rank bears it"
+        )
+        draft.log.changed(spec.at("backoffLimit"), what, "use `workload.retries: 0` on kind dijob, or another kind")
+
+
+def _task_name(task: Fields, kind: str | None, draft: Draft) -> str:
+    name = task.text("name")
+    if name:
+        return name
+    if kind in (None, "none"):
+        draft.log.fault(task.at("name"), "a task without type needs a name", "add `name`")
+        return "task"
+    return str(kind)
+
+
+def _note_variable(task: Fields, theirs: str, ours: str, draft: Draft) -> None:
+    """Say where the nodes of a task stand, if another name of it makes another variable."""
+    told = f"DI_{theirs.upper().replace('-', '_')}_NODES"
+    if told != di_group_nodes(ours):
+        draft.log.changed(task.at("name"), f"its nodes stand in {di_group_nodes(ours)}, and not in {told}")
+
+
+def _complete_tasks(pod: AddedPod, draft: Draft, path: str) -> None:
+    if len(pod.parts.processes) > 1:
+        what = f"{len(pod.parts.processes)} containers in one pod: the operator never takes such a job for Running"
+        draft.log.changed(path, what)
+    for container, ports in pod.parts.port_objects.items():
+        if not ports:
+            continue
+        overlay = pod.processes[container].setdefault("container_overlay", {})
+        if isinstance(overlay, dict):
+            overlay["ports"] = ports
+        what = "the ports are kept as an overlay; the operator gives the pods one headless Service"
+        draft.log.changed(f"{pod.parts.paths[container]}.ports", what, "say `binds` for ports that others dial")
+    if pod.parts.restart not in (None, "never"):
+        what = f"`restartPolicy` {pod.parts.restart} is overruled by the operator; pods are never restarted in place"
+        draft.log.changed(pod.parts.path, what)
+
 
 _GROUPS = ("diengine.opendilab.org", "nervex.sensetime.com")
 _JOB_KINDS = ("DIJob", "NerveXJob")

@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from symphony_charts.environment.di_engine import (
+from symphony_charts.errors import Problem
+from symphony_charts.formats.field_reader import Fields
+from symphony_charts.integrations.dijob import pods
+from symphony_charts.integrations.dijob import pods as children
+from symphony_charts.integrations.dijob.settings import (
     SERVER,
+    DijobSettings,
+    dijob_faults,
     has_di_engine,
     is_of_v0,
     node_variables,
     nodes_of,
     older_variables,
-)
-from symphony_charts.errors import Problem
-from symphony_charts.formats.field_reader import Fields
-from symphony_charts.integrations.dijob import pods
-from symphony_charts.integrations.dijob.settings import (
-    DijobSettings,
-    dijob_faults,
     reference_faults,
     settings_of,
     tasks_of,
     with_clean_names,
 )
 from symphony_charts.kinds.base import Kind, Object, described_job
-from symphony_charts.kinds.dijob import children
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import Service
 from symphony_charts.spec.workload import Workload
-
-__all__ = ["DIJOB", "DIJob"]
 
 
 class DIJob(Kind):
@@ -47,7 +43,7 @@ class DIJob(Kind):
     settings = DijobSettings
     compat = "di-engine"
     builder = "symphony_charts.integrations.dijob.chart:DIJob"
-    peers = "symphony_charts.chart.build.di_engine:DIEngine"
+    peers = "symphony_charts.integrations.dijob.chart:DIEngine"
 
     def with_clean_names(self, settings: DijobSettings) -> DijobSettings:
         """Return the settings with sanitised names of groups and processes."""
@@ -122,11 +118,11 @@ class DIJob(Kind):
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
     ) -> Iterator[dict[str, object]]:
         """Yield a Job or Deployment for each task."""
-        return children.tasks_of(item, beside)
+        return children.created_by(item, beside)
 
     def parts(self, item: Fields) -> Iterator[Fields]:
         """Yield the same."""
-        return (Fields.of(created, item.path, item.faults) for created in children.tasks_of(item.data))
+        return (Fields.of(created, item.path, item.faults) for created in children.created_by(item.data))
 
     def selectors(self, items: Sequence[Object]) -> list[str]:
         """Return the selectors of the pods of live DIJobs."""

@@ -16,14 +16,11 @@ import msgspec
 from msgspec.structs import replace
 
 import symphony_charts
-from symphony_charts.environment.di_engine import ASKED_FOR, SERVER, SERVER_URL, is_of_v0
-from symphony_charts.local.di_server.files import DELETED, TABLE
+from symphony_charts.integrations.dijob.server import DELETED, TABLE
+from symphony_charts.integrations.dijob.settings import ASKED_FOR, SERVER, SERVER_URL, is_of_v0
 from symphony_charts.local.plan.records import File, LocalPlan, PlannedProcess
 from symphony_charts.spec.model import Experiment, LocalProcess, Process
-from symphony_charts.spec.pods import ProcessRef, pods_of, processes_of
-from symphony_charts.spec.services import Service
-
-__all__ = ["with_replicas", "with_server"]
+from symphony_charts.spec.pods import ProcessRef, Service, pods_of, processes_of
 
 _PORT = 8080
 # Where programs of ours find this package and msgspec, without `site`.

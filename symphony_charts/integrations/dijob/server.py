@@ -18,12 +18,19 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from symphony_charts.errors import SymphError
-from symphony_charts.local.di_server.files import DELETED, GIVEN, TABLE
 from symphony_charts.local.run_files import read_json, write_json
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.requests import request
 
-__all__ = ["RefusedError", "Replicas", "main", "server_of"]
+TABLE = "di-server/replicas.json"
+"""Where the server listens, the coordinators, and which replicas they can be given."""
+
+GIVEN = "di-server/given.json"
+"""Which of them they have been given."""
+
+DELETED = "di-server/deleted"
+"""The folder in which a file stands for each replica that a coordinator has deleted."""
+
 
 _PATH = "/v1alpha1/replicas"
 _PARAMETERS = ("namespace", "coordinator", "name", "aggregator")

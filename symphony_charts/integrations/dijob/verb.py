@@ -7,8 +7,6 @@ from typing import Any
 
 from symphony_charts.cli import options
 
-__all__ = ["EXAMPLES", "SUMMARY", "configure", "run"]
-
 SUMMARY = "a DIJob"
 EXAMPLES = ("symph import dijob dijob-qbert.yaml --kind jobset > experiment.yaml",)
 

@@ -13,13 +13,10 @@ from typing import Any
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.field_reader import show
 from symphony_charts.formats.names import sanitize
-from symphony_charts.importers.common.names import UniqueNames, Volumes
-from symphony_charts.importers.common.pod import read_settings
-from symphony_charts.importers.common.pod_volumes import PodVolumes
 from symphony_charts.importers.input_file import Source
 from symphony_charts.importers.report import Imported, Log, build
-from symphony_charts.integrations.common.fields import Fields
-from symphony_charts.integrations.common.pods import read_process
+from symphony_charts.integrations.common.fields import Fields, UniqueNames, Volumes
+from symphony_charts.integrations.common.pods import PodVolumes, read_process, read_settings
 
 __all__ = ["SHELL", "as_load_balancers", "import_legacy", "serving"]
 

@@ -1,25 +1,35 @@
-"""Experiments of this machine are known by the names that a launcher wrote, as tmux knew them for Symphony.
+"""Specs of processes on this machine, with the names that Symphony writes into tmux.
 
 A run has names of Kubernetes (`empty_exp` is `empty-exp` there); what its launcher wrote stands in its folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
-from symphony_charts.errors import NotFound
+from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.names import sanitize
+from symphony_charts.integrations.symphony.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.run_files import read_json, write_json
 from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs
-from symphony_charts.local.shown_sessions import DEFAULT_WINDOW, show
 from symphony_charts.local.status import run_status
-from symphony_charts.spec.builder.experiment import ExperimentSpec
+from symphony_charts.local.tmux_client import DEFAULT_WINDOW, show
+from symphony_charts.spec.builder.experiment import ExperimentSpec as BuilderSpec
 
-__all__ = ["WrittenNames", "WrittenWatcher", "is_there"]
+__all__ = [
+    "LocalExperimentSpec",
+    "LocalProcessGroupSpec",
+    "LocalProcessSpec",
+    "WrittenNames",
+    "WrittenWatcher",
+    "is_there",
+]
+
 
 _FILE = "written.json"
 
@@ -46,7 +56,7 @@ class WrittenNames:
         return cls(**{"experiment": run.experiment, **data})
 
     @classmethod
-    def of_spec(cls, spec: ExperimentSpec) -> WrittenNames:
+    def of_spec(cls, spec: BuilderSpec) -> WrittenNames:
         """Those of what is to be launched."""
         groups = {sanitize(group.name): group.name for group in spec.list_process_groups()}
         processes = {
@@ -188,3 +198,78 @@ class WrittenWatcher(LocalWatcher):
 
 def _in_run(one: InstanceStatus) -> InstanceStatus:
     return replace(one, name=sanitize(one.name), process=sanitize(one.process), group=sanitize(one.group))
+
+
+class LocalProcessSpec(ProcessSpec):
+    """A process under its launcher's name."""
+
+    def __init__(self, name: str, *words: Any, **fields: Any) -> None:
+        super().__init__(name, *words, **fields)
+        self.name = name
+
+
+class LocalProcessGroupSpec(ProcessGroupSpec):
+    """A group under its launcher's name."""
+
+    def __init__(self, name: str, *words: Any, **fields: Any) -> None:
+        super().__init__(name, *words, **fields)
+        self.name = name
+
+
+class LocalExperimentSpec(ExperimentSpec):
+    """An experiment under its launcher's name, behind the user's."""
+
+    def __init__(self, name: str, *words: Any, **fields: Any) -> None:
+        super().__init__(name, *words, **fields)
+        written = (name, f"{self._data.get('owner')}-{name}")
+        self.name = next((one for one in written if sanitize(one) == self.name), self.name)
+
+    def to_data(self) -> dict[str, object]:
+        """The experiment as data, whose names are those of a run."""
+        data: dict[str, Any] = super().to_data()
+        data["name"] = sanitize(self.name)
+        groups = _of_run(data.get("groups", {}), "group")
+        for group in groups.values():
+            group["processes"] = _of_run(group["processes"], "process")
+        processes = _of_run(data.get("processes", {}), "process")
+        held = {"groups": groups, "processes": processes, "order": [sanitize(ref) for ref in data.get("order", [])]}
+        return {**data, **{key: value for key, value in held.items() if value}}
+
+    @classmethod
+    def load_dict(cls, di: Mapping[str, object]) -> ExperimentSpec:
+        """The experiment of a dump, under the names that stand there."""
+        spec: ExperimentSpec = super().load_dict(di)
+        if sanitize(str(di["name"])) == spec.name:
+            spec.name = str(di["name"])
+        members = _dumped(di, "process_groups")
+        _rename(spec._groups, members)
+        _rename(spec._processes, _dumped(di, "processes"))
+        for group in members:
+            _rename(spec.get_process_group(group["name"])._processes, _dumped(group, "processes"))
+        return spec
+
+
+def _of_run(held: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Return `held` under the names of the run; raises SpecError if two of them become one there."""
+    names: dict[str, str] = {}
+    for written in held:
+        if names.setdefault(sanitize(written), written) != written:
+            both = f"{names[sanitize(written)]!r} and {written!r}"
+            raise SpecError.one(f"{both} are the same {what} name here", what, "give one of them another name")
+    return {name: held[written] for name, written in names.items()}
+
+
+def _dumped(di: Mapping[str, Any], key: str) -> list[Any]:
+    """Return what a dump of Symphony's holds under a key; nothing for this package's own form."""
+    held = di.get(key)
+    return held if isinstance(held, list) else []
+
+
+def _rename(held: dict[str, Any], dumps: Iterable[Mapping[str, Any]]) -> None:
+    """Call what is `held` by the names that stand in dumps."""
+    for name in (one["name"] for one in dumps):
+        if sanitize(name) in held:
+            held[sanitize(name)].name = name
+    renamed = {one.name: one for one in held.values()}
+    held.clear()
+    held.update(renamed)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from symphony_charts.clusters import builders as specs
-from symphony_charts.clusters.address_book import AddressBook
+from symphony_charts.clusters.builders import AddressBook
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_read import load

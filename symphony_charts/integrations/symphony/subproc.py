@@ -19,10 +19,14 @@ from typing import IO, Any
 
 import msgspec
 
-from symphony_charts.compat.local_spec import LocalExperimentSpec, LocalProcessGroupSpec, LocalProcessSpec
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.integrations.symphony.errors import symphonys
-from symphony_charts.integrations.symphony.local_spec import WrittenNames
+from symphony_charts.integrations.symphony.local_spec import (
+    LocalExperimentSpec,
+    LocalProcessGroupSpec,
+    LocalProcessSpec,
+    WrittenNames,
+)
 from symphony_charts.integrations.symphony.tmux import TmuxBackend
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, process_items, runs_of

@@ -10,16 +10,22 @@ from typing import Any
 import msgspec
 
 from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
-from symphony_charts.compat.local_spec import LocalExperimentSpec, LocalProcessGroupSpec, LocalProcessSpec
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.names import sanitize
 from symphony_charts.integrations.symphony.errors import symphonys
 from symphony_charts.integrations.symphony.keywords import CLUSTER, speaks
-from symphony_charts.integrations.symphony.local_spec import WrittenNames, WrittenWatcher, is_there
+from symphony_charts.integrations.symphony.local_spec import (
+    LocalExperimentSpec,
+    LocalProcessGroupSpec,
+    LocalProcessSpec,
+    WrittenNames,
+    WrittenWatcher,
+    is_there,
+)
 from symphony_charts.integrations.symphony.spec import ExperimentSpec
-from symphony_charts.local.log_file import LogFile
+from symphony_charts.local.logs import LogFile
 from symphony_charts.local.runs import Run, find_run, find_slots, process_items, runs_of
-from symphony_charts.local.shown_sessions import DEFAULT_WINDOW, check_server, refuse_taken
+from symphony_charts.local.tmux_client import DEFAULT_WINDOW, check_server, refuse_taken
 from symphony_charts.spec.data import to_record
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import processes_of

@@ -1,4 +1,4 @@
-"""A TorchX application is read as ``dataclasses.asdict(app)`` or ``torchx run --dryrun --json`` gives it.
+"""Read TorchX applications: roles, macros and mounts.
 
 The records mirror TorchX's own (meta-pytorch/torchx: torchx/specs/api.py, releases 0.7.0 to 2026.10). They are kept
 apart from the experiment because TorchX's own objects are made from them too (`importers.torchx_objects`).
@@ -6,15 +6,147 @@ apart from the experiment because TorchX's own objects are made from them too (`
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from symphony_charts.formats.field_reader import show
+from symphony_charts.formats.names import join
 from symphony_charts.importers.report import Log
-from symphony_charts.importers.torchx.mounts import AnyMount, read_mounts
 from symphony_charts.integrations.common.fields import Fields
 
-__all__ = ["AppDef", "Resource", "RetryPolicy", "Role", "read_appdef"]
+# Source: meta-pytorch/torchx, torchx/specs/api.py (BindMount, VolumeMount, DeviceMount) and builders.py
+# (parse_mounts).
+
+_LONG_NAMES = {
+    "source": "src",
+    "destination": "dst",
+    "target": "dst",
+    "ro": "readonly",
+    "read_only": "readonly",
+    "permissions": "perm",
+}
+_OPTIONS = ("type", "src", "dst", "readonly", "perm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindMount:
+    """A path of the node."""
+
+    src_path: str
+    dst_path: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeMount:
+    """A PersistentVolumeClaim."""
+
+    src: str
+    dst_path: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMount:
+    """A device of the node; it makes the pod privileged."""
+
+    src_path: str
+    dst_path: str
+    permissions: str = "rwm"
+
+    @property
+    def is_read_only(self) -> bool:
+        """Return True if neither writing nor mknod is permitted."""
+        return not {"w", "m"} & set(self.permissions)
+
+
+AnyMount: TypeAlias = BindMount | VolumeMount | DeviceMount
+
+
+def read_mounts(role: Fields) -> list[AnyMount]:
+    """The mounts of a role: objects, ``type=...`` strings, or a list of their options one by one."""
+    value = role.get("mounts")
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return _parse_mount_options(value.split(","), role.at("mounts"), role.log)
+    if not isinstance(value, list):
+        role.log.fault(role.at("mounts"), f"{show(value)} stands where a list of mounts is needed")
+        return []
+    if value and all(isinstance(item, str) for item in value):
+        options = [option for item in value for option in str(item).split(",")]
+        return _parse_mount_options(options, role.at("mounts"), role.log)
+    mounts: list[AnyMount] = []
+    for index, item in enumerate(value):
+        path = join(role.at("mounts"), index)
+        if isinstance(item, str):
+            mounts += _parse_mount_options(item.split(","), path, role.log)
+        elif (mount := _read_object(Fields(item, path, role.log))) is not None:
+            mounts.append(mount)
+    return mounts
+
+
+def _parse_mount_options(options: list[str], path: str, log: Log) -> list[AnyMount]:
+    """The mounts that a list of ``key=value`` options describes; each begins with its ``type=``."""
+    parsed: list[dict[str, str]] = []
+    for option in options:
+        key, _, value = option.strip().partition("=")
+        key = _LONG_NAMES.get(key, key)
+        if key not in _OPTIONS:
+            log.fault(path, f"unknown mount option {show(key)}", f"one of {', '.join(_OPTIONS)}")
+        elif key == "type":
+            parsed.append({"type": value})
+        elif not parsed:
+            log.fault(path, "a mount must begin with `type=`", "write type=bind, type=volume or type=device first")
+            return []
+        else:
+            parsed[-1][key] = value
+    mounts = (_from_options(options, path, log) for options in parsed)
+    return [mount for mount in mounts if mount is not None]
+
+
+def _from_options(options: dict[str, str], path: str, log: Log) -> AnyMount | None:
+    kind, src = options["type"], options.get("src", "")
+    dst = options.get("dst") or (src if kind == "device" else "")
+    if kind not in ("bind", "volume", "device"):
+        log.fault(path, f"{show(kind)} is no mount type", "one of bind, volume, device")
+        return None
+    if not src or not dst:
+        log.fault(path, f"the {kind} mount has no {'src' if not src else 'dst'}", "add it: src=...,dst=...")
+        return None
+    if kind == "device":
+        return _device(src, dst, options.get("perm") or "rwm", path, log)
+    is_read_only = options.get("readonly", "false") in ("", "true", "True", "1")
+    if kind == "bind":
+        return BindMount(src_path=src, dst_path=dst, read_only=is_read_only)
+    return VolumeMount(src=src, dst_path=dst, read_only=is_read_only)
+
+
+def _read_object(fields: Fields) -> AnyMount | None:
+    """A mount as ``dataclasses.asdict`` leaves it: the class is gone, but its fields tell which it was."""
+    kind = fields.text("type")
+    if "permissions" in fields or kind == "device":
+        src = fields.required_text("src_path", "/dev/null")
+        dst = fields.text("dst_path") or src
+        mount: AnyMount | None = _device(src, dst, fields.text("permissions") or "rwm", fields.path, fields.log)
+    elif "src" in fields or kind == "volume":
+        src, dst = fields.required_text("src", "claim"), fields.required_text("dst_path", "/volume")
+        mount = VolumeMount(src=src, dst_path=dst, read_only=bool(fields.flag("read_only")))
+    else:
+        src, dst = fields.required_text("src_path", "/"), fields.required_text("dst_path", "/bind")
+        mount = BindMount(src_path=src, dst_path=dst, read_only=bool(fields.flag("read_only")))
+    fields.note_unread("of a mount is not carried over")
+    return mount
+
+
+def _device(src: str, dst: str, permissions: str, path: str, log: Log) -> DeviceMount | None:
+    if set(permissions) - set("rwm"):
+        log.fault(path, f"{show(permissions)} are no device permissions", "use letters of rwm")
+        return None
+    return DeviceMount(src_path=src, dst_path=dst, permissions=permissions)
+
 
 RetryPolicy: TypeAlias = Literal["REPLICA", "APPLICATION", "ROLE", "HOT_SPARE"]
 _POLICIES: tuple[RetryPolicy, ...] = ("REPLICA", "APPLICATION", "ROLE", "HOT_SPARE")
@@ -149,3 +281,60 @@ def _said(text: str | None) -> str:
 
 def _or(value: float | int | None, default: int) -> int:
     return default if value is None else value  # type: ignore[return-value] # numbers keep the type they were read as
+
+
+# TorchX fills ``${app_id}`` and its like in for every replica, which is why it writes each pod out. Here they become
+# references to the environment of the pod, so that one template serves all replicas. Everything else is as Python's
+# `string.Template.safe_substitute` has it: ``$$`` is a dollar sign, an unknown ``${x}`` stays.
+# Source: meta-pytorch/torchx, torchx/specs/api.py, class macros.
+
+RANK0_VARIABLE = "TORCHX_RANK0_HOST"
+# The release, and its run, which every submission has anew: what runs twice must not write over itself.
+APP_ID_VARIABLES = ("TORCHX_RELEASE", "TORCHX_RUN")
+
+# What each macro becomes. ``rank0_env`` is the *name* of a variable, which the program or its shell looks up.
+MACROS: Mapping[str, str] = {
+    "img_root": "",
+    "base_img_root": "",
+    "app_id": f"$({APP_ID_VARIABLES[0]})-$({APP_ID_VARIABLES[1]})",
+    "replica_id": "$(SYMPH_INDEX)",
+    "rank0_env": RANK0_VARIABLE,
+}
+
+_REFERENCE = re.compile(r"\$(?:(\$)|([_a-zA-Z][_a-zA-Z0-9]*)|\{([_a-zA-Z][_a-zA-Z0-9]*)\})", re.ASCII)
+_DOLLARS = re.compile(r"\$+\Z")
+
+
+def substitute(text: str, values: Mapping[str, str]) -> str:
+    """`text` with the macros in `values` filled in."""
+
+    def fill(match: re.Match[str]) -> str:
+        if match[1]:
+            return "$"
+        return values.get(match[2] or match[3], match[0])
+
+    return _REFERENCE.sub(fill, text)
+
+
+def as_references(text: str) -> str:
+    """`text` with its macros as references to the pod's environment, ``$(NAME)`` in Kubernetes' syntax.
+
+    A dollar sign right before such a reference is doubled: Kubernetes would take it for an escape.
+    """
+    if "$" not in text:
+        return text
+    result = ""
+    last = 0
+    for match in _REFERENCE.finditer(text):
+        result += text[last : match.start()]
+        value = "$" if match[1] else MACROS.get(match[2] or match[3], match[0])
+        if value.startswith("$(") and (dollars := _DOLLARS.search(result)) and len(dollars[0]) % 2:
+            result += "$"
+        result += value
+        last = match.end()
+    return result + text[last:]
+
+
+def uses(text: str, macro: str) -> bool:
+    """Return True if `text` holds the macro, not escaped."""
+    return any(macro in (match[2], match[3]) for match in _REFERENCE.finditer(text))

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from symphony_charts.errors import NotFound, SpecError, SymphError, ToolFailed, ToolMissing
 
-__all__ = ["load_appdef", "plain_data"]
-
 
 def load_appdef(component: str, arguments: Sequence[str]) -> object:
     """The application that a component makes of `arguments`, as plain data.

@@ -13,11 +13,9 @@ from collections.abc import Mapping
 from torchx.schedulers.api import Scheduler
 from torchx.specs import runopts
 
+from symphony_charts.integrations.torchx import request
 from symphony_charts.integrations.torchx.options import OPTIONS
 from symphony_charts.integrations.torchx.scheduler import RunOpts, SymphScheduler
-from symphony_charts.torchx_scheduler import options
-
-__all__ = ["McadScheduler", "create_scheduler"]
 
 _OWN = "torchx.schedulers.kubernetes_mcad_scheduler"
 _NAMES = frozenset(option.name for option in OPTIONS if "kubernetes_mcad" in option.schedulers)
@@ -30,7 +28,7 @@ class McadScheduler(SymphScheduler):
 
     def _run_opts(self) -> runopts:
         opts = RunOpts()
-        options.declare(opts, _NAMES)
+        request.declare(opts, _NAMES)
         return opts
 
     def _cfg(self, cfg: Mapping[str, object]) -> dict[str, object]:

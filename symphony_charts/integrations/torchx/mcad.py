@@ -13,19 +13,10 @@ from typing import Any
 from torchx.specs import AppDef, AppState, Resource, Role
 
 from symphony_charts.importers.report import Log
-from symphony_charts.importers.torchx.options import RunOptions
 from symphony_charts.integrations.torchx import appdef
 from symphony_charts.integrations.torchx import objects as torchx_objects
 from symphony_charts.integrations.torchx.components import plain_data
-
-__all__ = [
-    "app_to_resource",
-    "get_appwrapper_status",
-    "get_role_information",
-    "get_tasks_status_description",
-    "mcad_svc",
-    "pod_labels",
-]
+from symphony_charts.integrations.torchx.options import RunOptions
 
 # Source: project-codeflare/multi-cluster-app-dispatcher v1.40.0, pkg/apis/controller/v1beta1/appwrapper.go.
 _STATES = {

@@ -1,4 +1,4 @@
-"""Make the AppWrapper that TorchX's MCAD scheduler makes of an application, field for field, under a given app id.
+"""Make the AppWrapper that TorchX's MCAD scheduler makes of an application, under a given app id.
 
 For users whose tools read these objects. What is wrong with them (pods of two roles collide, labels are not cleaned,
 one object per replica) is kept here and only here: an experiment made by `importers.torchx` has none of it.
@@ -8,28 +8,92 @@ Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (rel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from symphony_charts.importers.input_file import Source
 from symphony_charts.importers.report import Log
-from symphony_charts.importers.torchx.importer import appdef_of
-from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, substitute
-from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, pushed_image
-from symphony_charts.importers.torchx.pod import pod_spec
-from symphony_charts.integrations.torchx.appdef import AppDef, Role
+from symphony_charts.integrations.torchx.appdef import (
+    RANK0_VARIABLE,
+    AnyMount,
+    AppDef,
+    BindMount,
+    DeviceMount,
+    Resource,
+    Role,
+    VolumeMount,
+    substitute,
+)
+from symphony_charts.integrations.torchx.importer import appdef_of
+from symphony_charts.integrations.torchx.options import RunOptions, parse_cfg, pushed_image
 
-__all__ = [
-    "NO_VOLCANO",
-    "POD_GROUP",
-    "VERSION",
-    "app_wrapper",
-    "mcad_name",
-    "mcad_pod_labels",
-    "mcad_service",
-    "mcad_service_port",
-    "submitted_objects",
-]
+# Source: meta-pytorch/torchx, role_to_pod in torchx/schedulers/kubernetes_mcad_scheduler.py.
+
+_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+_GPU = "nvidia.com/gpu"
+# What TorchX takes off the requests for the node itself, since it means to fill whole nodes.
+_RESERVED_MILLICPU = 100
+_RESERVED_MB = 1024
+
+
+def pod_spec(
+    role: Role, *, container: str, service_account: str | None, extra_env: Mapping[str, str]
+) -> dict[str, object]:
+    """Return the spec of the pod of one replica, whose macros are filled in already."""
+    volumes: list[object] = [{"name": "dshm", "emptyDir": {"medium": "Memory"}}]
+    mounts: list[object] = [{"name": "dshm", "mountPath": "/dev/shm"}]  # noqa: S108 - a path in the container
+    for index, mount in enumerate(role.mounts):
+        volume, volume_mount = _mount(f"mount-{index}", mount)
+        volumes.append(volume)
+        mounts.append(volume_mount)
+    is_privileged = any(isinstance(mount, DeviceMount) for mount in role.mounts)
+    made: dict[str, object] = {
+        "name": container,
+        "image": role.image,
+        "command": [role.entrypoint, *role.args],
+        "env": [*({"name": name, "value": value} for name, value in role.env.items()), dict(extra_env)],
+        "ports": [{"name": name, "containerPort": port} for name, port in role.port_map.items()],
+        "resources": _resources(role.resource),
+        "securityContext": {"privileged": True} if is_privileged else {},
+        "volumeMounts": mounts,
+    }
+    instance = role.resource.capabilities.get(_INSTANCE_TYPE)
+    spec: dict[str, object] = {
+        "containers": [made],
+        "restartPolicy": "Never",
+        "nodeSelector": {} if instance is None else {_INSTANCE_TYPE: instance},
+        "volumes": volumes,
+    }
+    if service_account is not None:
+        spec["serviceAccountName"] = service_account
+    return spec
+
+
+def _resources(resource: Resource) -> dict[str, object]:
+    """Limits as asked for; requests lower by what the node keeps, and never below nothing, so possibly nothing."""
+    limits: dict[str, str] = {}
+    requests: dict[str, str] = {}
+    if resource.cpu > 0:
+        millis = int(resource.cpu * 1000)
+        limits["cpu"], requests["cpu"] = f"{millis}m", f"{max(millis - _RESERVED_MILLICPU, 0)}m"
+    if resource.memory_mb > 0:
+        limits["memory"] = f"{resource.memory_mb}M"
+        requests["memory"] = f"{max(resource.memory_mb - _RESERVED_MB, 0)}M"
+    if resource.gpu > 0:
+        limits[_GPU] = requests[_GPU] = str(resource.gpu)
+    limits |= {name: str(count) for name, count in resource.devices.items()}
+    return {"limits": limits, "requests": requests}
+
+
+def _mount(name: str, mount: AnyMount) -> tuple[dict[str, object], dict[str, object]]:
+    if isinstance(mount, VolumeMount):
+        volume: dict[str, object] = {"name": name, "persistentVolumeClaim": {"claimName": mount.src}}
+        is_read_only = mount.read_only
+    else:
+        volume = {"name": name, "hostPath": {"path": mount.src_path}}
+        is_read_only = mount.read_only if isinstance(mount, BindMount) else mount.is_read_only
+    return volume, {"name": name, "mountPath": mount.dst_path, "readOnly": is_read_only}
+
 
 VERSION = "0.7.0"
 NO_VOLCANO = "`torchx run -s kubernetes --dryrun` prints TorchX's Volcano Job; kind=volcano alone makes one of ours"

@@ -1,4 +1,4 @@
-"""A submission starts an experiment from TorchX, on images that hold the files of its workspaces.
+"""Requests of the TorchX scheduler: options, app ids, and their submission.
 
 TorchX asks for the image before it asks for the request. Here nothing is read or pushed until the request is
 submitted, so that a dry run stays one: until then the role says in its metadata which folder it wants. Images are
@@ -9,32 +9,235 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast, get_args
+from urllib.parse import quote, unquote
 
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import shorten
-from symphony_charts.oci.images import with_images
+from symphony_charts.formats.yaml_write import dump, dump_all
+from symphony_charts.importers.report import Log, Report
+from symphony_charts.integrations.common.fields import Fields
+from symphony_charts.integrations.torchx.appdef import AppDef, read_appdef
+from symphony_charts.integrations.torchx.importer import experiment_of
+from symphony_charts.integrations.torchx.objects import NO_VOLCANO, app_wrapper
+from symphony_charts.integrations.torchx.options import OPTIONS, SCHEDULER_OPTIONS, RunOptions, read_options
 from symphony_charts.oci.transport import Access
-from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace
+from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace, with_images
 from symphony_charts.package import package, template, write
-from symphony_charts.prepare import prepare
+from symphony_charts.prepare import prepare, prepare_experiment
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.settings.project import find_settings
-from symphony_charts.spec.data import to_data, to_yaml
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.data import Lock, from_data, to_data, to_yaml
 from symphony_charts.spec.files import SpecFile, lock_path_of, read_lock
-from symphony_charts.spec.lockfile import Lock
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system.files import write_file
-from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of
-from symphony_charts.torchx_scheduler.request import SymphRequest
 
-__all__ = ["note_workspace", "patch_workspaces", "submit", "take_workspaces"]
+Backend = Literal["tmux", "kube", "chart"]
+
+_TYPES: Mapping[str, type] = {"str": str, "int": int, "bool": bool}
+_OWN = frozenset(option.name for option in SCHEDULER_OPTIONS)
+_APP_ID_HINT = "add app_id=ID"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The target and form of a submission; `run` are the options that describe the application.
+
+    `app_id` is the name that it must get; `is_compat` asks for TorchX's own objects instead of ours; `registry` is how
+    that of `image_repo` is reached.
+    """
+
+    run: RunOptions
+    on: Backend = "tmux"
+    context: str | None = None
+    app_id: str | None = None
+    dest: str = "dist"
+    is_compat: bool = False
+    registry: Access = field(default_factory=Access)
+
+
+def declare(opts: Any, names: Collection[str] = ()) -> None:
+    """Add all options, or those called so, to a ``torchx.specs.runopts``, with their types, defaults and meaning."""
+    for option in (*SCHEDULER_OPTIONS, *OPTIONS):
+        if names and option.name not in names:
+            continue
+        opts.add(option.name, type_=_TYPES[option.type], default=option.value, help=option.help)
+
+
+def read(cfg: Mapping[str, object], log: Log) -> Options:
+    """The options of a run, those that are None left out; raises SpecError with every fault."""
+    given = {key: value for key, value in cfg.items() if value is not None}
+    fields = Fields({key: value for key, value in given.items() if key in _OWN}, "cfg", log)
+    options = Options(
+        run=read_options({key: value for key, value in given.items() if key not in _OWN}, log, "cfg"),
+        on=cast("Backend", _one_of(fields, "on", get_args(Backend))),
+        context=fields.text("context"),
+        app_id=fields.text("app_id"),
+        dest=fields.text("dest") or "dist",
+        is_compat=_one_of(fields, "compat", ("none", "torchx")) == "torchx",
+        registry=_access(fields),
+    )
+    if options.is_compat and options.app_id is None:
+        log.fault("cfg.app_id", "TorchX's own objects carry an app id, which TorchX makes at random", _APP_ID_HINT)
+    log.raise_faults()
+    return options
+
+
+def _access(fields: Fields) -> Access:
+    """Return the access to the registry, from options that are called as helm's flags."""
+    access = Access(
+        plain_http=bool(fields.flag("plain_http")),
+        ca_file=fields.text("ca_file") or "",
+        cert_file=fields.text("cert_file") or "",
+        key_file=fields.text("key_file") or "",
+        insecure_skip_tls_verify=bool(fields.flag("insecure_skip_tls_verify")),
+    )
+    if access.plain_http and access.asks_for_tls:
+        fields.log.fault("cfg.plain_http", "it is without TLS, of which other options speak", "leave one of them out")
+    if access.key_file and not access.cert_file:
+        fields.log.fault("cfg.key_file", "it is the key of cert_file", "give both")
+    return access
+
+
+def _one_of(fields: Fields, key: str, choices: tuple[str, ...]) -> str:
+    """The text of a field that has but these values; the first one when nothing is said."""
+    text = fields.text(key) or choices[0]
+    if text not in choices:
+        fields.log.fault(fields.at(key), f'"{text}" is no value of `{key}`', f"one of {', '.join(choices)}")
+    return text
+
+
+@dataclass(kw_only=True)
+class SymphRequest:
+    """The request of one application, as plain data that callers may change before they schedule it.
+
+    `on` says where it goes. `experiment` is what will be started; `objects` is what a cluster would get (empty for
+    this machine), or with `is_compat` TorchX's own objects and no experiment. `workspaces` maps images to the folders
+    whose files they get on submission, in `image_repo`, which is
+    reached by way of `registry`.
+    """
+
+    on: str
+    app_id: str | None
+    namespace: str | None
+    context: str | None
+    dest: str
+    experiment: dict[str, object] = field(default_factory=dict)
+    objects: list[dict[str, object]] = field(default_factory=list)
+    workspaces: dict[str, str] = field(default_factory=dict)
+    image_repo: str | None = None
+    registry: Access = field(default_factory=Access)
+    is_compat: bool = False
+
+    def named(self, name: str) -> Experiment:
+        """The experiment, checked, under this name; raises SpecError."""
+        return finish(from_data({**self.experiment, "name": name}), for_cluster=self.on != "tmux")
+
+    def __str__(self) -> str:
+        shown = dump_all(self.objects) if self.objects else dump(self.experiment)
+        patches = (f"# {image} gets the files of {folder}\n" for image, folder in self.workspaces.items())
+        return "".join(patches) + shown
+
+
+def request_of(data: object, cfg: Mapping[str, object], workspaces: Mapping[str, str]) -> tuple[SymphRequest, Report]:
+    """The request for an AppDef as plain data, and what became of it; nothing outside is asked.
+
+    `workspaces` are the folders that images should have; programs here run in theirs as it is.
+
+    Raises SpecError with every fault of the application and of the run options.
+    """
+    log = Log()
+    app = read_appdef(data, log)
+    options = read(cfg, log)
+    request = SymphRequest(
+        on=options.on,
+        app_id=options.app_id,
+        namespace=options.run.namespace,
+        context=options.context,
+        dest=options.dest,
+        image_repo=options.run.image_repo,
+        registry=options.registry,
+        is_compat=options.is_compat,
+    )
+    if workspaces and options.on != "tmux":
+        if options.run.image_repo and not options.is_compat:
+            request.workspaces = dict(workspaces)
+        else:
+            what = f"the files of {', '.join(dict.fromkeys(workspaces.values()))} are not in the image"
+            log.note("workspace", what, "-cfg image_repo=HOST/PATH puts them there, --workspace '' says that none are")
+    if options.is_compat:
+        request.objects = [_torchx_object(app, options)]
+        return request, Report(notes=tuple(log.notes))
+    imported = experiment_of(app, options.run, log)
+    request.experiment = to_data(imported.experiment)
+    checked = request.named(options.app_id or imported.experiment.name)
+    if options.app_id not in (None, checked.name):
+        what = f'"{options.app_id}" cannot be an app id'
+        raise SpecError.one(what, "cfg.app_id", f'use lower-case letters, digits and dashes: "{checked.name}"')
+    request.experiment = to_data(checked)
+    if options.on != "tmux":
+        request.objects = [_placed(item, request.namespace) for item in prepare_experiment(checked).objects]
+    return request, imported.report
+
+
+def _torchx_object(app: AppDef, options: Options) -> dict[str, object]:
+    if options.run.kind not in (None, "appwrapper"):
+        what = f'compat=torchx makes AppWrappers, not objects of kind "{options.run.kind}"'
+        raise SpecError.one(what, "cfg.kind", NO_VOLCANO)
+    return app_wrapper(app, options.run, options.app_id or "")
+
+
+def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:
+    metadata = item.get("metadata")
+    if namespace is None or not isinstance(metadata, dict):
+        return item
+    return {**item, "metadata": {**metadata, "namespace": namespace}}
+
+
+# ``echo`` is on this machine, ``ml:echo`` in namespace ``ml`` of the current cluster, ``gke:ml:echo`` on the cluster
+# of context ``gke`` (percent-encoded, since contexts may hold anything), ``chart::echo`` a chart that was written.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppId:
+    """The experiment `name`, on this machine unless it has a namespace."""
+
+    name: str
+    namespace: str | None = None
+    context: str | None = None
+    is_chart: bool = False
+
+    def __str__(self) -> str:
+        if self.is_chart:
+            return f"chart::{self.name}"
+        parts = (quote(self.context, safe="") if self.context else None, self.namespace, self.name)
+        return ":".join(part for part in parts if part)
+
+    def cluster(self) -> Cluster:
+        """The backend that it is on."""
+        return cluster_of(self.namespace, self.context) if self.namespace else Cluster.new("tmux")
+
+
+def parse(text: str) -> AppId:
+    """The app id that `text` writes; any text is one."""
+    *cluster_parts, name = text.split(":")
+    if cluster_parts == ["chart", ""]:
+        return AppId(name=name, is_chart=True)
+    context = unquote(":".join(cluster_parts[:-1])) or None
+    return AppId(name=name, namespace=cluster_parts[-1] if cluster_parts else None, context=context)
+
+
+def cluster_of(namespace: str | None, context: str | None) -> Cluster:
+    """A Kubernetes cluster, by context and namespace."""
+    return Cluster.new("kube", namespace=namespace, context=context)
+
 
 _KEY = "symph.dev/workspace"
 

@@ -6,8 +6,6 @@ import argparse
 
 from symphony_charts.cli import options
 
-__all__ = ["SUMMARY", "configure", "main"]
-
 SUMMARY = "list TorchX's run options and what they become; import nothing"
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from symphony_charts.cli import options
 from symphony_charts.errors import UsageError
 
-__all__ = ["EXAMPLES", "SUMMARY", "configure", "document", "made_data", "run"]
-
 SUMMARY = "a TorchX AppDef or component"
 EXAMPLES = (
     "symph import torchx app.json --to experiment.yaml --cfg namespace=ml,queue=batch",
@@ -43,7 +41,7 @@ def made_data(args: argparse.Namespace, words: list[str]) -> object:
 def run(source: Any, args: argparse.Namespace) -> Any:
     """Return the experiment of an AppDef."""
     # 100 ms, which help has not.
-    from symphony_charts.importers.torchx.importer import import_torchx
+    from symphony_charts.integrations.torchx.importer import import_torchx
 
     return import_torchx(source, args.cfg, args.kind)
 

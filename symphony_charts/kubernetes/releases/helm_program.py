@@ -16,8 +16,6 @@ from symphony_charts.errors import ToolFailed, ToolMissing
 from symphony_charts.system.files import write_tree
 from symphony_charts.system.subprocess_runner import Completed, run
 
-__all__ = ["OLDEST", "find_helm", "lint_chart", "template_chart"]
-
 # The oldest helm whose releases we read and write.
 OLDEST = "3.14.0"
 

@@ -26,11 +26,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from symphony_charts.errors import Conflict, Problem, SpecError, SymphError
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.connection import Connection
-from symphony_charts.kubernetes.releases.helm_client import HelmReleases
-from symphony_charts.kubernetes.releases.helm_command import Target
-
-__all__ = ["Refusal", "Rehearsal", "is_owned", "rehearse", "rehearsed"]
-
+from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
 
 _FAILURE = 400
 _RECORD = "sh.helm.release.v1."

@@ -9,19 +9,18 @@ from pathlib import Path
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
-from symphony_charts.kubernetes.ownership import refuse_protected
-from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision
-from symphony_charts.kubernetes.releases.helm_command import Target
+from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
 from symphony_charts.kubernetes.releases.rehearsal import rehearse
 from symphony_charts.kubernetes.releases.wait import (
     Progress,
     is_finite,
-    look,
+    progress_in,
     run_in,
     services_of_run,
     wait_for,
     wait_gone,
 )
+from symphony_charts.kubernetes.status import refuse_protected
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
 
@@ -118,7 +117,7 @@ class Releases:
 
     def progress(self, name: str, namespace: str) -> list[Progress]:
         """Return the progress of each workload of the release."""
-        return look(self._experiments(namespace), self._helm.manifest(name, namespace), name)
+        return progress_in(self._experiments(namespace), self._helm.manifest(name, namespace), name)
 
     # --- changing ---
 

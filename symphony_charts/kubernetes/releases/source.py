@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart, Release
-from symphony_charts.chart.build.checks import unsealed
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.build.faults import unsealed
+from symphony_charts.chart.values import merge
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_read import load
@@ -23,8 +23,6 @@ from symphony_charts.secrets.files import read_secret_files, secret_object
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_tree
-
-__all__ = ["ReleaseSource", "chart_of", "prepared_chart"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

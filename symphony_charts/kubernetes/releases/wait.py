@@ -11,14 +11,11 @@ from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 from symphony_charts.kinds.base import Restartable, is_pod_ready, run_of
 from symphony_charts.kinds.outcome import is_whole, word_of
 from symphony_charts.kinds.registry import KINDS, RENDERED, kind_for, workload_kind
-from symphony_charts.kubernetes import kueue, watches
-from symphony_charts.kubernetes.client import Object
+from symphony_charts.kubernetes import client, container_phase
+from symphony_charts.kubernetes.client import Kind, Object
 from symphony_charts.kubernetes.container_phase import end_of_job, reason_unscheduled, reason_waiting
 from symphony_charts.kubernetes.experiments import PLAIN, POD, KubeExperiments, selector_of
 from symphony_charts.kubernetes.status import replica_of
-from symphony_charts.kubernetes.watches import Kind
-
-__all__ = ["Progress", "is_finite", "look", "progress_of", "run_in", "services_of_run", "wait_for", "wait_gone"]
 
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
@@ -56,9 +53,9 @@ def wait_for(
     kinds = dict.fromkeys([*PLAIN, *_workload_kinds(manifest)])
     served = [kind for kind in kinds if experiments.api.serves(*kind)]
     with contextlib.closing(experiments.object_changes(name, timeout_s, served)) as changes:
-        missing = _missing(look(experiments, manifest, name), name, namespace, finished)
+        missing = _missing(progress_in(experiments, manifest, name), name, namespace, finished)
         while missing and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
-            missing = _missing(look(experiments, manifest, name), name, namespace, finished)
+            missing = _missing(progress_in(experiments, manifest, name), name, namespace, finished)
     if missing:
         what = "; ".join(f"{workload.title}: {workload.why or workload.state}" for workload in missing)
         next_step = f"wait longer with --timeout, or look: symph ps {name}"
@@ -108,7 +105,7 @@ def wait_gone(
         return [pod for labels in selectors for pod in experiments.listed(*POD, labels)]
 
     watched = [(POD, labels) for labels in selectors]
-    paths = watches.changes(experiments.api, lambda kind: experiments.collection(*kind), watched, timeout_s)
+    paths = client.changes(experiments.api, lambda kind: experiments.collection(*kind), watched, timeout_s)
     with contextlib.closing(paths) as changes:
         left = pods()
         while left and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
@@ -118,13 +115,13 @@ def wait_gone(
         raise Conflict(f"pods are still there after {timeout_s:g} s: {names}", namespace, "they end by themselves")
 
 
-def look(experiments: KubeExperiments, manifest: Sequence[Object], name: str) -> list[Progress]:
+def progress_in(experiments: KubeExperiments, manifest: Sequence[Object], name: str) -> list[Progress]:
     """Return the progress of each workload of the manifest of release `name`."""
     kinds = dict.fromkeys([*_workload_kinds(manifest), *KINDS["jobs"].gvks])
     workloads = experiments.of_kinds(kinds, name)
     live = {(item["kind"], item["metadata"]["name"]): item for item in workloads}
     pods = experiments.pods(name)
-    waits = kueue.reasons_of(workloads, experiments.queue(workloads))
+    waits = container_phase.reasons_of(workloads, experiments.queue(workloads))
     return [
         progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits, workloads)
         for item in manifest
@@ -170,7 +167,7 @@ def progress_of(
         return Progress(title=title, state="finished")
     if kind.is_ready(live, newest):
         return Progress(title=title, state="ready", is_endless=not kind.is_finite)
-    if kueue.is_suspended(live):
+    if container_phase.is_suspended(live):
         queued = (waits or {}).get(live["metadata"].get("uid"))
         return Progress(title=title, state="queued" if queued else "waiting", why=queued or _SUSPENDED)
     return Progress(title=title, state="waiting", why=_standing(pods, newest, kind.pods_at_a_time(live)))

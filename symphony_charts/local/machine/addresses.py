@@ -8,17 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.local.plan.addresses import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
-from symphony_charts.local.plan.overrides import replicas_here
-from symphony_charts.local.plan.records import LocalPlan
+from symphony_charts.local.plan.records import ONE_ADDRESS, AddressRange, LocalPlan, candidate_ranges, range_at
+from symphony_charts.local.plan.replicas import replicas_here
 from symphony_charts.local.runs import Run, live_plans
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import pods_of, processes_of
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import Service, pods_of, processes_of
 from symphony_charts.system import file_locks
 from symphony_charts.system.sockets import has_address, holder_of, is_free
-
-__all__ = ["RunAddresses", "addresses_of_run", "choose_addresses", "port_lock"]
 
 # Checking out the Git volumes of a run may take so long.
 _CHOOSING_S = 600.0

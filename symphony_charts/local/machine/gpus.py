@@ -23,8 +23,6 @@ from symphony_charts.local.runs import Run
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system import subprocess_runner
 
-__all__ = ["gpus_of_run", "gpus_seen", "look_at_gpus", "take_gpus"]
-
 _DRIVER = Path("/dev/nvidiactl")
 
 

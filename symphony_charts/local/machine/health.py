@@ -11,19 +11,22 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
-from symphony_charts.backend.capability import Capability
+from symphony_charts.backend.status import Capability
 from symphony_charts.errors import ToolFailed
-from symphony_charts.local.log_file import LogFile
+from symphony_charts.local.logs import LogFile
 from symphony_charts.local.machine.gpu_locks import holders_of
 from symphony_charts.local.machine.gpus import gpus_seen
-from symphony_charts.local.machine.limits import find_limiter
-from symphony_charts.local.machine.machine import namespace_prefix
+from symphony_charts.local.machine.machine import find_limiter, namespace_prefix
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.file_locks import is_locked_across_machines
-from symphony_charts.system.platforms import elsewhere, runs_experiments, system_name
-from symphony_charts.system.user_folders import check_private, runtime_dir, state_dir
-
-__all__ = ["examine"]
+from symphony_charts.system.user_folders import (
+    check_private,
+    elsewhere,
+    runs_experiments,
+    runtime_dir,
+    state_dir,
+    system_name,
+)
 
 if sys.platform != "win32":
     import resource

@@ -1,33 +1,90 @@
-"""`plan_here` plans a run for this machine: free addresses, private mounts, limits. Nothing is started or changed."""
+"""Plan a run for this machine: addresses, private mounts, limits, open files and Git volumes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from symphony_charts.errors import Problem, SpecError
+import msgspec
+
+from symphony_charts.errors import Problem, SpecError, SymphError, ToolFailed, ToolMissing
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.local.machine.addresses import addresses_of_run, choose_addresses
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
-from symphony_charts.local.machine.limits import find_limiter
-from symphony_charts.local.plan.environment import FROM_CALLER
-from symphony_charts.local.plan.host_names import HOSTS, HOSTS_FILE, of_machine
+from symphony_charts.local.plan.environment import FROM_CALLER, HOSTS, HOSTS_FILE, of_machine
 from symphony_charts.local.plan.plan import make_plan
-from symphony_charts.local.plan.records import Gpus, Limiter, LocalPlan, Machine
+from symphony_charts.local.plan.records import Checkout, Gpus, Limiter, LocalPlan, Machine
 from symphony_charts.local.runs import Run, home
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import Service
-from symphony_charts.spec.sources import key_of
+from symphony_charts.spec.pods import Service
+from symphony_charts.spec.sources import GitVolume, key_of
 from symphony_charts.system import subprocess_runner
+from symphony_charts.system.git.checkout import check_out_volume
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["namespace_prefix", "plan_here"]
+_MEMORY, _CPU = 123 * 2**20, 317
+# The limits that are in force inside, in the words of control groups of version 2 or 1.
+_LOOK = """\
+while IFS=: read -r _ kinds path; do
+    case ,$kinds, in
+    *,memory,*) cat "/sys/fs/cgroup/memory$path/memory.limit_in_bytes" ;;
+    *,cpu,*) cat "/sys/fs/cgroup/cpu$path/cpu.cfs_quota_us" ;;
+    ,,) cat "/sys/fs/cgroup$path/memory.max" "/sys/fs/cgroup$path/cpu.max" ;;
+    esac
+done </proc/self/cgroup 2>/dev/null
+:
+"""
+# This version began to end whole scopes in which the kernel has killed something, their watching shell included.
+_ENDS_SCOPES = 253
+
+
+@cache
+def find_limiter() -> Limiter:
+    """Return systemd scopes if a user manager runs and may limit its units, else rlimits for memory."""
+    try:
+        scope = _scope()
+        trial = [*scope, "-p", f"MemoryMax={_MEMORY}", "-p", f"CPUQuota={_CPU / 10}%", "--", "/bin/sh"]
+        done = subprocess_runner.run([*trial, "-c", _LOOK], timeout_s=10, check=False)
+    except SymphError as error:
+        return Limiter(by={"memory": "rlimit"}, why=error.what)
+    if done.status:
+        message = done.error_text.strip().splitlines()[-1:] or [f"status {done.status}"]
+        return Limiter(by={"memory": "rlimit"}, why=f"systemd-run --user does not work here ({message[0]})")
+    words = done.text.split()
+    memory, cpu = str(_MEMORY) in words, str(_CPU * 100) in words
+    return Limiter(
+        by={"memory": "systemd" if memory else "rlimit", **({"cpu": "systemd"} if cpu else {})},
+        scope=tuple(scope),
+        why="" if memory and cpu else "the systemd of this user may not limit memory and CPU both",
+    )
+
+
+def _scope() -> list[str]:
+    program, runtime_folder = shutil.which("systemd-run"), os.environ.get("XDG_RUNTIME_DIR")
+    if program is None or not runtime_folder:
+        what = "no systemd-run" if program is None else "no session of systemd (XDG_RUNTIME_DIR is not set)"
+        raise ToolMissing(f"{what} on this machine")
+    version = re.search(r"systemd (\d+)", subprocess_runner.run([program, "--version"], timeout_s=10).text)
+    is_new = version is not None and int(version[1]) >= _ENDS_SCOPES
+    keeps = ["-p", "OOMPolicy=continue"] if is_new else []
+    return [
+        "/usr/bin/env",
+        f"XDG_RUNTIME_DIR={runtime_folder}",
+        program,
+        "--user",
+        "--scope",
+        "--quiet",
+        "--collect",
+        *keeps,
+    ]
+
 
 # What showing files at a pod's paths takes: some machines give a namespace and then forbid to mount in it.
 _PROBE = "mount -t tmpfs symph /tmp"
@@ -134,3 +191,65 @@ def _without_rights() -> tuple[str, ...]:
     """Return the command that drops the capabilities of a user namespace, which a container would not have."""
     setpriv = shutil.which("setpriv")
     return (setpriv, "--ambient-caps=-all", "--inh-caps=-all", "--") if setpriv else ()
+
+
+if sys.platform != "win32":
+    import resource
+
+# What stays open in a tmux server besides one terminal and one log pipe per pane.
+_SPARE_FDS = 64
+# Terminals left to everybody else.
+_SPARE_TERMINALS = 16
+_PTY = Path("/proc/sys/kernel/pty")
+
+
+def check_capacity(count: int) -> None:
+    """Raise the limits of a tmux server so that `count` processes get a terminal and a log pipe each.
+
+    A server that runs out of open files spins and answers nobody, so there is no trying. Raises ToolFailed when they
+    cannot all be had; nothing has been changed then.
+    """
+    free = free_terminals()
+    if count + _SPARE_TERMINALS > free:
+        what = f"{count} processes need as many terminals, {free} are free on this machine"
+        raise ToolFailed(what, str(_PTY / "max"), f"raise it: sysctl -w kernel.pty.max={2 * count + 4096}")
+    needed = 2 * count + _SPARE_FDS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        what = f"{count} processes need {needed} open files, {hard} are allowed"
+        raise ToolFailed(what, "ulimit -Hn", f"ulimit -n {needed} as root, or a line in /etc/security/limits.conf")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def free_terminals() -> int:
+    """Return the number of more terminals this machine can open."""
+    most, used = (int((_PTY / name).read_text(encoding="ascii")) for name in ("max", "nr"))
+    return most - used
+
+
+def check_out_all(checkouts: Sequence[Checkout]) -> dict[str, str]:
+    """Fill the folders of `checkouts`, which are there and empty; the commit of each volume.
+
+    Each repository is asked once: a branch that moves meanwhile is the same for all. Raises ToolFailed.
+    """
+    done: dict[tuple[str, str], tuple[Path, str]] = {}
+    for wanted in checkouts:
+        key, folder = (wanted.repository, wanted.revision), Path(wanted.folder)
+        if key in done:
+            shutil.copytree(done[key][0], folder, symlinks=True, dirs_exist_ok=True)
+        else:
+            done[key] = folder, check_out_volume(wanted.repository, wanted.revision, folder)
+    return {checkout.volume: done[checkout.repository, checkout.revision][1] for checkout in checkouts}
+
+
+def with_commits(experiment: Experiment, commits: Mapping[str, str]) -> Experiment:
+    """Return `experiment` with its Git volumes at the commits that a run had."""
+    volumes = {
+        name: msgspec.structs.replace(volume, revision=commits[name])
+        if isinstance(volume, GitVolume) and name in commits
+        else volume
+        for name, volume in experiment.volumes.items()
+    }
+    return msgspec.structs.replace(experiment, volumes=volumes)

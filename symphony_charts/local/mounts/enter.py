@@ -20,8 +20,6 @@ from symphony_charts.local.mounts import syscalls
 from symphony_charts.local.mounts.mount_points import Journal
 from symphony_charts.local.mounts.mounter import Mounter, Target
 
-__all__ = ["main"]
-
 # A tmux built with utempter starts this helper twice for each pane, so that `who` shows it as a login.
 _UTEMPTER = ("/usr/lib/*/utempter/utempter", "/usr/lib/utempter/utempter", "/usr/libexec/utempter/utempter")
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from symphony_charts.errors import Problem, SpecError, ToolFailed
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["REFUSED", "helper_command", "points_journal", "refusals_in"]
-
 # Its exit status when this machine cannot show what it was asked to.
 REFUSED = 125
 

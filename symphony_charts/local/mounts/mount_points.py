@@ -15,8 +15,6 @@ import stat
 import sys
 from collections.abc import Iterator
 
-__all__ = ["Journal", "Point", "is_locked_point", "remove_points"]
-
 if sys.platform != "win32":
     import fcntl
 

@@ -18,9 +18,7 @@ from collections.abc import Iterator, Sequence
 
 from symphony_charts.local.mounts import syscalls
 from symphony_charts.local.mounts.mount_points import Journal, is_locked_point
-from symphony_charts.local.mounts.sources import open_beneath, remount_read_only
-
-__all__ = ["Mounter", "RefusedError", "Target"]
+from symphony_charts.local.mounts.syscalls import open_beneath, remount_read_only
 
 if sys.platform != "win32":
     import fcntl

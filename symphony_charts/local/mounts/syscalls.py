@@ -1,4 +1,4 @@
-"""Linux' system calls for mounts, which neither Python nor mount(8) offers as they are needed here.
+"""System calls for mounts, and opening of paths that may not lead out of a folder.
 
 `enter` imports this before every run and sometimes before a process: it must stay light. Numbers from 424 on are the
 same on all machines.
@@ -6,35 +6,13 @@ same on all machines.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import os
 import platform
+import stat
 import sys
-
-__all__ = [
-    "AT_FDCWD",
-    "AT_NO_AUTOMOUNT",
-    "AT_RECURSIVE",
-    "AT_SYMLINK_NOFOLLOW",
-    "MNT_DETACH",
-    "MS_BIND",
-    "MS_MOVE",
-    "MS_NODEV",
-    "MS_NOSUID",
-    "MS_PRIVATE",
-    "MS_RDONLY",
-    "MS_REC",
-    "MS_REMOUNT",
-    "MS_UNBINDABLE",
-    "file_system_of",
-    "mount",
-    "move_mount",
-    "open_beneath_once",
-    "open_tree",
-    "pivot_root",
-    "set_read_only",
-    "unmount",
-]
 
 AT_FDCWD = -100
 AT_SYMLINK_NOFOLLOW, AT_NO_AUTOMOUNT, AT_EMPTY_PATH, AT_RECURSIVE = 0x100, 0x800, 0x1000, 0x8000
@@ -124,3 +102,72 @@ def file_system_of(path: str) -> int:
     found = _Statfs()
     _checked(_libc.statfs(os.fsencode(path), ctypes.byref(found)), path)
     return int(found.f_type)
+
+
+# `enter` imports this before every run and sometimes before a process: it must stay light.
+
+
+def open_beneath(folder: str, path: str, *, make: bool = True) -> int:
+    """Return a descriptor (O_PATH) of `path` inside `folder`, whose links may not lead out of it.
+
+    With `make` folders that are missing are made, as the kubelet makes those of a subPath. Raises OSError.
+    """
+    top = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    if not path:
+        return top
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            return _open_inside(top, path)
+        if not make:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        done = ""
+        for name in path.split("/"):
+            inner = _open_inside(top, done) if done else os.dup(top)
+            try:
+                os.mkdir(name, 0o755, dir_fd=inner)
+            except FileExistsError:
+                pass
+            finally:
+                os.close(inner)
+            done = f"{done}/{name}".lstrip("/")
+        return _open_inside(top, path)
+    finally:
+        os.close(top)
+
+
+def _open_inside(top: int, path: str) -> int:
+    try:
+        return open_beneath_once(top, path)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+    # Linux before 5.6: then no link at all.
+    inner = os.dup(top)
+    for name in path.split("/"):
+        try:
+            deeper = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inner)
+        finally:
+            os.close(inner)
+        inner = deeper
+    if stat.S_ISLNK(os.fstat(inner).st_mode):
+        os.close(inner)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    return inner
+
+
+def remount_read_only(path: str) -> None:
+    """Make the mount at `path` and all mounts below read-only; they keep their other flags."""
+    words = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        rows = [line.split(" ") for line in file]
+    for row in rows:
+        at = _unescaped(row[4])
+        if at == path or at.startswith(f"{path}/"):
+            flags = MS_BIND | MS_REMOUNT | MS_RDONLY
+            mount("", at, flags=flags | sum(words.get(word, 0) for word in row[5].split(",")))
+
+
+def _unescaped(text: str) -> str:
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, character)
+    return text

@@ -1,23 +1,30 @@
-"""The environment of a process on one machine: this machine answers the list of variables, expanded as in a pod."""
+"""The environment of each process of a run, its secrets, and the host names that it knows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from symphony_charts.environment.expansion import expand, pod_order
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.kinds.registry import KINDS, compat_kind
-from symphony_charts.local.plan.mounts import config_dir
-from symphony_charts.local.plan.records import Machine
+from symphony_charts.local.plan.mounts import Layout, config_dir
+from symphony_charts.local.plan.records import Bind, File, Machine
 from symphony_charts.local.plan.replicas import Replica
 from symphony_charts.local.plan.resources import CUDA_VISIBLE, gpu_environment
-from symphony_charts.spec.environment import Address, Fact, Variable, interpret, own_variables, shared_environment
+from symphony_charts.spec.environment import (
+    Address,
+    Fact,
+    Variable,
+    expand,
+    interpret,
+    own_variables,
+    pod_order,
+    shared_environment,
+)
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import ProcessRef, pods_of
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import ProcessRef, Service, pods_of, processes_of
 from symphony_charts.spec.sources import EnvSource
-
-__all__ = ["Environments"]
+from symphony_charts.spec.variable_names import is_ours
 
 # Of the person's own environment only these pass unasked; a pod has them from its image.
 FROM_CALLER = ("PATH", "HOME", "LANG")
@@ -176,3 +183,130 @@ def _resolve(name: str, source: EnvSource, fields: Mapping[str, str]) -> str | N
         return None
     what = f"the value of {name} comes from the cluster, which is not here"
     raise SpecError([Problem(what=what, path=f"env.{name}", next=f"set `local: {{env: {{{name}: ...}}}}`")])
+
+
+MASK = "********"
+# What variables that hold secrets are usually called; `symph validate` warns of the same names in charts.
+_NAME = re.compile(r"(?:^|_)(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIALS)(?:_|$)", re.IGNORECASE)
+# A shorter secret is likely to be part of other words, and hiding those would tell what it is.
+_SHORTEST = 4
+
+
+def secret_texts(secrets: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the texts of secret files without blanks around them, by key; binary and tiny ones are left out."""
+    texts = {}
+    for key, content in secrets.items():
+        try:
+            text = content.decode().strip()
+        except UnicodeDecodeError:
+            continue
+        if len(text) >= _SHORTEST:
+            texts[key] = text
+    return texts
+
+
+def secret_names(
+    experiment: Experiment, ref: ProcessRef, env: Mapping[str, str], secrets: Mapping[str, bytes]
+) -> frozenset[str]:
+    """Return the variables of `env` with secret values: by content, by source, or by name."""
+    declared = {
+        name: value
+        for other, process in processes_of(experiment)
+        if other == ref
+        for name, value in process.env.items()
+    }
+    texts = secret_texts(secrets).values()
+    return frozenset(
+        name
+        for name, value in env.items()
+        if (_NAME.search(name) and not is_ours(name))
+        or _is_secret_source(declared.get(name))
+        or any(text in value for text in texts)
+    )
+
+
+def without_secrets(data: object, secrets: Mapping[str, bytes]) -> object:
+    """JSON data with each secret's text replaced by its name between zero characters, which no variable can hold."""
+    texts = sorted(secret_texts(secrets).items(), key=lambda item: len(item[1]), reverse=True)
+
+    def hide(text: str) -> str:
+        for key, secret in texts:
+            text = text.replace(secret, f"\0{key}\0")
+        return text
+
+    return _map_texts(data, hide)
+
+
+def with_secrets(data: object, secrets: Mapping[str, bytes]) -> object:
+    """Restore the texts of secrets in the result of `without_secrets`."""
+    texts = secret_texts(secrets)
+    return _map_texts(data, lambda text: re.sub("\0([^\0]*)\0", lambda match: texts.get(match[1], ""), text))
+
+
+def _is_secret_source(value: object) -> bool:
+    return isinstance(value, EnvSource) and value.secret is not None
+
+
+def _map_texts(data: object, change: Callable[[str], str]) -> object:
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, list):
+        return [_map_texts(item, change) for item in data]
+    if isinstance(data, dict):
+        return {key: _map_texts(value, change) for key, value in data.items()}
+    return data
+
+
+HOSTS = "/etc/hosts"
+# Where a run has what its processes see there.
+HOSTS_FILE = "files/hosts"
+_MARK = "# What the machine itself knows:\n"
+
+
+def host_names(replicas: Sequence[Replica], machine: Machine) -> Layout:
+    """Return the files and mounts that make the `names` of pods known; nothing if no pod has any.
+
+    Every replica of a pod bears its names, as behind a Service. What the machine says of these names does not count.
+    """
+    lines = [f"{replica.address} {name}" for replica in replicas for name in replica.pod.settings.names]
+    if not lines:
+        return Layout(files=(), binds=(), notes=())
+    names = {line.split()[1] for line in lines}
+    if not machine.has_namespace:
+        return Layout(files=(), binds=(), notes=tuple(_notes(lines, machine)))
+    kept = [kept for line in machine.hosts.splitlines() if (kept := _without(names, line))]
+    content = "".join(f"{line}\n" for line in lines) + _MARK + "".join(f"{line}\n" for line in kept)
+    source = f"{machine.run_dir}/{HOSTS_FILE}"
+    return Layout(
+        files=(File(path=HOSTS_FILE, content=content.encode(), mode=0o644),),
+        binds=(Bind(source=source, target=HOSTS, read_only=True),),
+        notes=tuple(_notes([], machine)),
+    )
+
+
+def of_machine(hosts: str) -> str:
+    """Return the lines of a hosts file that the machine itself wrote."""
+    return hosts.rpartition(_MARK)[2]
+
+
+def _notes(lines: Sequence[str], machine: Machine) -> Iterator[str]:
+    known = {(words[0], name) for line in machine.hosts.splitlines() if (words := _words(line)) for name in words[1:]}
+    if missing := [line for line in lines if tuple(line.split()) not in known]:
+        names = ", ".join(dict.fromkeys(line.split()[1] for line in missing))
+        text = f"no private mounts on this machine, so programs here do not find {names} by name"
+        yield f"{text}; to change that, add to {HOSTS}: {'; '.join(missing)}"
+    if machine.moved:
+        moved = ", ".join(sorted(machine.moved))
+        yield f"{moved} listen on other ports here; who dials the name of a pod and the usual number does not find them"
+
+
+def _words(line: str) -> list[str]:
+    return line.partition("#")[0].split()
+
+
+def _without(names: set[str], line: str) -> str:
+    words = _words(line)
+    if not names & set(words[1:]):
+        return line
+    kept = [word for word in words if word not in names]
+    return " ".join(kept) if len(kept) > 1 else ""

@@ -9,13 +9,9 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import asdict, replace
 
-from symphony_charts.environment.entrypoint import entry_point
-from symphony_charts.environment.expansion import expand
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.local.plan.environment import FROM_CALLER, Environments
-from symphony_charts.local.plan.host_names import host_names
-from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words
+from symphony_charts.local.plan.environment import FROM_CALLER, Environments, host_names
 from symphony_charts.local.plan.mounts import (
     checkouts_of,
     created_host_paths,
@@ -27,10 +23,7 @@ from symphony_charts.local.plan.mounts import (
     secrets_dir,
     with_local_paths,
 )
-from symphony_charts.local.plan.order import Order
-from symphony_charts.local.plan.overlays import overlay_notes
-from symphony_charts.local.plan.overrides import local_process
-from symphony_charts.local.plan.readiness import checks_of, health_of
+from symphony_charts.local.plan.readiness import Order, checks_of, health_of
 from symphony_charts.local.plan.records import (
     Bind,
     Check,
@@ -41,15 +34,14 @@ from symphony_charts.local.plan.records import (
     Restart,
     Wait,
 )
-from symphony_charts.local.plan.replicas import Replica, replicas_of, steps_of
-from symphony_charts.spec.checks.amounts import UNLIMITED
+from symphony_charts.local.plan.replicas import Replica, local_process, overlay_notes, replicas_of, steps_of
+from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words
+from symphony_charts.spec.checks.pods import UNLIMITED
+from symphony_charts.spec.environment import entry_point, expand
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef, find_process, processes_of, retries_of
-from symphony_charts.spec.services import Service
-from symphony_charts.spec.shells import not_handed_on, shell_argv
+from symphony_charts.spec.pods import Pod, ProcessRef, Service, find_process, processes_of, retries_of
 from symphony_charts.spec.sources import SECRETS_DIR
-
-__all__ = ["make_plan"]
+from symphony_charts.spec.variable_names import not_handed_on, shell_argv
 
 # A pod's grace period when nothing is said, in seconds (Kubernetes' default).
 _GRACE_S = 30

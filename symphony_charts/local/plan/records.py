@@ -6,30 +6,52 @@ positions in `LocalPlan.processes`; they name folders and panes, so that no name
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import Struct
 
-from symphony_charts.local.plan.addresses import AddressRange
+_HOSTS_PER_BLOCK = 254
+# 127.0.x.x is left alone: resolvers and Debian's host name entry live there.
+_FIRST_BLOCK, _LAST_BLOCK = 1 << 8, (255 << 8) - 1
 
-__all__ = [
-    "Backoff",
-    "Bind",
-    "Check",
-    "Checkout",
-    "File",
-    "Gpus",
-    "Limit",
-    "Limiter",
-    "LocalPlan",
-    "Machine",
-    "OnExit",
-    "PlannedProcess",
-    "Restart",
-    "RunMounts",
-    "Wait",
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressRange:
+    """Consecutive /24 blocks of 127.0.0.0/8, beginning with number `block` (``127.<block // 256>.<block % 256>``).
+
+    Number 0 stands for 127.0.0.1 alone, which all pods then share.
+    """
+
+    block: int
+
+    def address(self, index: int) -> str:
+        """Return the address of pod number `index`, from 0; `.0` and `.255` are never used."""
+        if self.block == 0:
+            return "127.0.0.1"
+        block = self.block + index // _HOSTS_PER_BLOCK
+        return f"127.{block >> 8}.{block & 255}.{index % _HOSTS_PER_BLOCK + 1}"
+
+
+ONE_ADDRESS = AddressRange(block=0)
+
+
+def candidate_ranges(experiment: str, pods: int, tries: int = 64) -> Iterator[AddressRange]:
+    """Ranges for `experiment` with its `pods`, best first: always the same ones for the same name."""
+    blocks = -(-max(pods, 1) // _HOSTS_PER_BLOCK)
+    room = _LAST_BLOCK - _FIRST_BLOCK - blocks
+    for attempt in range(tries):
+        digest = hashlib.sha256(f"{experiment}\0{attempt}".encode()).digest()
+        yield AddressRange(block=_FIRST_BLOCK + int.from_bytes(digest[:8], "big") % room)
+
+
+def range_at(address: str) -> AddressRange:
+    """Return the range whose first address is `address`."""
+    _, second, third, _ = address.split(".")
+    return AddressRange(block=int(second) * 256 + int(third))
+
 
 OnExit = Literal["stop-all", "keep", "restart"]
 Restart = Literal["always", "on-failure", "never"]
@@ -280,3 +302,8 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 raise ValueError(f"processes[{number}].waits names no process")
         if any(not 0 <= slot < count for slot in self.done_when):
             raise ValueError("done_when names no process")
+
+
+def log_pipe(folder: str) -> str:
+    """Return the line for the process whose folder that is; its path has nothing that tmux or shells read in quotes."""
+    return f'exec cat >>"{folder}/log"'

@@ -1,16 +1,38 @@
-"""Every pod of an experiment runs here as replicas, each with a name and an address."""
+"""The replicas of a run, and what `local:` and overlays of the spec mean on one machine."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from symphony_charts.local.plan.overrides import replicas_here
+import msgspec
+
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.local.plan.records import Machine
-from symphony_charts.spec.model import Experiment, Step
+from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["Replica", "replica_name", "replicas_of", "steps_of"]
+
+def local_process(process: Process) -> Process:
+    """Return `process` with its `local:` overrides in place."""
+    if process.local is None:
+        return process
+    local = process.local
+    changes: dict[str, object] = {}
+    if local.cmds is not None:
+        changes = {"command": None, "args": None}
+    elif local.command is not None:
+        changes = {"cmds": None}
+    own = {name: getattr(local, name) for name in ("command", "args", "cmds", "shell", "cwd")}
+    changes.update({key: value for key, value in own.items() if value is not None})
+    return msgspec.structs.replace(process, **changes)
+
+
+def replicas_here(pod: Pod) -> int:
+    """Return the number of replicas of `pod` run on one machine."""
+    own = [process.local.replicas for process in pod.processes.values() if process.local is not None]
+    chosen = [count for count in own if count is not None]
+    return chosen[0] if chosen else pod.settings.replicas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +72,31 @@ def replica_name(pod: str, index: int, count: int, pods: Collection[str]) -> str
 def steps_of(experiment: Experiment, pod: Pod) -> dict[str, Step]:
     """Return the steps that run before the processes of `pod`, by name."""
     return {name: step for name, step in experiment.prepare.items() if not step.groups or pod.name in step.groups}
+
+
+_UNSEEN = ("env", "envFrom", "lifecycle", "volumeMounts")
+
+
+def foreign_containers(pod: Pod) -> list[str]:
+    """Return the containers that the overlay of `pod` adds to it."""
+    spec = sub(pod.settings.pod_overlay, "spec")
+    return [str(item.get("name")) for key in ("containers", "initContainers") for item in maps(spec, key)]
+
+
+def overlay_notes(experiment: Experiment) -> Iterator[str]:
+    """Yield a note for each container that does not run here, and for each overlay that has no effect here.
+
+    What has a field is that field already: the rest means something to a container runtime alone.
+    """
+    for pod in pods_of(experiment).values():
+        for name in foreign_containers(pod):
+            if name in experiment.prepare:
+                yield f'what pod_overlay of "{pod.name}" says of the step "{name}" does not count here'
+            else:
+                yield f'container "{name}" of pod_overlay of "{pod.name}" is not run here'
+        for name, process in pod.processes.items():
+            unseen = [key for key in _UNSEEN if process.container_overlay.get(key)]
+            if unseen:
+                who = f"{pod.name}/{name}" if pod.is_group else name
+                seen_nowhere = ", ".join(f"`{key}`" for key in unseen)
+                yield f'process "{who}" does not see {seen_nowhere} of its overlay here'

@@ -11,22 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from symphony_charts.errors import SpecError
-from symphony_charts.local.plan.limits import rlimit_lines
-from symphony_charts.local.plan.log_pipe import log_pipe
-from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
+from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess, log_pipe
+from symphony_charts.local.plan.resources import rlimit_lines
 from symphony_charts.spec.variable_names import ATTEMPT, is_shell_name
-
-__all__ = [
-    "TRIES",
-    "check_path",
-    "helper_script",
-    "mounts_script",
-    "quote",
-    "quote_path",
-    "read_environment",
-    "start_script",
-    "tmux_commands",
-]
 
 TRIES = "tries"
 """The file in the folder of a process with the number of its earlier tries."""

@@ -10,8 +10,6 @@ import signal
 import time
 from collections.abc import Callable
 
-__all__ = ["Loop", "signal_pipe"]
-
 
 class Loop:
     """Calls what was registered when its descriptor or its time has come; without timers it sleeps without end."""

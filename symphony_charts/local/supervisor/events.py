@@ -6,27 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "Act",
-    "Action",
-    "Deed",
-    "Ended",
-    "Event",
-    "Held",
-    "Later",
-    "Overdue",
-    "PaneClosed",
-    "ProbeFailed",
-    "Readiness",
-    "Respawned",
-    "RestartAsked",
-    "RestartDue",
-    "Started",
-    "StopAsked",
-    "TakenOver",
-    "TmuxGone",
-]
-
 
 @dataclass(frozen=True)
 class Started:

@@ -1,4 +1,8 @@
-"""`SupervisorProcess` starts the supervisor of a run, and speaks with it until it has taken over."""
+"""Start the supervisor of a run: both ends of the channel between `up` and a new supervisor.
+
+tmux answers nobody until it has started everything. So each wrapper reports its slot itself, through the pipe ``born``
+in the run's folder (lines of slot and pid), and `up` reports its steps through a `StartupChannel`.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,15 @@ import os
 import signal
 import socket
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.runs import Run
-
-__all__ = ["SupervisorProcess"]
+from symphony_charts.local.supervisor.event_loop import Loop
 
 # What a busy machine may take to import a program or to list a thousand panes, in seconds.
 _PATIENCE_S = 30.0
@@ -107,3 +112,120 @@ class SupervisorProcess:
 
     def _not_started(self) -> ToolFailed:
         return ToolFailed("the supervisor of the run did not start", self._log)
+
+
+if sys.platform != "win32":
+    import resource
+
+# Besides a pidfd for each process: state, logs, probes, what Python itself has open.
+_SPARE_FDS = 64
+# Of the time of a start at most one part in so many goes into writing the state down.
+_SAVING = 5
+
+
+class StartupChannel:
+    """The socket `descriptor`, at whose other end is the program that started this supervisor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def wait(self) -> bool:
+        """Wait for the next byte; False when the other end is gone."""
+        return bool(self._read())
+
+    def _read(self) -> bytes:
+        # One that is gone without having read what it was sent resets the connection.
+        with contextlib.suppress(ConnectionResetError):
+            return os.read(self.descriptor, 1)
+        return b""
+
+    def folder(self) -> str:
+        """Wait for the folder of the run; empty when the other end is gone. What is printed from now on goes there."""
+        line = b""
+        while not line.endswith(b"\n"):
+            more = self._read()
+            if not more:
+                return ""
+            line += more
+        folder = os.fsdecode(line[:-1])
+        try:
+            log = os.open(f"{folder}/supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError:
+            # Without a place for it nobody is to see it, least of all the terminal of whoever started this.
+            log = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        return folder
+
+    def send(self, number: int) -> None:
+        """Send a number; nobody may be listening any more."""
+        self._write(str(number))
+
+    def refuse(self, why: str) -> None:
+        """Send, instead of a number, the reason why there will be no supervisor."""
+        self._write(why.replace("\n", " "))
+
+    def _write(self, line: str) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            os.write(self.descriptor, f"{line}\n".encode())
+
+    def close(self) -> None:
+        """Stop listening."""
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, self.descriptor)
+        os.close(null)
+
+
+def log_line(text: str) -> None:
+    """Write a line to the log of the supervisor; on a full disk it is lost, and nothing else."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode())
+
+
+def raise_descriptor_limit(count: int) -> None:
+    """Raise the limit of open files so that there is a descriptor for each of `count` processes, if allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = count + _SPARE_FDS
+    if soft < needed:
+        allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+
+
+def attend_start(
+    loop: Loop, pipe: Path, channel: StartupChannel, started: Callable[[int, int], None], save: Callable[[], object]
+) -> bool:
+    """Call `started` with slot and pid of each wrapper, and `save` now and then, until everything has been started.
+
+    False where `channel` ended before that: whatever was started by then is all there is.
+    """
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    rest, is_starting, is_whole, saved_until = b"", True, False, 0.0
+
+    def read() -> None:
+        nonlocal rest
+        *lines, rest = (rest + os.read(reader, 1 << 16)).split(b"\n")
+        for fields in (line.split() for line in lines):
+            # Processes of the run could write here as well; what makes no sense is left out.
+            if len(fields) == 2 and all(field.isdigit() for field in fields):
+                started(int(fields[0]), int(fields[1]))
+
+    def receive() -> None:
+        nonlocal is_starting, is_whole
+        is_starting, is_whole = False, channel.wait()
+
+    loop.watch(reader, read)
+    loop.watch(channel.descriptor, receive)
+    channel.send(0)
+    while is_starting:
+        began = time.monotonic()
+        if began >= saved_until:
+            save()
+            saved_until = began + _SAVING * (time.monotonic() - began)
+        else:
+            loop.later(saved_until - began, lambda: None)
+        loop.turn()
+    for descriptor in (reader, channel.descriptor):
+        loop.forget(descriptor)
+    os.close(reader)
+    return is_whole

@@ -1,24 +1,28 @@
-"""`Panes` follows the programs in the panes of a run by pidfds, lets them go, ends and restarts them."""
+"""Follow the programs in the panes of a run by pidfds and terminals; release, end and restart them."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import os
+import re
 import select
 import signal
+import struct
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from symphony_charts.errors import SymphError
+from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.run_state import ProcessState
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
-from symphony_charts.local.supervisor.new_pane import recreate_pane_commands
 from symphony_charts.system import processes
-from symphony_charts.system.process_identity import (
+from symphony_charts.system.processes import (
     ProcessRecord,
     identify,
     open_identified,
@@ -28,7 +32,29 @@ from symphony_charts.system.process_identity import (
     ticks_now,
 )
 
-__all__ = ["Panes"]
+# They are those of the file by which all panes were opened, so that there is one place that says how.
+
+_OPEN = re.compile(r"(?:new-session|new-window|split-window) .*?-c / (?:-n ('[^']*') )?(.*)")
+_LOG = re.compile(r"pipe-pane -t %\d+ (.*)")
+
+
+def recreate_pane_commands(commands: str, folder: str, *, has_session: bool) -> str:
+    """Return the tmux commands for the pane of the process in `folder`, out of all `commands` of its run."""
+    lines, name = commands.splitlines(), ""
+    for number, line in enumerate(lines):
+        if not (match := _OPEN.fullmatch(line)):
+            continue
+        # The panes of a pod share its window.
+        name = match[1] or name
+        if match[2].endswith(f"{folder}'"):
+            how = "new-window" if has_session else "new-session -d -s symph"
+            logs = [other for other in lines if _LOG.fullmatch(other) and f"{folder}/log" in other]
+            # A new pane is the current one.
+            logs = [_LOG.sub(r"pipe-pane \1", log) for log in logs]
+            opened = [f"{how} -c / -n {name} {match[2]}", lines[number + 1], *logs]
+            return "\n".join(opened) + "\n"
+    raise ToolFailed("the commands of the pane are not there", folder)
+
 
 _FRESH_S = 0.1
 # Seconds. tmux usually answers within milliseconds. After a timeout the loop leaves tmux alone for the same time.
@@ -279,3 +305,60 @@ class Panes:
         if leader is not None:
             session = processes.Session(leader=leader, until=self._until.get(leader, leader.start))
             processes.signal_all(processes.members("", [session], b"\0"), signal.SIGKILL)
+
+
+# tmux tells nobody about it, and its programs ignore the hang-up. But the kernel tells (inotify) which terminals go.
+
+_FOLDER = "/dev/pts"
+_IN_DELETE = 0x200
+# struct inotify_event: watch, mask, cookie, length of the name (inotify(7)).
+_HEAD = struct.Struct("iIII")
+if sys.platform != "win32":
+    _LIBC = ctypes.CDLL(None, use_errno=True)
+# A tmux that is killed closes its terminals a moment before it is gone, and should be known as the cause, in seconds.
+_PAUSE_S = 0.2
+
+
+class Terminals:
+    """The terminals of the programs of a run; `closed` is called with a slot and its program whose terminal is gone."""
+
+    def __init__(self, loop: Loop, closed: Callable[[int, int], None]) -> None:
+        self._loop, self._closed = loop, closed
+        self._programs: dict[str, tuple[int, int]] = {}
+        self._descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor >= 0 and _LIBC.inotify_add_watch(self._descriptor, _FOLDER.encode(), _IN_DELETE) >= 0:
+            loop.watch(self._descriptor, self._read)
+
+    def follow(self, slot: int, pid: int) -> None:
+        """Watch the terminal that the program `pid` of `slot` began with."""
+        name = _terminal_of(pid).removeprefix(f"{_FOLDER}/")
+        if name.isdigit():
+            self._programs[name] = (slot, pid)
+        elif name:
+            self._look(slot, pid)
+
+    def _read(self) -> None:
+        for name in self._names():
+            if name in self._programs:
+                self._loop.later(_PAUSE_S, functools.partial(self._look, *self._programs[name]))
+
+    def _look(self, slot: int, pid: int) -> None:
+        # Numbers of terminals are used again at once; the program knows whether it still has its own.
+        if _terminal_of(pid).endswith(" (deleted)"):
+            self._closed(slot, pid)
+
+    def _names(self) -> Iterator[str]:
+        with contextlib.suppress(BlockingIOError):
+            while events := os.read(self._descriptor, 1 << 16):
+                offset = 0
+                while offset < len(events):
+                    *_, length = _HEAD.unpack_from(events, offset)
+                    start = offset + _HEAD.size
+                    yield events[start : start + length].rstrip(b"\0").decode()
+                    offset = start + length
+
+
+def _terminal_of(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return str(Path(f"/proc/{pid}/fd/0").readlink())
+    return ""

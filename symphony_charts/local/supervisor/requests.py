@@ -12,12 +12,10 @@ from collections.abc import Sequence
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.runs import Run
-from symphony_charts.local.waiting import wait_words
-from symphony_charts.system.full_disks import full_disk
+from symphony_charts.local.status import wait_words
+from symphony_charts.system.files import full_disk
 from symphony_charts.system.inotify import Changes
-from symphony_charts.system.process_identity import send_signal
-
-__all__ = ["request", "requested", "withdraw"]
+from symphony_charts.system.processes import send_signal
 
 # How often it is asked whether the disk is full, in seconds.
 _LOOK_S = 5.0

@@ -20,33 +20,29 @@ from msgspec.structs import replace
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
-from symphony_charts.local.run_identity import LIVENESS_LOCK, clear_liveness, write_supervisor
+from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, write_supervisor
 from symphony_charts.local.run_state import RunState, write_record
 from symphony_charts.local.runs import START_ABORTED, Run
 from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.cleanup import (
+from symphony_charts.local.supervisor.decisions import Phase, State, transition
+from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
+from symphony_charts.local.supervisor.events import Act, Event
+from symphony_charts.local.supervisor.launcher import StartupChannel, attend_start, log_line, raise_descriptor_limit
+from symphony_charts.local.supervisor.logs import LogClock, LogPipes
+from symphony_charts.local.supervisor.panes import Panes, Terminals
+from symphony_charts.local.supervisor.probes import Checks
+from symphony_charts.local.supervisor.requests import requested, withdraw
+from symphony_charts.local.supervisor.shutdown import (
     abandon,
     await_server,
     kill_everything,
     remove_mount_points,
     remove_private,
 )
-from symphony_charts.local.supervisor.decisions import Phase, State, transition
-from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
-from symphony_charts.local.supervisor.events import Act, Event
-from symphony_charts.local.supervisor.log_pipes import LogPipes
-from symphony_charts.local.supervisor.logs import LogClock
-from symphony_charts.local.supervisor.panes import Panes
-from symphony_charts.local.supervisor.probe_runner import Checks
-from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, log_line, raise_descriptor_limit
-from symphony_charts.local.supervisor.terminals import Terminals
 from symphony_charts.local.tmux_client import TmuxSilent
 from symphony_charts.system.file_locks import hold_liveness_lock
-from symphony_charts.system.full_disks import full_disk
-from symphony_charts.system.process_identity import send_signal
-
-__all__ = ["Supervisor", "main"]
+from symphony_charts.system.files import full_disk
+from symphony_charts.system.processes import send_signal
 
 # What could not be written is tried again after so many seconds; somebody may have made room.
 _RETRY_S = 1.0

@@ -16,17 +16,15 @@ from symphony_charts.placement.pools.pool import Amounts
 from symphony_charts.spec.model import Experiment, PodSettings, Process
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["has_shares", "share_out", "without_shares"]
-
 _UNITS = {"cpu": ("m", 1), "memory": ("Mi", 2**20)}
 
 
-def has_shares(experiment: Experiment) -> bool:
+def has_machine_fractions(experiment: Experiment) -> bool:
     """Return True if a process still holds the share of its pod."""
     return any(process.pod_share for pod in pods_of(experiment).values() for process in pod.processes.values())
 
 
-def without_shares(experiment: Experiment) -> Experiment:
+def without_machine_fractions(experiment: Experiment) -> Experiment:
     """Return the experiment without the requests of processes that hold the share of their pod."""
 
     def emptied(pod: Pod) -> dict[str, Process]:
@@ -37,7 +35,7 @@ def without_shares(experiment: Experiment) -> Experiment:
     return _with_processes(experiment, {pod.name: emptied(pod) for pod in pods_of(experiment).values()})
 
 
-def share_out(experiment: Experiment, beside: Mapping[str, Amounts]) -> Experiment:
+def resolve_machine_fractions(experiment: Experiment, beside: Mapping[str, Amounts]) -> Experiment:
     """Return the experiment with every share reduced by what runs `beside` it in its pod, by group.
 
     Several that hold shares of one pod divide what is left as they divided the whole. Raises SpecError where nothing is

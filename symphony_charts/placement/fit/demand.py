@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.registry import KINDS, kind_for
-from symphony_charts.placement.fit.filters import NodeAffinity
 from symphony_charts.placement.fit.podspec import (
+    NodeAffinity,
     gpus_at_once,
     pod_ports,
     pod_requests,
@@ -20,9 +20,7 @@ from symphony_charts.placement.fit.podspec import (
     read_tolerations,
 )
 from symphony_charts.placement.pools.pool import HOSTNAME, Amounts, AntiAffinity, HostPort, Pools, Requirement
-from symphony_charts.spec.scheduling import Toleration
-
-__all__ = ["Demand", "Shape", "demands_of", "in_order", "is_of_controllers", "pending_demands", "running_requests"]
+from symphony_charts.spec.sources import Toleration
 
 _GROUP_LABEL = "symph.dev/group"
 # Those that filter nodes as kube-scheduler does: itself, GKE's profile of it, and the gang schedulers we support.

@@ -1,4 +1,4 @@
-"""The packer fits all pods into nodes, group by group: its cost does not depend on how many pods a group has.
+"""Pack demands onto nodes: greedy orders, mixtures of shapes, and an exact search for small cases.
 
 Demands are taken scarcest first; each fills open nodes by whole multiples, then opens new ones where all that is left
 costs least. Integers only, ties broken by name, so the same input gives the same packing.
@@ -6,12 +6,10 @@ costs least. Integers only, ties broken by name, so the same input gives the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from symphony_charts.placement.fit.supply import Cluster, Vector
-
-__all__ = ["Filled", "Packing", "node_costs", "orders", "pack"]
 
 Contents = tuple[tuple[int, int], ...]  # (demand, pods of it), sorted
 
@@ -199,3 +197,162 @@ def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, de
     held[demand] = held.get(demand, 0) + pods
     after = (rest, tuple(sorted(held.items())))
     here[after] = here.get(after, 0) + count
+
+
+# Each node starts with the largest pod left and takes, one by one, the shape whose needs lie most along what is free
+# (the dot product, weighted by how scarce a resource is overall). The finished mixture is opened as often as the
+# counts allow, which uses one shape up; so there are at most as many mixtures as shapes, and a few partial ones.
+
+# Beyond these sizes the gain is small and the time is not.
+_MOST_DEMANDS, _MOST_CLASSES = 64, 64
+
+
+def is_worth_trying(cluster: Cluster) -> bool:
+    """Return True if the cluster is small enough in shapes and kinds of nodes; the number of pods does not matter."""
+    return 1 < len(cluster.demands) <= _MOST_DEMANDS and len(cluster.classes) <= _MOST_CLASSES
+
+
+def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
+    """Return the cost of a packing, for comparison: pods left over, cost of its nodes, nodes."""
+    costs = node_costs(cluster)
+    left = sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
+    price = sum(costs[filled.node] * filled.count for filled in packing.nodes)
+    return left, round(price, 3), sum(filled.count for filled in packing.nodes)
+
+
+def pack_patterns(cluster: Cluster, order: Sequence[int]) -> Packing:
+    """Pack all demands by mixtures; `order` names the largest first."""
+    left = [demand.count for demand in cluster.demands]
+    unopened = [node.count for node in cluster.classes]
+    costs = node_costs(cluster)
+    packing = Packing()
+    for lead in order:
+        while left[lead]:
+            choices = [node for node in cluster.fits[lead] if unopened[node]]
+            if not choices:
+                break
+            node = min(
+                choices, key=lambda n: (costs[n] * -(-left[lead] // cluster.fits[lead][n]), _name(cluster, n), n)
+            )
+            mixture, free = _mixture(cluster, node, lead, left)
+            number = min(unopened[node], *(left[demand] // pods for demand, pods in mixture.items()))
+            unopened[node] -= number
+            for demand, pods in mixture.items():
+                left[demand] -= pods * number
+            packing.nodes.append(Filled(node, tuple(sorted(mixture.items())), free, number))
+    packing.missing = {demand: number for demand, number in enumerate(left) if number}
+    return packing
+
+
+def _name(cluster: Cluster, node: int) -> str:
+    return cluster.pools[cluster.classes[node].pool].name
+
+
+def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tuple[dict[int, int], Vector]:
+    whole = cluster.classes[node].free
+    weights = _weights(cluster, whole, left)
+    mixture = {lead: 1}
+    free = tuple(have - need for have, need in zip(whole, cluster.needs[lead], strict=True))
+    open_to = [d for d in range(len(left)) if left[d] and node in cluster.fits[d]]
+    while True:
+        open_to = [
+            d
+            for d in open_to
+            if left[d] > mixture.get(d, 0)
+            and all(have >= need for have, need in zip(free, cluster.needs[d], strict=True))
+            and not any(other in cluster.anti_affine[d] for other in mixture)
+        ]
+        if not open_to:
+            return mixture, free
+        along = [weight * have for weight, have in zip(weights, free, strict=True)]
+        best = max(open_to, key=lambda d: (sum(a * n for a, n in zip(along, cluster.needs[d], strict=True)), -d))
+        mixture[best] = mixture.get(best, 0) + 1
+        free = tuple(have - need for have, need in zip(free, cluster.needs[best], strict=True))
+
+
+def _weights(cluster: Cluster, whole: Vector, left: Sequence[int]) -> list[float]:
+    """Return how scarce each resource is: the rest to place, in nodes of this size, per unit squared."""
+    asked = [sum(need[d] * n for need, n in zip(cluster.needs, left, strict=True)) for d in range(len(whole))]
+    return [ask / have**3 if have else 0.0 for ask, have in zip(asked, whole, strict=True)]
+
+
+_Node = tuple[int, Vector, Contents]  # class, what is free, who is there
+
+
+@dataclass(slots=True)
+class _Search:
+    cluster: Cluster
+    pods: list[int]
+    steps_left: int
+    dead: set[tuple[int, tuple[_Node, ...]]] = field(default_factory=set)
+
+
+def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: int = 20_000) -> Packing | bool | None:
+    """Return a packing of all pods; False when there certainly is none; None when the case is too large to tell.
+
+    Pods are placed one by one, largest first; nodes in equal states count once, and states that led nowhere are kept.
+    """
+    counts = [demand.count for demand in cluster.demands]
+    used = [node for node in range(len(cluster.classes)) if any(node in rooms for rooms in cluster.fits)]
+    needed = {node: min(cluster.classes[node].count, sum(counts)) for node in used}
+    if sum(counts) > max_pods or sum(needed.values()) > max_nodes or cluster.splits_zones:
+        return None
+    largest = [max((node.free[d] for node in cluster.classes), default=1) or 1 for d in range(len(cluster.dimensions))]
+
+    def size(demand: int) -> tuple[float, int]:
+        return (-max(n / largest[d] for d, n in enumerate(cluster.needs[demand])), demand)
+
+    order = sorted(range(len(counts)), key=size)
+    run = _Search(cluster, [demand for demand in order for _ in range(counts[demand])], steps)
+    start = tuple((node, cluster.classes[node].free, ()) for node in used for _ in range(needed[node]))
+    end = _place(run, 0, start)
+    if end is not None:
+        return _as_packing(end)
+    return None if run.steps_left <= 0 else False
+
+
+def _place(run: _Search, index: int, nodes: tuple[_Node, ...]) -> tuple[_Node, ...] | None:
+    if index == len(run.pods):
+        return nodes
+    if (index, nodes) in run.dead:
+        return None
+    for after in _moves(run, run.pods[index], nodes):
+        run.steps_left -= 1
+        if run.steps_left <= 0:
+            return None
+        packing = _place(run, index + 1, after)
+        if packing is not None:
+            return packing
+    if run.steps_left > 0:
+        run.dead.add((index, nodes))
+    return None
+
+
+def _moves(run: _Search, demand: int, nodes: tuple[_Node, ...]) -> Iterator[tuple[_Node, ...]]:
+    need, rooms, anti_affine = run.cluster.needs[demand], run.cluster.fits[demand], run.cluster.anti_affine[demand]
+    choices: dict[_Node, int] = {}
+    for position, node in enumerate(nodes):
+        where, free, contents = node
+        if where not in rooms or node in choices:
+            continue
+        if any(have < wanted for have, wanted in zip(free, need, strict=True)):
+            continue
+        if anti_affine and any(other in anti_affine for other, _ in contents):
+            continue
+        choices[node] = position
+    for node in sorted(choices, key=lambda item: (sum(item[1]), item)):
+        where, free, contents = node
+        held = dict(contents)
+        held[demand] = held.get(demand, 0) + 1
+        rest = tuple(have - wanted for have, wanted in zip(free, need, strict=True))
+        after = list(nodes)
+        after[choices[node]] = (where, rest, tuple(sorted(held.items())))
+        yield tuple(sorted(after))
+
+
+def _as_packing(nodes: tuple[_Node, ...]) -> Packing:
+    counted: dict[_Node, int] = {}
+    for node in nodes:
+        if node[2]:
+            counted[node] = counted.get(node, 0) + 1
+    return Packing([Filled(where, held, free, n) for (where, free, held), n in sorted(counted.items())])

@@ -1,4 +1,4 @@
-"""A Kubernetes pod spec is read for what it asks of a node: requests, ports, affinity, tolerations.
+"""Read requests, ports, tolerations and affinity of a pod spec, and apply the filters of the kube-scheduler.
 
 Source: KEP-753 (sidecars) and k8s.io/component-helpers/resource: the effective request is the larger of what runs in
 the end (containers and sidecars) and of each init container with the sidecars started before it, plus overhead.
@@ -6,24 +6,75 @@ the end (containers and sidecars) and of each init container with the sidecars s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.placement.fit.filters import NodeAffinity, Term
-from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort, Requirement
-from symphony_charts.spec.scheduling import Toleration
+from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort, Requirement, Taint
+from symphony_charts.spec.sources import Toleration
+
+# Source: Kubernetes 1.34-1.36, pkg/scheduler/framework/plugins (TaintToleration, NodeAffinity, NodePorts).
+
+Term = tuple[Requirement, ...]
+NodeAffinity = tuple[Term, ...]  # one of the terms must hold; a term without requirements never holds
+
+
+def labels_match(
+    selector: Mapping[str, str],
+    affinity: NodeAffinity | None,
+    labels: Mapping[str, str],
+    node: str = "",
+    *,
+    assumed: Container[str] = (),
+    ruled_out: Container[str] = (),
+) -> bool:
+    """Return True if node selector and required node affinity accept a node; `affinity` None means that there is none.
+
+    What is asked of the labels `assumed` holds, and nothing holds of those that are `ruled_out`.
+    """
+
+    def holds(requirement: Requirement) -> bool:
+        key = "" if requirement.is_field else requirement.key
+        return key in assumed or (key not in ruled_out and requirement.holds(labels, node))
+
+    if any((key in ruled_out or labels.get(key) != value) and key not in assumed for key, value in selector.items()):
+        return False
+    if affinity is None:
+        return True
+    return any(term and all(holds(requirement) for requirement in term) for term in affinity)
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Return True if one of `tolerations` tolerates `taint`. Exists without a key tolerates all."""
+    for toleration in tolerations:
+        if toleration.effect is not None and toleration.effect != taint.effect:
+            continue
+        if toleration.key and toleration.key != taint.key:
+            continue
+        if toleration.operator == "Exists":
+            return True
+        if toleration.key and (toleration.value or "") == taint.value:
+            return True
+    return False
+
+
+def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
+    """Return the first taint that keeps the pod away (PreferNoSchedule never does), or None."""
+    accepted = tuple(tolerations)
+    return next((t for t in taints if t.effect != "PreferNoSchedule" and not tolerates(accepted, t)), None)
+
+
+def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bool:
+    """Return True if a host port is wanted twice: by equal addresses, or by one of them on all addresses."""
+    return any(
+        port[:2] == other[:2] and (port.address == other.address or not (port.address and other.address))
+        for port in wanted
+        for other in held
+    )
+
 
 _ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
 
-__all__ = [
-    "gpus_at_once",
-    "pod_ports",
-    "pod_requests",
-    "read_anti_affinity",
-    "read_node_affinity",
-    "read_tolerations",
-]
 
 # Fields of an affinity term that set in which namespaces, or among which of its own pods, it counts.
 _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")

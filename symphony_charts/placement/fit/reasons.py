@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.names import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
 from symphony_charts.placement.fit.demand import Shape
-from symphony_charts.placement.fit.devices import slice_fault
-from symphony_charts.placement.fit.filters import labels_match, untolerated_taint
-from symphony_charts.placement.fit.gpu_sharing import sharing_fault
+from symphony_charts.placement.fit.devices import sharing_fault, slice_fault
+from symphony_charts.placement.fit.podspec import labels_match, untolerated_taint
 from symphony_charts.placement.fit.supply import Cluster
-from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
+from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable, memory_margin, system_profile
 from symphony_charts.placement.machines.catalog import Catalog, Machine
-from symphony_charts.placement.machines.system_pods import memory_margin, system_profile
 from symphony_charts.placement.pools.pool import Amounts, Pool
-
-__all__ = ["amount_text", "obstacles", "why_left_over", "why_not"]
 
 _KINDS = {"label": "with other labels", "taint": "tainted", "size": "too small"}
 _WORDS = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "ephemeral storage", "nvidia.com/gpu": "GPUs"}

@@ -9,11 +9,9 @@ from symphony_charts.formats.quantity import MIB
 from symphony_charts.placement.fit.demand import Demand, Shape, demands_of
 from symphony_charts.placement.fit.packing import Packing
 from symphony_charts.placement.fit.supply import Cluster
-from symphony_charts.placement.machines.system_pods import CLUSTER_PODS
+from symphony_charts.placement.machines.allocatable import CLUSTER_PODS
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.spec.scheduling import Toleration
-
-__all__ = ["empty_of", "grown", "has_room_for", "system_demands", "system_note"]
+from symphony_charts.spec.sources import Toleration
 
 _PREFIX = "kube-system/"
 _ARM = (Toleration(key="kubernetes.io/arch", operator="Equal", value="arm64", effect="NoSchedule"),)

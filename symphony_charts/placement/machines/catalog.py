@@ -16,8 +16,6 @@ import msgspec
 
 from symphony_charts.system.package_data import table
 
-__all__ = ["GPU_ALIASES", "Catalog", "Machine", "default_catalog", "gpu_matches", "slice_hosts"]
-
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One machine type; `gpus`, `chips` and `local_ssds` are those it always has, `topology` that of one TPU VM."""

@@ -15,8 +15,6 @@ from symphony_charts.placement.machines.catalog import Machine, default_catalog,
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.system.package_data import table
 
-__all__ = ["PriceTable", "RegionPrices", "default_prices", "is_plain"]
-
 
 class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
     """The prices of one region.

@@ -13,27 +13,6 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import GIB, MIB
 from symphony_charts.placement.pools.pool import Accuracy, Amounts, Provisioning, Taint, Uncertainty, Weight
 
-__all__ = [
-    "COMPUTE_CLASS",
-    "MACHINE_CONFIG",
-    "MACHINE_TYPE",
-    "NODE",
-    "NODE_CONFIG",
-    "NODE_DEFAULTS",
-    "POOL",
-    "ClusterSettings",
-    "Keys",
-    "NodePoolConfig",
-    "addon_uncertainties",
-    "huge_pages",
-    "in_camel_case",
-    "logging_uncertainty",
-    "read_node_config",
-    "read_taints",
-    "uncertainty",
-    "unknown_keys",
-]
-
 _NOTHING: tuple[object, ...] = (None, "", [], {})
 
 

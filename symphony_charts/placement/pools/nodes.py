@@ -1,4 +1,4 @@
-"""Live nodes (`kubectl get nodes -o json`) become pools, with pods and DaemonSets if the list holds them too.
+"""Read live nodes with their pods, and what `--system` says about the pods of the system.
 
 `kubectl get nodes,pods,daemonsets -A -o json` gives all three: what present pods request is taken off each node, and
 what system pods take of a new node is known from the DaemonSets.
@@ -10,18 +10,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from symphony_charts.errors import SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.placement.fit.filters import labels_match, tolerates
 from symphony_charts.placement.fit.podspec import (
+    labels_match,
     pod_ports,
     pod_requests,
     read_anti_affinity,
     read_node_affinity,
     read_tolerations,
+    tolerates,
 )
+from symphony_charts.placement.machines.allocatable import system_profile
 from symphony_charts.placement.machines.catalog import Catalog, slice_hosts
-from symphony_charts.placement.machines.system_pods import system_profile
 from symphony_charts.placement.pools.node_config import NODE, read_taints, unknown_keys
 from symphony_charts.placement.pools.pool import (
     GKE_POOL_LABEL,
@@ -29,14 +31,13 @@ from symphony_charts.placement.pools.pool import (
     HostPort,
     Node,
     Pool,
+    Pools,
     PresentPod,
     Provisioning,
     Taint,
     Tpu,
     Uncertainty,
 )
-
-__all__ = ["daemon_requests", "pending_pods", "read_nodes"]
 
 _POOL_LABELS = (
     GKE_POOL_LABEL,
@@ -255,3 +256,62 @@ def _tpu(labels: Mapping[str, str], chips: int) -> Tpu | None:
         chips=chips,
         hosts=slice_hosts(topology, chips),
     )
+
+
+ELSEWHERE = "elsewhere"
+_NEXT = "such as cpu=470m,memory=774Mi,pods=12, a file of `kubectl get daemonsets,deployments -A -o json`, or elsewhere"
+
+
+def with_system_amounts(pools: Pools, text: str) -> Pools:
+    """`pools` with what system pods take of each node, as in ``cpu=470m,memory=774Mi``; what is not said stays.
+
+    ``elsewhere`` says that kube-system's Deployments run on pools that no file shows. Raises SpecError for other texts.
+    """
+    if text == ELSEWHERE:
+        return replace(pools, workloads=())
+    amounts: Amounts = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            amounts[name.strip()] = amount_of(name.strip(), value.strip())
+        except ValueError as error:
+            raise SpecError.one(f"--system {text}: {error}", next=_NEXT) from error
+    if not amounts.keys() <= {"cpu", "memory", "pods", "ephemeral-storage"}:
+        raise SpecError.one(f"--system {text}: cpu, memory, pods and ephemeral-storage can be said", next=_NEXT)
+    return replace(pools, pools=tuple(_with(pool, {**pool.system, **amounts}) for pool in pools.pools))
+
+
+def with_system_objects(pools: Pools, data: object, name: str) -> Pools:
+    """`pools` with the DaemonSets of a list taken off each node they run on, and its Deployments once for the cluster.
+
+    Raises SpecError where the list has neither.
+    """
+    faults = Faults(file=name)
+    listed = data.get("items", [data]) if isinstance(data, dict) else data if isinstance(data, list) else []
+    items = [Fields.of(item, f"items[{index}]", faults) for index, item in enumerate(listed)]
+    daemons = [item for item in items if item.text("kind") == "DaemonSet"]
+    deployments = [item.data for item in items if item.text("kind") in ("Deployment", "StatefulSet")]
+    if not daemons and not deployments:
+        raise SpecError.one("no DaemonSets and no Deployments in this file", at=name, next=_NEXT)
+    changed = [
+        _with(pool, daemon_requests(daemons, pool.labels, pool.taints)) if daemons else pool for pool in pools.pools
+    ]
+    faults.check()
+    return replace(pools, pools=tuple(changed), workloads=tuple(deployments) if deployments else pools.workloads)
+
+
+def _with(pool: Pool, system: Mapping[str, int]) -> Pool:
+    if pool.is_load_known:
+        return pool
+    uncertainties = tuple(uncertainty for uncertainty in pool.uncertainties if not uncertainty.of_system)
+    return replace(
+        pool,
+        system=system,
+        uncertainties=uncertainties,
+        nodes=tuple(_on(node, pool.system, system) for node in pool.nodes),
+    )
+
+
+def _on(node: Node, before: Mapping[str, int], now: Mapping[str, int]) -> Node:
+    free = {name: max(0, amount + before.get(name, 0) - now.get(name, 0)) for name, amount in node.free.items()}
+    return replace(node, free=free)

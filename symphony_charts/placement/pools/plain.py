@@ -18,14 +18,12 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.names import nearest
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import NodePoolConfig, read_taints
 from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Provisioning
-
-__all__ = ["read_plain"]
 
 _KNOWN = {
     "name", "machine_type", "max_nodes", "min_nodes", "nodes", "zones", "labels", "taints", "gpu", "version", "image",

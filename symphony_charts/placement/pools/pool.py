@@ -1,33 +1,15 @@
-"""A pool describes nodes to the rest of the package, whatever file it was read from."""
+"""Node pools and their nodes, whatever input they were read from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import normpath
+from pathlib import Path
 from typing import Literal, NamedTuple
 
+from symphony_charts.placement.machines.allocatable import memory_margin
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
-from symphony_charts.placement.machines.system_pods import memory_margin
-
-__all__ = [
-    "ELSEWHERE",
-    "GKE_POOL_LABEL",
-    "HOSTNAME",
-    "Accuracy",
-    "Amounts",
-    "AntiAffinity",
-    "HostPort",
-    "Node",
-    "Pool",
-    "Pools",
-    "PresentPod",
-    "Provisioning",
-    "Requirement",
-    "Taint",
-    "Tpu",
-    "Uncertainty",
-    "Weight",
-]
 
 # The way in for clusters whose pools no reader knows.
 ELSEWHERE = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
@@ -283,3 +265,27 @@ class Pools:
     @property
     def names(self) -> list[str]:
         return sorted(pool.name for pool in self.pools)
+
+
+def pools_of_spec(
+    spec: Path,
+    named: str | None,
+    given: Sequence[str] = (),
+    *,
+    variables: Mapping[str, object] | None = None,
+    system: str | None = None,
+) -> Pools | None:
+    """Return the pools an experiment is planned on: the files given, else its `placement.pools` beside the spec file.
+
+    None when neither says any.
+    """
+    if not given and named is None:
+        return None
+    # What reads all formats of pools takes 10 ms to import, which experiments without pools do not spend.
+    from symphony_charts.placement.pools.readers import apply_system_option, read_pool_files, read_pools_file
+
+    if given:
+        return apply_system_option(read_pool_files(given, variables=variables), system)
+    path = Path(named or "").expanduser()
+    # normpath, not resolve: errors and plans name the file as the user would, not where a link leads.
+    return apply_system_option(read_pools_file(normpath(spec.parent / path), variables=variables), system)

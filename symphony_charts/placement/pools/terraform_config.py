@@ -26,8 +26,6 @@ from symphony_charts.placement.pools.terraform import (
     read_pool,
 )
 
-__all__ = ["read_config"]
-
 
 def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
     """Return the pools of a configuration; `variables` override the defaults of its variables.

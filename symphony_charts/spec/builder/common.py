@@ -8,8 +8,7 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.names import DNS_LABEL, sanitize
-from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.names import DNS_LABEL, nearest, sanitize
 from symphony_charts.spec.model import PodSettings
 from symphony_charts.spec.sources import AnyVolume
 

@@ -20,8 +20,8 @@ from symphony_charts.spec.builder.keywords import (
     ProcessKeywords,
     Unpack,
 )
+from symphony_charts.spec.builder.overlay_view import alone
 from symphony_charts.spec.builder.pods import ProcessGroupSpec, ProcessSpec, find_named
-from symphony_charts.spec.builder.views import alone
 from symphony_charts.spec.data import from_data, to_data, to_json, to_record, to_yaml
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import AnyVolume, ConfigFile

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.names import nearest
 from symphony_charts.spec.builder.common import Data, MountVerbs, PodVerbs, clean_name, known_fields
 from symphony_charts.spec.builder.keywords import (
     AssignmentFields,
@@ -19,11 +19,9 @@ from symphony_charts.spec.builder.keywords import (
     ProcessKeywords,
     Unpack,
 )
-from symphony_charts.spec.builder.overlay_view import OverlayView
-from symphony_charts.spec.builder.views import ExperimentBuilder, Viewed
+from symphony_charts.spec.builder.overlay_view import ExperimentBuilder, OverlayView, Viewed
 from symphony_charts.spec.model import PodSettings, Process, ProcessGroup
-from symphony_charts.spec.scheduling import Assignment
-from symphony_charts.spec.sources import EnvSource
+from symphony_charts.spec.sources import Assignment, EnvSource
 
 __all__ = ["ProcessGroupSpec", "ProcessSpec", "find_named"]
 

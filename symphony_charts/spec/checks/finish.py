@@ -9,22 +9,14 @@ from collections.abc import Iterator
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.paths import join
+from symphony_charts.formats.names import join
 from symphony_charts.spec.added_kinds import added_kind
-from symphony_charts.spec.checks.amounts import resource_faults
-from symphony_charts.spec.checks.chart import chart_faults
-from symphony_charts.spec.checks.entries import ProcessEntry, entries_of
-from symphony_charts.spec.checks.env import env_faults
-from symphony_charts.spec.checks.names import name_faults, with_clean_names
-from symphony_charts.spec.checks.pods import image_faults, pod_faults
-from symphony_charts.spec.checks.references import reference_faults
-from symphony_charts.spec.checks.services import network_faults
-from symphony_charts.spec.checks.storage import storage_faults
+from symphony_charts.spec.checks.names import env_faults, name_faults, reference_faults, with_clean_names
+from symphony_charts.spec.checks.pods import ProcessEntry, entries_of, image_faults, pod_faults, resource_faults
+from symphony_charts.spec.checks.services import chart_faults, network_faults, storage_faults
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import with_overlays_as_fields, written_at
 from symphony_charts.spec.workload import ADDED_KINDS
-
-__all__ = ["finish"]
 
 # Above it a number is no longer exact in JSON as helm and browsers read it.
 _LARGEST_INTEGER = 2**53

@@ -1,20 +1,30 @@
-"""Names of an experiment are sanitised throughout, references included, then held to what Kubernetes accepts."""
+"""Sanitise and check names, references between parts, and variables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.names import DNS_LABEL, OBJECT_NAME, SERVICE_NAME, prefix_owner, sanitize, shorten
-from symphony_charts.formats.paths import join
+from symphony_charts.formats.names import (
+    DNS_LABEL,
+    OBJECT_NAME,
+    SERVICE_NAME,
+    join,
+    nearest,
+    prefix_owner,
+    sanitize,
+    shorten,
+)
 from symphony_charts.spec.added_kinds import used_kinds
+from symphony_charts.spec.checks.pods import ProcessEntry
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
-
-__all__ = ["name_faults", "object_name_faults", "with_clean_names"]
+from symphony_charts.spec.sources import EnvSource, EnvValue
+from symphony_charts.spec.variable_names import RESERVED, reference_order
 
 # A helm release name; objects are named `<release>-<pod>-<hash>`.
 _EXPERIMENT_LENGTH = 53
@@ -149,3 +159,182 @@ def _label_faults(name: str, path: str, limit: int, starts_with_letter: bool = F
     elif len(name) > limit:
         what = f'"{name}" has {len(name)} characters; {limit} fit into the names of the objects made of it'
         yield Problem(what=what, path=path, next="shorten it")
+
+
+def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
+    """Yield references that are unknown, ambiguous or circular."""
+    table = _Table(entries)
+    graph: dict[str, list[ProcessEntry]] = {}
+    for entry in entries:
+        if entry.process.after:
+            targets = [table.find(ref, f"{entry.path}.after[{i}]") for i, ref in enumerate(entry.process.after)]
+            graph[entry.path] = [other for other in targets if other is not None]
+    for index, ref in enumerate(experiment.done_when):
+        end = table.find(ref, f"done_when[{index}]")
+        if end is not None and end.process.lifecycle == "service":
+            what = f'"{ref}" is a service and never ends by itself'
+            yield Problem(what=what, path=f"done_when[{index}]", next="name finite processes")
+    yield from _order_faults(experiment.order, table)
+    for index, secret in enumerate(experiment.secrets):
+        for number, ref in enumerate(secret.only):
+            table.find(ref, f"secrets[{index}].only[{number}]")
+    pods = {*experiment.groups, *experiment.processes}
+    for name, step in experiment.prepare.items():
+        for index, pod in enumerate(step.groups):
+            if pod not in pods:
+                what, next_step = f'no group or lone process is called "{pod}"', name_hint(pod, pods)
+                yield Problem(what=what, path=f"prepare.{name}.groups[{index}]", next=next_step)
+    for kind in used_kinds(experiment.workload).values():
+        yield from kind.faults(experiment)
+    yield from table.problems
+    yield from _circle_faults(graph, [entry for entry in entries if entry.path in graph])
+
+
+class _Table:
+    """Processes by bare name and by ``group/process``."""
+
+    def __init__(self, entries: list[ProcessEntry]) -> None:
+        self.problems: list[Problem] = []
+        self._by_name: dict[str, list[ProcessEntry]] = {}
+        for entry in entries:
+            self._by_name.setdefault(entry.ref.process, []).append(entry)
+            self._by_name.setdefault(f"{entry.ref.pod}/{entry.ref.process}", []).append(entry)
+
+    def knows(self, ref: str) -> bool:
+        """Return True if exactly one process has this name."""
+        return len(self._by_name.get(ref, [])) == 1
+
+    def find(self, ref: str, path: str) -> ProcessEntry | None:
+        """Return the process that `ref` means; None, and a problem, unless that is exactly one."""
+        matches = self._by_name.get(ref, [])
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            choices = ", ".join(f"{entry.ref.pod}/{entry.ref.process}" for entry in matches)
+            what = f'"{ref}" fits several processes: {choices}'
+            self.problems.append(Problem(what=what, path=path, next="name it as group/process"))
+        else:
+            names = [name for name in self._by_name if "/" not in name]
+            what = f'no process is called "{ref}"'
+            self.problems.append(Problem(what=what, path=path, next=name_hint(ref, names)))
+        return None
+
+
+def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, ref in enumerate(order):
+        # A bare name is a lone process where there is one: `order` tells members of groups by ``group/process``.
+        lone = f"{ref}/{ref}"
+        entry = table.find(lone if "/" not in ref and table.knows(lone) else ref, f"order[{index}]")
+        if entry is None:
+            continue
+        if entry.path in seen:
+            yield Problem(what=f'"{ref}" stands twice in the order', path=f"order[{index}]", next="drop one of them")
+        seen.add(entry.path)
+
+
+def _circle_faults(graph: Mapping[str, Sequence[ProcessEntry]], starts: Sequence[ProcessEntry]) -> Iterator[Problem]:
+    """Yield one fault for each circle of `after`, at the first process of it.
+
+    `graph` is keyed by path. It is walked with a stack of its own: chains may be longer than Python's.
+    """
+    done: set[str] = set()
+    for start in starts:
+        if start.path in done:
+            continue
+        trail = {start.path: start}
+        branches = [iter(graph[start.path])]
+        while branches:
+            following = next(branches[-1], None)
+            if following is None:
+                branches.pop()
+                done.add(trail.popitem()[0])
+            elif following.path in trail:
+                yield _circle([*trail.values()], following)
+            elif following.path not in done:
+                trail[following.path] = following
+                branches.append(iter(graph.get(following.path, ())))
+
+
+def _circle(trail: list[ProcessEntry], again: ProcessEntry) -> Problem:
+    first = next(index for index, entry in enumerate(trail) if entry.path == again.path)
+    names = " -> ".join(str(entry.ref) for entry in [*trail[first:], again])
+    what = f"processes wait for each other: {names}"
+    return Problem(what=what, path=f"{again.path}.after", next="let one of them start first")
+
+
+def name_hint(name: str, choices: Sequence[str] | set[str]) -> str:
+    """Return the step after an unknown name: the one that was probably meant, or a list of all."""
+    meant = nearest(name, choices)
+    return f'did you mean "{meant}"?' if meant else f"there are: {', '.join(sorted(choices)[:12]) or 'none'}"
+
+
+# Kubernetes' own rule; its relaxed one, which takes nearly everything, is not on every cluster.
+_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*", re.ASCII)
+_REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
+
+
+def env_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
+    """Yield faults of all variables of processes, steps and the local mode."""
+    for entry in entries:
+        if entry.process.env:
+            yield from _faults(entry.process.env, f"{entry.path}.env")
+        local = entry.process.local
+        if local is not None and local.env:
+            yield from _faults({**entry.process.env, **local.env}, f"{entry.path}.local.env", only=local.env)
+    for name, step in experiment.prepare.items():
+        yield from _faults(step.env, f"prepare.{name}.env")
+    yield from _faults(experiment.local.env, "local.env")
+
+
+def may_be_set(name: str) -> bool:
+    """Return True if a variable of this name may be set by an experiment."""
+    return _NAME.fullmatch(name) is not None and name not in RESERVED
+
+
+def _references_in(text: str) -> list[str]:
+    """Return the names in ``$(NAME)`` of `text`; ``$$(NAME)`` is no reference.
+
+    Source: kubernetes/kubernetes, third_party/forked/golang/expansion/expand.go.
+    """
+    return [match[1] for match in _REFERENCE.finditer(text) if match[1]]
+
+
+def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue] | None = None) -> Iterator[Problem]:
+    for name, value in env.items():
+        if only is not None and name not in only:
+            continue
+        here = f"{path}.{name}"
+        if not _NAME.fullmatch(name):
+            next_step = "use letters, digits, underscores, dots and dashes, no digit first"
+            yield Problem(what=f'"{name}" cannot be the name of a variable', path=here, next=next_step)
+        elif name in RESERVED:
+            what = f'"{name}" says who the process is and cannot be set'
+            yield Problem(what=what, path=here, next="choose another name")
+        if isinstance(value, EnvSource):
+            yield from _source_faults(value, here)
+        elif "$(" in value:
+            yield from _reference_faults(name, value, env, here)
+
+
+def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: str) -> Iterator[Problem]:
+    """Entries without `$(` come first, then those with it in their order: what comes later is not seen."""
+    for reference in _references_in(value):
+        other = env.get(reference)
+        if isinstance(other, str) and "$(" in other and reference_order(reference) >= reference_order(name):
+            what = f'"{name}" refers to "{reference}", which is set after it'
+            if reference == name:
+                what = f'"{name}" refers to itself'
+            next_step = "variables with references are set in the order of their names: rename one of them"
+            yield Problem(what=what, path=path, next=next_step)
+
+
+def _source_faults(source: EnvSource, path: str) -> Iterator[Problem]:
+    kinds = [kind for kind in ("secret", "config", "field", "resource") if getattr(source, kind) is not None]
+    if len(kinds) != 1:
+        given = " and ".join(kinds) or "none of secret, config, field and resource"
+        yield Problem(what=f"a value comes from one place, not {given}", path=path, next="keep one of them")
+    elif kinds[0] in ("secret", "config") and not source.key:
+        yield Problem(what=f"which key of the {kinds[0]}?", path=path, next="add `key:`")
+    elif kinds[0] in ("field", "resource") and source.key is not None:
+        yield Problem(what=f"a {kinds[0]} has no key", path=f"{path}.key", next="drop it")

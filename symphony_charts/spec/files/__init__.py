@@ -1,4 +1,4 @@
-"""Spec files (YAML, JSON or Python) become experiments, with the files they name and the lock file beside them.
+"""Read spec files (YAML, JSON or Python) with the files that they name.
 
 A Python file defines `experiment` (a builder, an Experiment or plain data) or a function `experiment()` or `main()`
 that returns one; without either, the one experiment that it launches is read and not started. It runs in this process
@@ -8,32 +8,261 @@ with its folder first on `sys.path`.
 from __future__ import annotations
 
 import base64
+import difflib
 import json
 import re
+import shlex
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 
-from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.yaml_read import load
-from symphony_charts.formats.yaml_text import line_of
-from symphony_charts.spec.changes import at_changes, changed
+from symphony_charts.errors import Problem, SpecError, SymphError, UsageError, first_line
+from symphony_charts.formats.yaml_read import line_of, load
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.checks.names import with_clean_names
-from symphony_charts.spec.data import from_data, to_data, to_record
-from symphony_charts.spec.files.mistaken import SUFFIXES, absent, mistaken_for
-from symphony_charts.spec.files.python import refuse_words, run_file
-from symphony_charts.spec.lockfile import Lock, parse
+from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, to_data, to_record
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.paths import spec_path
 from symphony_charts.spec.sources import ConfigFile, SecretFile
+from symphony_charts.system.launching import launcher
 
-__all__ = ["SpecFile", "is_lock", "lock_path_of", "read", "read_lock", "with_files", "with_location"]
+__all__ = [
+    "SUFFIXES",
+    "SpecFile",
+    "absent",
+    "is_lock",
+    "lock_path_of",
+    "mistaken_for",
+    "note_launch",
+    "read",
+    "read_lock",
+    "refuse_words",
+    "run_file",
+    "with_files",
+    "with_location",
+]
+
+
+SUFFIXES = (".yaml", ".yml", ".json", ".py")
+_BEGIN = "symph init NAME makes a spec to begin with"
+# What each other suffix is, and what is done with such a file instead.
+_SCRIPT = "a spec names what it runs, as in `command: sh` and `args: [{name}]`; " + _BEGIN
+_OTHERS = {
+    ".sh": ("a shell script", _SCRIPT),
+    ".bash": ("a shell script", _SCRIPT),
+    ".ipynb": ("a notebook", "save it as a program that a spec can name: jupyter nbconvert --to script {name}"),
+    ".toml": ("a TOML file", "experiments are written in YAML, JSON or Python; " + _BEGIN),
+    ".tf": ("a Terraform file", "`terraform show -json > cluster.json` makes a file of node pools for `--pools`"),
+    ".tgz": ("an archive", "give the spec that it was made of; helm install NAME {name} installs a chart"),
+    ".gz": ("an archive", "give the spec that it was made of; helm install NAME {name} installs a chart"),
+    ".zip": ("an archive", "unpack it, and give the spec"),
+    ".md": ("a text", _BEGIN),
+    ".txt": ("a text", _BEGIN),
+}
+
+
+def mistaken_for(path: Path, text: str) -> SpecError | None:
+    """Return the error for `text` that is not an experiment but another known format; else None."""
+    found = re.findall(r'^(?:[ \t{]{0,5}"(\w+)"|(\w+))[ \t]*:', text, re.MULTILINE)
+    keys = frozenset(quoted or plain for quoted, plain in found)
+    said = _by_keys(keys, text, str(path)) or _OTHERS.get(path.suffix)
+    if said is None:
+        return None
+    what, step = said
+    return SpecError.one(f"this is {what}, not an experiment", str(path), step.format(name=shlex.quote(path.name)))
+
+
+def _by_keys(keys: Set[str], text: str, name: str) -> tuple[str, str] | None:
+    """Return the format that has these keys at its left margin, and the step to take."""
+    # Braces of a file's name are not filled in later.
+    name = shlex.quote(name).replace("{", "{{").replace("}", "}}")
+    if "services" in keys and not keys & {"processes", "groups"}:
+        return "a docker compose file", f"symph import compose {name} --to experiment.yaml"
+    if "apiVersion" in keys and "kind" in keys:
+        match = re.search(r'^[ \t"]*kind"?[ \t]*:[ \t]*["\']?(\w+)', text, re.MULTILINE)
+        kind = match[1] if match else "object"
+        if kind == "DIJob":
+            return "a DIJob of DI-engine", f"symph import dijob {name} --to experiment.yaml"
+        return f"a Kubernetes manifest ({kind})", f"kubectl apply -f {name} creates it; {_BEGIN}"
+    if keys >= {"apiVersion", "version"}:
+        return (
+            "the Chart.yaml of a Helm chart",
+            "give the spec that it was made of, or install it: helm install NAME FOLDER",
+        )
+    if "repository" in keys and not keys & {"processes", "groups"}:
+        return "a settings file (.symph.yaml)", f"give the spec beside it; {_BEGIN}"
+    if "pools" in keys and not keys & {"processes", "groups"}:
+        return "a file of node pools", f"give it to a plan: symph plan SPEC --pools {name}"
+    if keys >= {"groups", "workload", "run"} or keys >= {"groups", "fullnameOverride"}:
+        return "the values of a chart", f"give them with its spec: symph package SPEC -f {name}"
+    return None
+
+
+def absent(path: Path) -> SpecError:
+    """Return the error for a spec that does not exist, or a folder without one, with near names."""
+    if path.is_dir():
+        if (path / "Chart.yaml").is_file():
+            what, step = "this is the folder of a Helm chart, not an experiment", "give the spec that it was made of"
+            return SpecError.one(what, str(path), f"{step}; helm install NAME {path} installs it")
+        specs = [item for item in _specs_in(path) if not item.startswith(".")]
+        step = f"give one: {', '.join(str(path / item) for item in specs[:4])}" if specs else _BEGIN
+        return SpecError.one(f"the folder {path} holds no experiment.yaml", str(path), step)
+    if not path.parent.is_dir():
+        return SpecError.one(f"no such file: {path}", str(path), f"there is no folder {path.parent}; {_BEGIN}")
+    near = difflib.get_close_matches(path.name, _specs_in(path.parent), n=1)
+    if near:
+        return SpecError.one(f"no such file: {path}", str(path), f"did you mean {path.with_name(near[0])}?")
+    # What nobody typed is told as the folder that it stands for.
+    others = [item for item in _specs_in(path.parent) if not item.startswith(".")] if path.stem == "experiment" else []
+    step = f"give one: {', '.join(others[:4])}" if others else f"give the path of a .yaml, .json or .py; {_BEGIN}"
+    return SpecError.one(f"no such file: {path}", str(path), step)
+
+
+def _specs_in(folder: Path) -> list[str]:
+    try:
+        names = sorted(item.name for item in folder.iterdir())
+    except OSError:
+        return []
+    return [name for name in names if name.endswith(SUFFIXES) and not name.endswith(".lock.yaml")]
+
+
+_LAUNCHED = "__symph_launched__"
+_NAMES = ("experiment", "main")
+_RAISED = "the file itself raised this"
+_MODULE = "__symph_spec__"
+_LIBRARIES = frozenset(("site-packages", "dist-packages"))
+
+
+class _Launched(BaseException):
+    """A program has launched its experiment, which is all that is asked of it."""
+
+
+def refuse_words(path: Path) -> None:
+    """Raise UsageError where words for a program were given, and `path` is none."""
+    if launcher().words is not None:
+        raise UsageError(f"{path} is no Python script", next="leave out what follows --, or name the script")
+
+
+def run_file(path: Path) -> object:
+    """Return what the Python file `path` names `experiment`; a function of that name (or `main`) is called.
+
+    Where words were given (`launching`), it is run as a program with these arguments, up to its first launch. What it
+    prints goes to stderr. Raises SpecError with ``file:line`` of the user's own code when it fails or defines nothing.
+    """
+    source = path.read_bytes()
+    how = launcher()
+    way_out = _RAISED if how.words is not None else f"{_RAISED}; a script takes its own arguments after --"
+    module = ModuleType(_MODULE if how.words is None else "__main__")
+    module.__file__ = str(path.absolute())
+    with _imports_beside(path, module), how.around(), redirect_stdout(sys.stderr), _as_program(path, module):
+        try:
+            with suppress(_Launched):
+                exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is what was asked
+            result = _made_by(module, path)
+        except SymphError as error:
+            raise _with_line(error, path) from error
+        except SystemExit as error:
+            what = f"the file called exit({error.code!r})"
+            raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
+        except Exception as error:  # the user's code may raise anything; it is reported as theirs
+            what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
+            raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
+    return result
+
+
+def note_launch(experiment: object) -> bool:
+    """Return True if a spec file is being read: then `experiment` is its result, and is not started."""
+    module = sys.modules.get(_MODULE)
+    if module is None:
+        return False
+    module.__dict__.setdefault(_LAUNCHED, []).append(experiment)
+    if launcher().words is not None:
+        raise _Launched
+    return True
+
+
+@contextmanager
+def _as_program(path: Path, module: ModuleType) -> Iterator[None]:
+    """Give the file its arguments, and the name `__main__` if it has any."""
+    words = launcher().words
+    argv, main = sys.argv, sys.modules["__main__"]
+    sys.argv = [str(path), *(words or ())]
+    if words is not None:
+        sys.modules["__main__"] = module
+    try:
+        yield
+    finally:
+        sys.argv, sys.modules["__main__"] = argv, main
+
+
+def _made_by(module: ModuleType, path: Path) -> object:
+    for name in () if _LAUNCHED in module.__dict__ else _NAMES:
+        value = getattr(module, name, None)
+        if value is None:
+            continue
+        value = value() if callable(value) and not hasattr(value, "finish") else value
+        if value is None:
+            raise SpecError.one(f"`{name}()` returned nothing", at=str(path), next="return the experiment")
+        return value
+    launched = module.__dict__.get(_LAUNCHED, [])
+    if len(launched) == 1:
+        return launched[0]
+    if launched:
+        next_step = "define `def experiment():` that returns the one to read"
+        raise SpecError.one(f"the file launches {len(launched)} experiments", at=str(path), next=next_step)
+    next_step = "name the experiment `experiment`, or define `def experiment():` that returns it"
+    if module.__name__ != "__main__":
+        next_step += "; a script with arguments of its own takes them after --"
+        next_step += "; a program to be run is named in a spec: symph init NAME"
+    raise SpecError.one("the file defines no experiment", at=str(path), next=next_step)
+
+
+@contextmanager
+def _imports_beside(path: Path, module: ModuleType) -> Iterator[None]:
+    """Let a spec file import its neighbours; they are forgotten afterwards, so that the next file finds its own."""
+    folder = str(path.absolute().parent)
+    before = set(sys.modules)
+    sys.path.insert(0, folder)
+    sys.modules[_MODULE] = module
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        for name in set(sys.modules) - before:
+            if name == _MODULE or _is_neighbour(sys.modules[name], folder):
+                del sys.modules[name]
+
+
+def _is_neighbour(module: ModuleType, folder: str) -> bool:
+    """Whether `module` belongs to the project of the spec file, and is no library that happens to lie below it."""
+    file = getattr(module, "__file__", None)
+    if file is None or module.__name__.partition(".")[0] == "symphony_charts":
+        return False
+    return Path(file).is_relative_to(folder) and _LIBRARIES.isdisjoint(Path(file).parts)
+
+
+def _with_line(error: SymphError, path: Path) -> SymphError:
+    if isinstance(error, SpecError):
+        return SpecError(error.problems, at=_line_in(path, error))
+    error.at = error.at or _line_in(path, error)
+    return error
+
+
+def _line_in(path: Path, error: BaseException) -> str:
+    """Return ``file:line`` of the last step of `error` in the file itself."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"{path}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path}:{lines[-1]}" if lines else str(path)
+
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")

@@ -1,4 +1,4 @@
-"""The cache is a bare repository for one branch of one remote: it holds the newest commit, and no old ones.
+"""A bare repository per remote branch, and the log of its commits.
 
 It holds trees but few files (a partial clone), survives between commands, and may be deleted at any time. One process
 at a time uses it; whoever is killed leaves it usable.
@@ -13,15 +13,16 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.system.files import write_file
-from symphony_charts.system.git.program import check_branch, check_url, git, git_version
-from symphony_charts.system.platforms import HAS_FILE_LOCKS
-
-__all__ = ["TIP_REF", "Cache", "bare_repository"]
+from symphony_charts.system.git.objects import read_objects
+from symphony_charts.system.git.program import check_branch, check_url, git, git_version, reason_of
+from symphony_charts.system.user_folders import HAS_FILE_LOCKS
 
 if sys.platform != "win32":
     import fcntl
@@ -205,3 +206,52 @@ def _config(url: str, branch: str, hash_name: str) -> str:
 \tpromisor = true
 \tpartialCloneFilter = blob:none
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One commit: id, author as ``Name <mail>``, time as ISO 8601 in UTC, and message."""
+
+    oid: str
+    author: str
+    at: str
+    message: str
+
+
+class Log:
+    """The commits of a cache's branch."""
+
+    def __init__(self, cache: Cache, folder: str = "") -> None:
+        """`folder` is where in the repository everything stands."""
+        self._cache, self.folder = cache, folder
+        self._repo = cache.folder / "log.git"
+
+    def find(self, text: str, timeout_s: float = 120.0) -> list[Commit]:
+        """Return the commits whose message contains `text`, newest first. Raises ToolFailed if they cannot be read."""
+        with self._cache.locked(timeout_s):
+            self._fetch(timeout_s)
+            fields = "%H%x00%an <%ae>%x00%ct%x00%B%x01"
+            argv = ["log", "--fixed-strings", f"--grep={text}", f"--format={fields}", TIP_REF, "--"]
+            records = git(self._repo, *argv, timeout_s=timeout_s).text.split("\x01")
+        parts = [record.strip("\n").split("\0") for record in records if record.strip("\n")]
+        return [Commit(oid=part[0], author=part[1], at=_text(int(part[2])), message=part[3]) for part in parts]
+
+    def read(self, names: Sequence[str], timeout_s: float = 120.0) -> list[bytes | None]:
+        """Files of old commits, as ``COMMIT:PATH``; None for what is not there."""
+        with self._cache.locked(timeout_s):
+            objects = read_objects(self._repo, names, timeout_s)
+        return [None if item is None else item[2] for item in objects]
+
+    def _fetch(self, timeout_s: float) -> None:
+        if not (self._repo / "HEAD").is_file() or not (self._repo / "config").is_file():
+            bare_repository(self._repo, self._cache.url, self._cache.branch, self._cache.hash_name)
+        refspec = f"+refs/heads/{self._cache.branch}:{TIP_REF}"
+        argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", "--filter=tree:0", "origin", refspec]
+        ended = git(self._repo, *argv, timeout_s=timeout_s, check=False)
+        if ended.status:
+            reason = reason_of(ended)
+            raise ToolFailed(f"cannot read the history of {self._cache.url}: {reason.text}", next=reason.next)
+
+
+def _text(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

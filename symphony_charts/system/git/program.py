@@ -1,20 +1,23 @@
-"""The git program runs so that neither hooks nor settings of this machine change what it does to a cache of ours.
+"""Run git without prompts, explain its failures, and check the addresses of repositories.
 
 Transports and credentials stay git's own: its settings for them, its helpers and the agent of ssh are used.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from symphony_charts.errors import SpecError, ToolMissing
-from symphony_charts.formats.urls import repository_fault
+from symphony_charts.errors import SpecError, SymphError, ToolMissing
+from symphony_charts.formats.names import repository_fault
+from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.subprocess_runner import Completed, run
-
-__all__ = ["check_branch", "check_url", "git", "git_version"]
 
 _OLDEST_GIT = (2, 30)
 
@@ -89,3 +92,126 @@ def check_branch(branch: str) -> str:
     ):
         raise SpecError.one(f'"{branch}" is no name of a branch', "branch", "use letters, digits, - and /")
     return branch
+
+
+# Judged is by exit status alone; the text chooses kinder words, and tells whether trying again can help.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """The reason why git failed: its line, the `next` step, and with `is_final` that a retry is useless."""
+
+    text: str
+    next: str
+    is_final: bool = False
+
+
+_PREFIX = re.compile(r"(?:(?:fatal|error|remote|hint|ERROR): *)+")
+# What is said of every failure, or decorates it.
+_NOISE = re.compile(
+    r"Could not read from remote repository\.|Please make sure you have the correct access rights|"
+    r"and the repository exists\.|Warning: Permanently added .*|[^\w]*"
+)
+_CHECK = "check the address, and that git itself can read it: git ls-remote"
+_TRUST = "let git know who signed it: git config --global http.sslCAInfo FILE"
+_KEY_OF_HOST = (
+    "compare its key with what its owners say, and let ssh know it: ssh HOST, after ssh-keygen -R HOST if it is old"
+)
+_UNTRUSTED = (
+    r"SSL certificate problem|certificate verification failed|no alternative certificate subject name"
+    r"|SSL peer certificate|unable to get local issuer"
+)
+_REFUSED = (
+    r"Permission denied|returned error: 40[0134]|unsupported protocol|dubious ownership|mismatched algorithms"
+    r"|transport '.*' not allowed|is not a valid|No space left on device"
+)
+# The most telling first: one line of many is the headline. All of these are final. Sources: git's remote-curl.c,
+# connect.c, http.c, credential.c; OpenSSH's sshconnect.c; libcurl's vtls.
+_TELLING = (
+    (r"Host key for .* has changed|No \S+ host key is known for|Host key verification failed", _KEY_OF_HOST),
+    (
+        r"Permission denied \(|Too many authentication failures",
+        "ssh -vT HOST says which keys it offers; ssh-add KEY adds one",
+    ),
+    (_UNTRUSTED, _TRUST),
+    (r"[Cc]ould not resolve host(?!.*Temporary failure)|Connection refused|Could(n't| not) connect to server", _CHECK),
+    (r"[Rr]epository .*not found|does not appear to be a git repository|project you were looking for", _CHECK),
+    (r"Authentication failed|could not read (Username|Password)|terminal prompts disabled", _CHECK),
+    (_REFUSED, _CHECK),
+)
+_PATTERNS = tuple((re.compile(pattern), step) for pattern, step in _TELLING)
+
+
+def reason_of(ended: Completed) -> Reason:
+    """Return the reason in what git wrote: a line that is known to tell it, else the last that says anything."""
+    lines = [_PREFIX.sub("", line.strip(), count=1) for line in printable_lines(ended.error_text).split("\n")]
+    telling = [line for line in lines if not _NOISE.fullmatch(line)]
+    for pattern, step in _PATTERNS:
+        for line in telling:
+            if pattern.search(line):
+                return Reason(text=line, next=step, is_final=True)
+    said = telling or [line for line in lines if line]
+    said = telling[-1:] or [line for line in lines if line]
+    return Reason(text=said[0] if said else f"git ended with status {ended.status}", next=_CHECK)
+
+
+# How long it may take until a host has taken a connection, in seconds.
+REACH_S = 4.0
+_PORTS = {"https": 443, "http": 80, "git": 9418}
+_PROXIES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+# ssh://user@host:port/path, and user@host:path as scp writes it.
+_SSH = re.compile(r"ssh://(?:[^@/]+@)?(?P<host>[^:/]+)(?::(?P<port>\d+))?/.*|(?!\w+://)(?:[^@/]+@)?(?P<bare>[^:/]+):.*")
+
+
+def direct_address(url: str) -> tuple[str, int] | None:
+    """Host and port that a connection to `url` goes to; None where that cannot be known, as behind a proxy."""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        return None
+    is_proxied = parts.scheme != "git" and any(os.environ.get(name) for name in _PROXIES)
+    return None if is_proxied else (parts.hostname, parts.port or _PORTS[parts.scheme])
+
+
+def git_address(url: str) -> tuple[str, int] | None:
+    """Return the same of a Git repository; of one behind ssh by what ssh's own settings make of its host.
+
+    None where git is configured to go another way: by `insteadOf`, a proxy, or a program in place of ssh. None, too,
+    where ssh is told how long to wait: who said that knows better.
+    """
+    if _SSH.fullmatch(url) is None and direct_address(url) is None:
+        return None
+    try:
+        if _git_output("ls-remote", "--get-url", "--", url) != url:
+            return None
+        match = _SSH.fullmatch(url)
+        if match is None:
+            return None if _git_output("config", "--get-urlmatch", "http.proxy", url) else direct_address(url)
+        if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH") or _git_output("config", "core.sshCommand"):
+            return None
+        port = ["-p", match["port"]] if match["port"] else []
+        ended = run(["ssh", "-G", *port, "--", match["host"] or match["bare"]], timeout_s=REACH_S, check=False)
+    except SymphError:
+        return None
+    settings = dict(line.partition(" ")[::2] for line in ended.text.splitlines())
+    is_open = all(settings.get(key, "none") == "none" for key in ("proxycommand", "proxyjump", "connecttimeout"))
+    return (
+        (settings["hostname"], int(settings["port"])) if is_open and {"hostname", "port"} <= settings.keys() else None
+    )
+
+
+def connection_fault(url: str) -> str:
+    """Return an error text if the host of a Git repository takes no connection; empty if it does, or may."""
+    address = git_address(url)
+    if address is None:
+        return ""
+    try:
+        socket.create_connection(address, REACH_S).close()
+    except TimeoutError:
+        return f"{address[0]}:{address[1]} takes no connection"
+    except OSError:
+        return ""  # Which git says better.
+    return ""
+
+
+def _git_output(*words: str) -> str:
+    return run(["git", *words], cwd="/", timeout_s=REACH_S, check=False).text.strip()

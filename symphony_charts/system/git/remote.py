@@ -14,26 +14,10 @@ from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.formats.printable import printable_line, printable_lines
-from symphony_charts.system.git.addresses import silence_of
 from symphony_charts.system.git.cache import TIP_REF, Cache
-from symphony_charts.system.git.failures import reason_of
-from symphony_charts.system.git.merge import merge_base
-from symphony_charts.system.git.objects import history
-from symphony_charts.system.git.program import git
-from symphony_charts.system.patience import waiting_for
-from symphony_charts.system.subprocess_runner import Completed
-
-__all__ = [
-    "Answer",
-    "ToolUnreachable",
-    "fetch_branch_and_base",
-    "fetch_files",
-    "fetch_heads",
-    "fetch_since",
-    "fetch_tip",
-    "is_reachable",
-    "push",
-]
+from symphony_charts.system.git.objects import history, merge_base
+from symphony_charts.system.git.program import connection_fault, git, reason_of
+from symphony_charts.system.subprocess_runner import Completed, progress_notice
 
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _HEADS = "refs/symph/heads/"
@@ -128,10 +112,10 @@ def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Complete
 
     def give_up() -> str:
         nonlocal silence
-        silence = silence_of(cache.url)
+        silence = connection_fault(cache.url)
         return silence
 
-    with waiting_for(cache.url):
+    with progress_notice(cache.url):
         try:
             return git(cache.repo, *argv, timeout_s=timeout_s, check=False, give_up=give_up, **options)
         except ToolFailed as error:

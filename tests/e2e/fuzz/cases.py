@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from tests.cli.grammar import Command, all_commands
 
-__all__ = ["Case", "commands", "make_case"]
-
 # Files of the sandbox, by what an argument is called.
 SPECS = ["rl.yaml", "rl.json", "rl.py", "naps.yaml", "study.yaml", "wrong.yaml", "nowhere.yaml", ".", "repo.git", "-"]
 FILES = [*SPECS, "values.yaml", "pools.yaml", "cluster.tf.json", "job.yaml", "compose.yaml", "app.json"]

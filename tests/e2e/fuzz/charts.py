@@ -21,8 +21,6 @@ from tests.e2e.fuzz.values import Said, say
 from tests.spec.drawn_experiments import Drawn
 from tests.tools import HELM_VERSIONS
 
-__all__ = ["Judge"]
-
 _OVERRIDES = 3
 _NOTHING = "(nothing)"
 

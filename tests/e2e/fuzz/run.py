@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["can_isolate", "run_cases"]
-
 # The root becomes read-only. What can be written is an empty tmpfs, forgotten with the namespace; the folders $2 to $4
 # (the checkout and Python) stay visible if they lie below one.
 _ENTER = """

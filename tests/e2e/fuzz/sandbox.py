@@ -12,8 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["BOX", "TOOLS", "damage", "digest", "lay_out", "prepare", "variables"]
-
 BOX, TOOLS, _TEMPLATE = Path("/tmp/box"), Path("/tmp/tools"), Path("/tmp/template")
 _PROGRAMS = ("sh", "bash", "env", "cat", "sleep", "setsid", "true", "false", "git", "tmux", "helm", "ls", "ps", "tr")
 _SPEC = """\

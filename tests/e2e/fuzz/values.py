@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.chart.values import Overrides, user_values
 from symphony_charts.formats.data import Values
-from symphony_charts.settings.values_files import read_values
+from symphony_charts.settings.project import read_values
 from tests.spec.drawing import ODD_TEXTS, Drawing, Schema
-
-__all__ = ["Said", "say"]
 
 _ODD = [True, False, 0, -1, 3, 1.5, 2**53, "x", "", "TRUE", "null", [], {}, ["a", 1], [{"a": None}], {"a": {"b": 1}}]
 # Helm allows more, in both. More replicas only take longer: their addresses are in variables.

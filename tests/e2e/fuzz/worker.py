@@ -21,8 +21,6 @@ from typing import Any
 from tests.e2e.fuzz import sandbox
 from tests.e2e.fuzz.cases import Case, commands, make_case
 
-__all__ = ["main"]
-
 _PATIENCE_S = 60.0
 _STATUSES = {*range(9), 130, 141}
 # These hand on the status of what they ran.

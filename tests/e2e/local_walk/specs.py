@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["SHAPES", "own_file", "spec"]
-
 _WRITE = 'echo "log $T"; echo "$T" >"own.$T"; '
 _STAY = "exec sleep 1000000"
 _CLAIM = {"claim": "ckpt", "at": "/ckpt"}

@@ -31,8 +31,6 @@ from tests.e2e.local_walk.specs import own_file, spec
 from tests.e2e.local_walk.world import HOME, Answer, Process, Sight, World
 from tests.local import nvidia
 
-__all__ = ["Step", "Walk", "WalkError", "walked"]
-
 Step = Sequence[str | int]
 STATE = f"{HOME}/.local/state/symph"
 _HOST_BOOT = "11111111-2222-3333-4444-555555555555"

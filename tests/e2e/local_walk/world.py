@@ -14,8 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-__all__ = ["HOME", "Answer", "Process", "Sight", "World", "why_not"]
-
 HOME = "/home/me"
 _INSIDE = Path(__file__).with_name("inside.py")
 _OUTER = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--")

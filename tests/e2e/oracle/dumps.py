@@ -17,8 +17,6 @@ from tests.e2e.oracle.nodes import MARK, ZONES, NodePool, node_objects
 from tests.e2e.oracle.pods import PodOf, pods_of_objects, put_into
 from tests.e2e.rig.api import Object
 
-__all__ = ["compare_dumps"]
-
 _HOST, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _APPS = ("a", "b")
 

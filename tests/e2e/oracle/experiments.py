@@ -20,8 +20,6 @@ from tests.e2e.oracle.pods import PodOf, pods_of_objects
 from tests.e2e.oracle.specs import Spec, random_spec
 from tests.e2e.rig.api import ApiError
 
-__all__ = ["Case", "Report", "compare_experiments", "make_case"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Case:

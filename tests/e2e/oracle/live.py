@@ -14,8 +14,6 @@ from tests.e2e.oracle.pods import GROUP, PodOf, is_looked_at, put_into
 from tests.e2e.rig.api import Api, Object
 from tests.e2e.rig.control_plane import ControlPlane
 
-__all__ = ["HEAVY", "Scheduler", "scheduler"]
-
 SETTLE_S = 90.0
 HEAVY = "oracle-heavy"
 """A runtime class whose pods take half a core more than they say."""

@@ -10,8 +10,6 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.readers import pools_of_data
 from tests.e2e.rig.api import Object
 
-__all__ = ["GPU", "KEYS", "MARK", "ZONES", "NodePool", "as_file", "node_objects", "of_machine", "random_pools", "read"]
-
 MARK = "oracle.example/case"
 """Label and taint that keep the cases apart in one cluster."""
 GPU = "nvidia.com/gpu"

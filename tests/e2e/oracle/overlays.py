@@ -9,8 +9,6 @@ from typing import Any
 from tests.e2e.oracle.live import HEAVY
 from tests.e2e.oracle.nodes import GPU, KEYS, ZONES, NodePool
 
-__all__ = ["UNMODELLED", "add_constraints", "quantity"]
-
 _Data = dict[str, Any]
 _HOST, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symphony_charts.placement.fit.demand import Shape, demands_of
-from symphony_charts.placement.fit.filters import labels_match, ports_conflict, untolerated_taint
+from symphony_charts.placement.fit.podspec import labels_match, ports_conflict, untolerated_taint
 from symphony_charts.placement.fit.supply import with_admission
 from symphony_charts.placement.pools.pool import HOSTNAME, HostPort, Pool, Taint
 from tests.e2e.oracle.experiments import Case, make_case
@@ -24,8 +24,6 @@ from tests.e2e.oracle.live import Scheduler
 from tests.e2e.oracle.nodes import MARK, NodePool, node_objects, random_pools, read
 from tests.e2e.oracle.pods import PodOf, is_looked_at, put_into
 from tests.e2e.rig.api import ApiError, Object
-
-__all__ = ["PairReport", "compare_filters"]
 
 NODES = 50
 NONE = "oracle.example/none"

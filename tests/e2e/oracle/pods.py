@@ -15,8 +15,6 @@ from typing import Any
 from tests.e2e.oracle.nodes import MARK
 from tests.e2e.rig.api import Object
 
-__all__ = ["GROUP", "PodOf", "is_looked_at", "pods_of_objects", "put_into"]
-
 GROUP = "oracle.example/group"
 """The label by which the oracle finds the pods of a group again."""
 

@@ -10,8 +10,6 @@ from typing import Any
 from tests.e2e.oracle.nodes import GPU, NodePool
 from tests.e2e.oracle.overlays import UNMODELLED, add_constraints, quantity
 
-__all__ = ["Spec", "random_spec"]
-
 _MIB = 1 << 20
 _Data = dict[str, Any]
 

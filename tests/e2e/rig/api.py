@@ -20,8 +20,6 @@ import yaml
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["Api", "ApiError", "Object"]
-
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as its JSON says it; the API server has checked its shape."""
 

@@ -12,8 +12,6 @@ from tests.e2e.rig.nodes import DEFAULT_POOLS
 from tests.e2e.rig.process import free_ports, start, wait_for
 from tests.e2e.tools.build import cache_folder
 
-__all__ = ["Cluster"]
-
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 

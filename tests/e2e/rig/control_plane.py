@@ -22,8 +22,6 @@ from tests.e2e.rig.pki import Authority, write_service_account_key
 from tests.e2e.rig.process import Daemon, free_ports, start, stop_all, wait_for
 from tests.e2e.tools.build import find_tool
 
-__all__ = ["GANGS", "NO_FEATURES", "ORDER", "SERVICE_RANGE", "ControlPlane", "Features"]
-
 SERVICE_RANGE = "10.96.0.0/16"
 ORDER = ("kubelet", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
 """In which order the parts are stopped; whatever else runs beside them goes before."""

@@ -11,8 +11,6 @@ from symphony_charts.placement.pools.pool import Pool
 from tests.e2e.rig.api import Api, Object
 from tests.e2e.tools.catalog import KUBERNETES
 
-__all__ = ["DEFAULT_POOLS", "LEASE_S", "make_node", "node_names", "now", "read_pools", "register", "renew"]
-
 DEFAULT_POOLS = Path(__file__).with_name("pools.yaml")
 LEASE_S = 40
 """A node whose lease is older than this is taken for lost."""

@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["Authority", "write_service_account_key"]
-
 # Longer than the ninety days in which operators begin to renew what they find.
 _LIFETIME = dt.timedelta(days=365)
 

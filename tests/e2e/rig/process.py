@@ -16,9 +16,6 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["Daemon", "free_ports", "start", "stop_all", "wait_for"]
-
-
 _STOP_GRACE_S = 10.0
 
 

@@ -12,8 +12,6 @@ from tests.e2e.rig.process import Daemon, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import SCHEDULER_PLUGINS, module_folder
 
-__all__ = ["NAME", "start_coscheduler"]
-
 NAME = "coscheduler"
 """What pods call it."""
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from tests.e2e.programs import Programs
 
-__all__ = ["make_objects", "make_queue"]
-
 _API = "kueue.x-k8s.io/v1beta2"
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tests.e2e.symphony_original import kept, pip, symphony_folder
 
-__all__ = ["VERSION", "surreal_folder"]
-
 VERSION = "0.2.1"
 _STAND_INS = Path(__file__).with_name("stand_ins.py")
 

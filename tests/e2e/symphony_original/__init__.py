@@ -13,8 +13,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["CONFTEST", "DRIVER", "VERSION", "kept", "pip", "symphony_folder", "symphony_tests"]
-
 VERSION = "0.10"
 DRIVER = Path(__file__).with_name("driver.py")
 CONFTEST = Path(__file__).with_name("conftest_of_tests.py")

@@ -24,8 +24,6 @@ from symphony_charts.errors import NotFound, ToolFailed, ToolMissing
 from tests.e2e.tools.catalog import TOOLS, Tool
 from tests.e2e.tools.go import Go, environment, find_go
 
-__all__ = ["FOLDER", "build", "cache_folder", "find_existing", "find_tool", "key_of"]
-
 FOLDER = Path(__file__).resolve().parent.parent / ".tools"
 _MODULES = Path(__file__).resolve().parent
 _BUILD_TIMEOUT_S = 3000

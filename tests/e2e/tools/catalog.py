@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["KUBERNETES", "TOOLS", "Tool"]
-
 KUBERNETES = "1.36.3"
 _STAMP = "k8s.io/component-base/version"
 

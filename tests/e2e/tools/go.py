@@ -12,8 +12,6 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed, ToolMissing
 
-__all__ = ["OLDEST", "Go", "find_go"]
-
 OLDEST = (1, 26)
 """The go.mod files ask for it; an older Go would try to download another toolchain."""
 

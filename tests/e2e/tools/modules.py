@@ -11,25 +11,6 @@ from symphony_charts.errors import ToolFailed
 from tests.e2e.tools.build import FOLDER, cache_folder
 from tests.e2e.tools.go import environment, find_go
 
-__all__ = [
-    "APPWRAPPER",
-    "ARGO_CD",
-    "ARGO_WORKFLOWS",
-    "GITLEAKS",
-    "HELM_CONTROLLER",
-    "JOBSET",
-    "KUEUE",
-    "KUSTOMIZE_CONTROLLER",
-    "MCAD",
-    "MODULES",
-    "SCHEDULER_PLUGINS",
-    "SEALED_SECRETS",
-    "SOURCE_CONTROLLER",
-    "VOLCANO",
-    "keep",
-    "module_folder",
-]
-
 ARGO_CD = "github.com/argoproj/argo-cd/v3@v3.5.1"
 HELM_CONTROLLER = "github.com/fluxcd/helm-controller@v1.6.3"
 KUSTOMIZE_CONTROLLER = "github.com/fluxcd/kustomize-controller@v1.9.5"

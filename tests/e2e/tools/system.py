@@ -9,8 +9,6 @@ import sys
 
 from symphony_charts.errors import ToolMissing
 
-__all__ = ["ensure_programs", "missing_programs"]
-
 _PACKAGES = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux", "setpriv": "util-linux"}
 
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-__all__ = ["Deployed", "Key", "Place", "RefusedError", "Runs", "Tree", "Values", "merged"]
-
 Key: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, str]
 Values: TypeAlias = dict[str, object]

@@ -19,8 +19,6 @@ from tests.gitops.servers import commit, git
 from tests.gitops.walk.model import Deployed, Key, Place, RefusedError, Runs, Tree, Values, merged
 from tests.gitops.walk.world import Answer, Machine, Server, World, flat, nested
 
-__all__ = ["GitWalk"]
-
 ENVS, NAMES, TEAMS = ("dev", "prod"), ("rl", "es"), ("ml", "ops")
 REPLICAS, LIMIT = "groups.nap.replicas", "groups.nap.retries"
 REVIEWS = ("review-a", "review-b")

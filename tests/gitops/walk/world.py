@@ -18,8 +18,6 @@ from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
 from tests.gitops.servers import git, make_bare
 
-__all__ = ["BINARY", "Answer", "Machine", "Server", "World", "flat", "nested"]
-
 BINARY = os.environ.get("SYMPH_WALK_BINARY", "")
 """The `symph` to try; this one, in the process of the tests, unless another is named."""
 

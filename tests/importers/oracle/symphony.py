@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.formats.paths import join
+from symphony_charts.formats.names import join
 
 
 @dataclass(frozen=True, kw_only=True)

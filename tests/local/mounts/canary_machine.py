@@ -13,8 +13,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ORDINARY", "as_ordinary", "build"]
-
 ORDINARY = 61001
 _ROOT = Path(__file__).resolve().parents[3]
 _SCRIPT = r"""

@@ -12,8 +12,6 @@ from pathlib import Path
 from symphony_charts.local.mounts.mount_points import Journal, remove_points
 from symphony_charts.local.mounts.mounter import Mounter, Target
 
-__all__ = ["main"]
-
 _JOURNAL = "/scratch/points"
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from symphony_charts.local.mounts.helper import helper_command
 from tests.local.mounts.canary_machine import ORDINARY, as_ordinary
 
-__all__ = ["CASES", "main"]
-
 # What is shown (a folder, a file, a folder with another mount in it) and where; with "ro" read-only.
 CASES: dict[str, list[tuple[str, str, str]]] = {
     "at_the_root": [("folder", "/data", "rw")],

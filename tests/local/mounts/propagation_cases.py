@@ -10,8 +10,6 @@ from pathlib import Path
 from symphony_charts.local.mounts.helper import helper_command
 from tests.local.mounts.canary_machine import ORDINARY, as_ordinary
 
-__all__ = ["main"]
-
 _PREFIX = """
 import json
 from symphony_charts.local.machine.machine import namespace_prefix

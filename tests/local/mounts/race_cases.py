@@ -10,8 +10,6 @@ from pathlib import Path
 
 from symphony_charts.local.mounts.helper import helper_command
 
-__all__ = ["main"]
-
 _AT = ("/data/deep/er", "/home/me/exp/out")
 # It sees its own volume and no other, from its first moment to its last.
 _PROGRAM = "for at in {}; do cat $at/mine; done; sleep 0.0$1; for at in {}; do cat $at/mine; done"

@@ -17,8 +17,6 @@ import pytest
 from tests.local.mounts.placing_cases import CASES
 from tests.namespace import ALONE
 
-__all__ = ["attempt", "check_case"]
-
 _NONE, _SEALED, _DENIED = "No such file or directory", "Read-only file system", "Permission denied"
 # What the machine refuses before anything is started, in words; `{}` is the folder of the case.
 REFUSED = {

@@ -10,24 +10,18 @@ from typing import get_args
 
 import msgspec
 
-from symphony_charts.environment.di_engine import ASKED_FOR, SERVER, is_of_v0
-from symphony_charts.integrations.dijob.settings import ROLES, settings_of
+from symphony_charts.integrations.dijob.settings import ASKED_FOR, ROLES, SERVER, is_of_v0, settings_of
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.overlays import foreign_containers
-from symphony_charts.local.plan.overrides import local_process, replicas_here
-from symphony_charts.local.plan.replicas import replica_name
+from symphony_charts.local.plan.replicas import foreign_containers, local_process, replica_name, replicas_here
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment, LocalProcess, PodSettings, Process
-from symphony_charts.spec.pods import pods_of
-from symphony_charts.spec.services import Service, allocate
+from symphony_charts.spec.pods import Service, allocate, pods_of
 from symphony_charts.spec.sources import SECRETS_DIR
 from symphony_charts.spec.variable_names import INDEX, Part, service_variable
 from tests.local.parity.pod_view import view_of_manifests
 from tests.local.parity.probe import probe
 from tests.local.parity.process_view import ProcessView, differences, view_of_plan
-
-__all__ = ["Difference", "Parity", "compare"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,17 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from symphony_charts.environment.expansion import expand
 from symphony_charts.formats.data import sub
+from symphony_charts.integrations.dijob.pods import RANK
 from symphony_charts.kinds.base import process_of
-from symphony_charts.kinds.children import opened
-from symphony_charts.kinds.dijob.children import RANK
-from symphony_charts.kinds.registry import kind_for
+from symphony_charts.kinds.registry import kind_for, opened
 from symphony_charts.local.plan.replicas import replica_name
+from symphony_charts.spec.environment import expand
 from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK, beside_shells
 from tests.local.parity.process_view import ProcessView, file_mark
-
-__all__ = ["view_of_manifests"]
 
 Object: TypeAlias = Mapping[str, object]
 

@@ -12,16 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
-from symphony_charts.local.plan.overrides import local_process
 from symphony_charts.local.plan.records import LocalPlan
+from symphony_charts.local.plan.replicas import local_process
+from symphony_charts.spec.environment import entry_point
 from symphony_charts.spec.model import Experiment, LocalProcess, Process
-from symphony_charts.spec.services import Service
+from symphony_charts.spec.pods import Service
 from tests.local.parity.process_view import ProcessView, as_in_pod
-
-__all__ = ["probe"]
 
 # Looks at itself, listens where it was told to, writes that down and waits to be ended. The kernel's own record of
 # arguments and environment is read, which the interpreter cannot have changed.

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
 from symphony_charts.spec.variable_names import ATTEMPT, DI_JOB_ID, DI_JOB_NAMESPACE, RUN
 
-__all__ = ["ALLOWED", "ProcessView", "as_in_pod", "differences", "file_mark", "view_of_plan"]
-
 # Variables that a pod has from its image or kubelet, or that name the run itself; they may differ or be absent. The
 # number of earlier tries is known here when a process starts, and not under every kind. Which GPUs a container has is
 # the node's to say, and a process that is no container learns it from CUDA's variables.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symphony_charts.chart.build import gangs
+from symphony_charts.chart.build import pods as gangs
 from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import runs
 from symphony_charts.chart.build.workloads import (

@@ -1,4 +1,4 @@
-"""Kind `jobset`: all groups that end are one JobSet, which ends with those of `done_when`.
+"""Kinds `jobs` and `jobset`: a Job for each group that ends, alone or in a JobSet that ends with those of `done_when`.
 
 Source: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go. All of `replicatedJobs` and `successPolicy` is
 immutable, and a child is named ``<set>-<member>-<index>``.
@@ -67,3 +67,27 @@ class JobSet(Kind):
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
         return [[group.part for group in done_groups(draft)], self.workload.jobset.max_restarts]
+
+
+_MUTABLE = ("parallelism", "backoffLimit", "activeDeadlineSeconds")
+
+
+class Jobs(Kind):
+    """A Job for each group that ends."""
+
+    name = "jobs"
+
+    def group_objects(self, draft: Draft, group: Group) -> list[Tree]:
+        own: dict[str, str] = {"symph.dev/done-when": "true"} if group in done_groups(draft) else {}
+        name = Text(draft.workload(group))
+        return [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": workload_metadata(draft, name, own, group=f'"{group.name}"', run="$run"),
+                "spec": job_spec(draft, group),
+            }
+        ]
+
+    def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
+        return {key: item for key, item in job_spec(draft, group).items() if key not in _MUTABLE}

@@ -7,11 +7,10 @@ from typing import Any
 
 from symphony_charts.chart.build.draft import Kind, Peers
 from symphony_charts.chart.build.kinds.appwrapper import AppWrapper
-from symphony_charts.chart.build.kinds.jobs import Jobs
-from symphony_charts.chart.build.kinds.jobset import JobSet
+from symphony_charts.chart.build.kinds.jobset import Jobs, JobSet
 from symphony_charts.chart.build.kinds.volcano import Volcano
 from symphony_charts.kinds.registry import ADDED, compat_kind
-from symphony_charts.system.entry_points import EntryPoint
+from symphony_charts.system.launching import EntryPoint
 
 
 def _class_of(value: type[Any] | str) -> Any:

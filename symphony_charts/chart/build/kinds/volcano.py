@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symphony_charts.chart.build import gangs
+from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import pod_template, runs
 from symphony_charts.chart.build.workloads import (
@@ -57,7 +57,7 @@ class Volcano(Kind):
             "schedulerName": "volcano",
             "queue": When(".Values.workload.queue", Value(".Values.workload.queue", is_text=True)),
             "priorityClassName": When("$class", Value("$class", is_text=True)),
-            "minAvailable": Sum(tuple(gangs.least(group) for group in draft.finite)),
+            "minAvailable": Sum(tuple(pods.least(group) for group in draft.finite)),
             "maxRetry": _failures(draft),
             "plugins": self._plugins(),
             "tasks": Merged(tasks, is_sure=True),
@@ -75,7 +75,7 @@ class Volcano(Kind):
         return {**_PLUGINS, **{name: list(words) for name, words in self.workload.volcano.plugins.items()}}
 
     def _task(self, draft: Draft, group: Group) -> dict[str, Tree]:
-        minimum = gangs.least(group, "$group")
+        minimum = pods.least(group, "$group")
         least = Sum((minimum,)) if len(minimum) > 1 else Value("$group.replicas")
         fixed = self.fixed(draft, group)
         return {"name": group.part, "replicas": fixed["replicas"], "minAvailable": least, **fixed}

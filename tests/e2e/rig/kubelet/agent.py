@@ -29,8 +29,6 @@ from tests.e2e.rig.kubelet.status import Reporter
 from tests.e2e.rig.nodes import LEASE_S, now, register, renew
 from tests.e2e.tools.build import cache_folder
 
-__all__ = ["Agent", "Settings"]
-
 _FIRST_BACKOFF_S = 1.0
 _TRIES = 60
 _RETRY_S = 0.5

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Exit", "Launched", "StartError", "launch"]
-
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 

@@ -19,8 +19,6 @@ from tests.e2e.rig.kubelet.images import ImageRefused
 from tests.e2e.rig.kubelet.probes import probe_once, watch_probe
 from tests.e2e.rig.kubelet.status import ContainerState
 
-__all__ = ["Container", "Host"]
-
 _CONFIG_RETRY_S = 0.5
 _BACKOFF_RESET_S = 600.0
 

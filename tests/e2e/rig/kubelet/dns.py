@@ -11,8 +11,6 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import cast
 
-__all__ = ["DnsServer", "answer"]
-
 _A, _IN = 1, 1
 _NO_ERROR, _NAME_ERROR = 0, 3
 _TTL_S = 1

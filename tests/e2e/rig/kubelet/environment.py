@@ -15,8 +15,6 @@ from fractions import Fraction
 
 from tests.e2e.rig.api import Object
 
-__all__ = ["ConfigMissing", "Lookup", "command_line", "environment_of", "expand", "quantity", "service_links"]
-
 Lookup = Callable[[str, str], "Object | None"]
 """(collection, name) -> the object of the pod's namespace, or None: ``lookup("configmaps", "addresses")``."""
 

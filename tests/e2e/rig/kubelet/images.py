@@ -9,8 +9,6 @@ from pathlib import Path
 
 import yaml
 
-__all__ = ["Image", "ImageRefused", "find_image", "read_images"]
-
 
 class ImageRefused(Exception):  # noqa: N818 - as `ConfigMissing`
     """No registry gives the image; the text is what a container runtime says then."""

@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["LogRequest", "read_log", "select_lines"]
-
 _POLL_S = 0.1
 
 

@@ -20,8 +20,6 @@ from tests.e2e.rig.kubelet.channel import Launched, launch
 from tests.e2e.rig.kubelet.services import DNS_ADDRESS, GATEWAY, Forward, ruleset
 from tests.e2e.tools.system import missing_programs
 
-__all__ = ["Network", "check_tools", "inside"]
-
 _POD_SYSCTLS = {
     "net/ipv4/ip_unprivileged_port_start": "0",
     "net/ipv4/ping_group_range": "0 2147483647",

@@ -24,8 +24,6 @@ from tests.e2e.rig.kubelet.services import DNS_ADDRESS
 from tests.e2e.rig.kubelet.status import phase_of, status_of
 from tests.e2e.rig.kubelet.volumes import VolumeMissing, files_of, is_read_only, memory_size, write_files
 
-__all__ = ["Machine", "Pod"]
-
 _MOUNT_RETRY_S = 0.5
 # What a pod may take to end beyond its grace period, in seconds.
 _STOP_MARGIN_S = 10.0

@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable
 from tests.e2e.rig.api import Object
 from tests.e2e.rig.kubelet.network import inside
 
-__all__ = ["Execute", "connect", "port_number", "probe_once", "watch_probe"]
-
 Execute = Callable[[list[str], float], Awaitable[tuple[int, str]]]
 """Runs a command in the container, killed after so many seconds; its exit code and output."""
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from tests.e2e.rig.api import Object
 
-__all__ = ["identity_of"]
-
 _NAMES = tuple(
     """
     CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.e2e.rig.kubelet.agent import Agent
     from tests.e2e.rig.kubelet.container import Container
 
-__all__ = ["Request", "serve"]
 
 _HEAD_LIMIT = 1 << 16
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from tests.e2e.rig.api import Object
 
-__all__ = ["DNS_ADDRESS", "GATEWAY", "Forward", "forwards", "names", "ruleset"]
-
 DNS_ADDRESS = "10.96.0.10"
 GATEWAY = "169.254.1.1"
 """The router, as every pod sees it; a pod that dials itself through a Service is answered from there."""

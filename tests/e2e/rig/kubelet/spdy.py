@@ -10,8 +10,6 @@ import struct
 import zlib
 from collections.abc import AsyncIterator, Mapping
 
-__all__ = ["Connection", "Stream", "decode_headers", "encode_headers"]
-
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY = 1, 2, 3, 6, 7
 _CONTROL = 0x80030000  # the control bit and version 3
 _FIN = 1

@@ -17,8 +17,6 @@ from tests.e2e.rig.api import Object
 from tests.e2e.rig.kubelet.channel import Exit
 from tests.e2e.rig.nodes import now
 
-__all__ = ["ContainerState", "Reporter", "phase_of", "status_of"]
-
 
 @dataclass(slots=True)
 class ContainerState:

@@ -21,8 +21,6 @@ from tests.e2e.rig.kubelet.pod import Pod
 from tests.e2e.rig.kubelet.probes import connect
 from tests.e2e.rig.kubelet.spdy import Connection, Stream
 
-__all__ = ["EXEC_PROTOCOLS", "FORWARD_PROTOCOL", "forward_ports", "run_exec"]
-
 # Each pipe of a command blocks one; those of the loop itself are fewer than the commands that wait for input.
 _THREADS = ThreadPoolExecutor(512, "stream")
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from tests.e2e.rig.api import Object
 from tests.e2e.rig.kubelet.environment import Lookup, field_of
 
-__all__ = ["File", "VolumeMissing", "files_of", "is_read_only", "memory_size", "write_files"]
-
 _DEFAULT_MODE = 0o644
 
 

@@ -13,8 +13,6 @@ import struct
 from tests.e2e.rig.kubelet.pod import Pod
 from tests.e2e.rig.kubelet.probes import connect
 
-__all__ = ["FORWARD_PROTOCOL", "accept_key", "forward_over_websocket"]
-
 FORWARD_PROTOCOL = "v4.channel.k8s.io"
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _BINARY, _CLOSE, _PING, _PONG = 2, 8, 9, 10

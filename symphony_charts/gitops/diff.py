@@ -1,0 +1,403 @@
+"""Compare the objects of two versions or environments, and tell what Argo CD does with each difference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from symphony_charts.chart.build.chart import Release
+from symphony_charts.errors import NotFound
+from symphony_charts.formats.data import Values, sub
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.argocd import is_one_cluster, place_key
+from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, place_of
+from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.gitops.published import objects_of
+from symphony_charts.kinds.registry import kind_called, kind_of
+from symphony_charts.placement.fit.demand import demands_of
+from symphony_charts.settings.project import Destination
+
+Objects: TypeAlias = Iterable[Mapping[str, object]]
+Kind: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
+
+_HASHED = re.compile(r"-[0-9a-f]{8}\Z")
+_ABSENT = object()
+# What only says which run an object belongs to: it changes with every run, and says nothing of its own.
+_NOISE = re.compile(
+    r"metadata\.name\Z|(^|\.)(labels|selector|matchLabels)\.symph\.dev/run\Z|(^|\.)labels\.helm\.sh/chart\Z"
+    # A DIJob's pods are found by its name, and are told their run in so many words.
+    r"|(^|\.)(selector|matchLabels)\.(diengine/job|dijob-name)\Z|\.env\.SYMPH_RUN\Z"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """One field, by its dotted path; `before` or `after` is None where the field is absent."""
+
+    path: str
+    before: object = None
+    after: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One object on both sides: `before` and `after` are its names, empty where it is absent.
+
+    `has_other_pods` is also true if the pods differ only by their run, which `fields` leave out.
+    """
+
+    kind: str
+    change: Kind
+    before: str = ""
+    after: str = ""
+    fields: tuple[FieldChange, ...] = ()
+    has_other_pods: bool = False
+
+    @property
+    def name(self) -> str:
+        """``Kind/name`` as people know it: without the digits of a run."""
+        name = self.after or self.before
+        return f"{self.kind}/{_HASHED.sub('', name) if self.is_renamed else name}"
+
+    @property
+    def is_renamed(self) -> bool:
+        """True if it is another object by name than before."""
+        return bool(self.before and self.after and self.before != self.after)
+
+
+def compare(before: Objects, after: Objects) -> tuple[Difference, ...]:
+    """Return every object of either side, those of `after` in its order, then those that are gone.
+
+    Objects are the same when kind and name are, but for the hash at the end of what is replaced instead of changed.
+    """
+    old, new = _keyed(before), _keyed(after)
+    differences = [_difference(old.get(key), item) for key, item in new.items()]
+    differences += [_difference(item, None) for key, item in old.items() if key not in new]
+    return tuple(differences)
+
+
+def _keyed(objects: Objects) -> dict[tuple[str, str, str], Mapping[str, object]]:
+    keyed: dict[tuple[str, str, str], Mapping[str, object]] = {}
+    for item in objects:
+        group = str(item.get("apiVersion", "")).rpartition("/")[0]
+        key = (group, str(item.get("kind")), _HASHED.sub("", _name(item)))
+        # Two of one key are an accident of names; then the whole name counts.
+        keyed[key if key not in keyed else (group, str(item.get("kind")), _name(item))] = item
+    return keyed
+
+
+def _difference(before: Mapping[str, object] | None, after: Mapping[str, object] | None) -> Difference:
+    kind = kind_of(after or before or {})
+    if before is None or after is None:
+        name = _name(after or before or {})
+        return (
+            Difference(kind=kind, change="added", after=name)
+            if after
+            else Difference(kind=kind, change="removed", before=name)
+        )
+    runs = _run_of(before), _run_of(after)
+    seen = _with_text(before, *runs) if all(runs) else before
+    fields = tuple(change for change in _walk(seen, after, "") if not _NOISE.search(change.path))
+    is_same = before == after
+    return Difference(
+        kind=kind,
+        change="unchanged" if is_same else "changed",
+        before=_name(before),
+        after=_name(after),
+        fields=fields,
+        has_other_pods=sub(before, "spec", "template") != sub(after, "spec", "template"),
+    )
+
+
+def _run_of(item: Mapping[str, object]) -> str:
+    return str(sub(item, "metadata", "labels").get("symph.dev/run") or "")
+
+
+def _with_text(value: object, old: str, new: str) -> object:
+    match value:
+        case str():
+            return value.replace(old, new)
+        case dict():
+            return {key: _with_text(item, old, new) for key, item in value.items()}
+        case list():
+            return [_with_text(item, old, new) for item in value]
+    return value
+
+
+def _name(item: Mapping[str, object]) -> str:
+    metadata = item.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, Mapping) else ""
+
+
+def _walk(before: object, after: object, path: str) -> Iterator[FieldChange]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys([*before, *after]):
+            yield from _walk(before.get(key, _ABSENT), after.get(key, _ABSENT), f"{path}.{key}" if path else str(key))
+        return
+    named = _by_name(before), _by_name(after)
+    if named[0] is not None and named[1] is not None:
+        yield from _walk(named[0], named[1], path)
+        return
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from _walk(old, new, f"{path}[{index}]")
+        return
+    if before != after or type(before) is not type(after):
+        yield FieldChange(
+            path=path, before=None if before is _ABSENT else before, after=None if after is _ABSENT else after
+        )
+
+
+def _by_name(value: object) -> dict[str, object] | None:
+    """Return a list of items with unique names as a map by name; None for any other value."""
+    if not isinstance(value, list) or not value:
+        return None
+    names = [item.get("name") if isinstance(item, Mapping) else None for item in value]
+    if any(not isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        return None
+    return {str(name): _plain(item) for name, item in zip(names, value, strict=True)}
+
+
+def _plain(item: Mapping[str, object]) -> object:
+    """Return a named item without its name; a lone value stands for itself, as in ``env.LR``."""
+    rest = {key: value for key, value in item.items() if key != "name"}
+    return rest["value"] if list(rest) == ["value"] else rest
+
+
+# It is no Argo CD. What it holds: automated sync with pruning and without self-healing, one wave, objects that are
+# applied where they differ and pruned where they are gone. Sources: argoproj/argo-cd, gitops-engine/pkg/sync;
+# kubernetes/kubernetes, pkg/apis/batch/validation, pkg/apis/apps/validation, pkg/apis/core/validation.
+
+Effect: TypeAlias = Literal["nothing", "created", "pruned", "new run", "restarted", "updated", "fails"]
+Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
+
+
+def effect_of(difference: Difference) -> tuple[Effect, str]:
+    """Return what Argo CD does with one object, and why."""
+    kind = kind_called(difference.kind)
+    if difference.change == "unchanged":
+        return "nothing", ""
+    if difference.change == "added":
+        return "created", ""
+    if difference.change == "removed":
+        return "pruned", _ends(difference)
+    if difference.is_renamed:
+        if kind and kind.is_finite:
+            return "new run", _reason(difference)
+        return "created", "under a new name; the old one is pruned"
+    frozen = _frozen_fields(difference)
+    if frozen:
+        return (
+            "fails",
+            f"{frozen[0]} of a live {difference.kind} is immutable: give it another name, or remove it first",
+        )
+    if kind and not kind.is_finite and difference.has_other_pods:
+        return "restarted", "its pods are replaced, one after the other"
+    if kind and kind.on_change and difference.fields:
+        return "updated", f"in place: {kind.on_change}"
+    return "updated", "in place" if difference.fields else "follows the run"
+
+
+def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
+    """Return what Argo CD does with one object if its application moves to another destination.
+
+    With `ends` that is in the same cluster, where it prunes what the project still allows; elsewhere nothing `ends`.
+    Source: argoproj/argo-cd, controller/state.go (GetManagedLiveObjs asks the cluster of the destination alone).
+    """
+    if difference.change == "removed":
+        return ("pruned", _ends(difference)) if ends else ("nothing", "")
+    if difference.change == "added":
+        return "created", ""
+    kind = kind_called(difference.kind)
+    return ("new run" if kind and kind.is_finite else "created"), "in another place"
+
+
+def outcome_of(differences: Sequence[Difference]) -> Outcome:
+    """Return the worst that happens to any object."""
+    effects = {effect_of(difference)[0] for difference in differences}
+    if "fails" in effects:
+        return "fails"
+    if "new run" in effects:
+        return "new run"
+    return "nothing" if effects <= {"nothing"} else "in place"
+
+
+def _reason(difference: Difference) -> str:
+    paths = [field.path for field in difference.fields]
+    if not paths:
+        return "another part of the run changed"
+    if any(path.startswith("spec.template") for path in paths):
+        return "pod template changed"
+    return f"{paths[0]} changed"
+
+
+def _ends(difference: Difference) -> str:
+    return "what it runs is ended" if kind_called(difference.kind) else ""
+
+
+def _frozen_fields(difference: Difference) -> list[str]:
+    if difference.kind == "ConfigMap":
+        # Those of our charts are immutable and named after their content.
+        return [field.path for field in difference.fields if field.path.startswith(("data", "binaryData"))]
+    kind = kind_called(difference.kind)
+    if kind is None or kind.mutable is None:
+        return []
+    specs = [field.path for field in difference.fields if field.path.startswith("spec.")]
+    return [path for path in specs if not _is_under(path, kind.mutable)]
+
+
+def _is_under(path: str, roots: Sequence[str]) -> bool:
+    """Return True if a path is one of `roots`, where ``*`` is any name, or below it."""
+    patterns = (re.escape(root).replace(r"\*", r"[^.\[]+") for root in roots)
+    return any(re.match(rf"{pattern}(?:[.\[]|\Z)", path) for pattern in patterns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One rendering: what it is called, and its objects. `notes` say what the objects may not show.
+
+    `destination` is where they run, of two sides between which something may move; None for what only is compared.
+    """
+
+    title: str
+    objects: tuple[Mapping[str, object], ...]
+    destination: Destination | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One object's difference with its effect."""
+
+    difference: Difference
+    effect: Effect
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The whole answer.
+
+    `amounts` are requests of all pods before and after (CPU in millicores, memory in bytes, others counted).
+    `move` is from where to where all of it moves, and whether it ends there; None if it stays.
+    """
+
+    before: str
+    after: str
+    lines: tuple[Line, ...]
+    outcome: Outcome
+    amounts: dict[str, tuple[int, int]]
+    notes: tuple[str, ...] = field(default=())
+    move: tuple[str, str, bool] | None = None
+
+    @property
+    def summary(self) -> str:
+        """Return a sentence about what the change does."""
+        if self.move:
+            before, after, ends = self.move
+            if ends:
+                return f"everything ends in {before} and starts in {after}"
+            return f"everything starts in {after}; in {before} it goes on until it is deleted there: retire it first"
+        runs = [line.difference.name for line in self.lines if line.effect == "new run"]
+        fails = [line.difference.name for line in self.lines if line.effect == "fails"]
+        restarts = [line.difference.name for line in self.lines if line.effect == "restarted"]
+        gone = [line.difference.name for line in self.lines if line.effect == "pruned"]
+        parts = []
+        if fails:
+            parts.append(f"the sync fails at {', '.join(fails)}")
+        if runs:
+            parts.append(f"a new run: {', '.join(runs)} of before {_are(runs)} pruned, new ones start together")
+        if restarts:
+            parts.append(f"pods of {', '.join(restarts)} are replaced")
+        if gone:
+            parts.append(f"{', '.join(gone)} {_are(gone)} pruned")
+        if not parts:
+            return "nothing restarts" if any(line.effect != "nothing" for line in self.lines) else "nothing happens"
+        return "; ".join([*parts, "nothing else restarts"] if not fails else parts)
+
+
+def compare_sides(before: Side, after: Side) -> Comparison:
+    """Return what changes from `before` to `after`. Raises SpecError for unreadable pods."""
+    differences = compare(_kept(before.objects), _kept(after.objects))
+    move = _move(before.destination, after.destination)
+    lines = []
+    for difference in differences:
+        effect, why = effect_of(difference) if move is None else effect_of_move(difference, ends=move[2])
+        lines.append(Line(difference=difference, effect=effect, why=why))
+    totals = _totals(before.objects), _totals(after.objects)
+    names = dict.fromkeys(["cpu", "memory", *totals[0], *totals[1]])
+    return Comparison(
+        before=before.title,
+        after=after.title,
+        lines=tuple(lines),
+        outcome=outcome_of(differences) if move is None else "new run",
+        amounts={name: (totals[0].get(name, 0), totals[1].get(name, 0)) for name in names if name != "pods"},
+        notes=tuple(dict.fromkeys((*before.notes, *after.notes))),
+        move=move,
+    )
+
+
+def _move(before: Destination | None, after: Destination | None) -> tuple[str, str, bool] | None:
+    if before is None or after is None or place_key(before) == place_key(after):
+        return None
+    return place_of(before), place_of(after), is_one_cluster(before, after)
+
+
+def _kept(objects: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Drop helm's test hooks, which Argo CD leaves out."""
+    return [item for item in objects if "helm.sh/hook" not in str(item.get("metadata"))]
+
+
+def _totals(objects: Iterable[Mapping[str, object]]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for demand in demands_of(_kept(objects)):
+        for name, amount in demand.shape.requests:
+            totals[name] = totals.get(name, 0) + amount * demand.count
+    return totals
+
+
+def _are(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+Read: TypeAlias = Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]
+
+
+class Published:
+    """One experiment in a repository; `read` loads folders and files of its tip."""
+
+    def __init__(self, read: Read, team: str, name: str) -> None:
+        self._read, self.team, self.name = read, team, name
+
+    def pointer(self, env: str) -> Pointer:
+        """Return the pointer of the experiment in `env`. Raises NotFound."""
+        path = layout.pointer_path(env, self.team, self.name)
+        content = self._read([layout.pointer_folder(env, self.team)], lambda _seen: [path]).read(path)
+        if content is None:
+            raise NotFound(
+                f"{env} runs no {self.team}/{self.name}", next=f"symph status {self.name} says where it runs"
+            )
+        return parse_pointer(content, path)
+
+    def in_environment(self, env: str) -> Side:
+        """Return the side of what `env` runs, with the environment's own values."""
+        pointer = self.pointer(env)
+        title = f"{pointer.version} in {env}"
+        side = self._side(title, pointer.chart, pointer.values, pointer.destination.namespace)
+        return replace(side, destination=pointer.destination)
+
+    def version(self, version: str, env_values: Values, namespace: str) -> Side:
+        """Return a published version under given values."""
+        return self._side(version, layout.chart_path(self.team, self.name, version), env_values, namespace)
+
+    def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:
+        versions = chart.rpartition("/")[0]
+        seen = self._read([versions], lambda _seen: [])
+        if seen.entry(chart) is None:
+            published = ", ".join(sorted(seen.folder(versions))) or "none"
+            raise NotFound(f"the repository holds no {chart}", f"it holds {published}", "symph history says what ran")
+        release = Release(name=self.name, namespace=namespace, is_draft=True)
+        objects, note = objects_of(seen.below(chart), chart, env_values, release)
+        return Side(title=title, objects=tuple(objects), notes=(note,) if note else ())

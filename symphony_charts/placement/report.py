@@ -1,0 +1,337 @@
+"""Tables and costs of a plan, as text and as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from symphony_charts.formats.quantity import gib_text
+from symphony_charts.placement.fit.reasons import obstacles
+from symphony_charts.placement.fit.verdicts import Group
+from symphony_charts.placement.machines.prices import default_prices
+from symphony_charts.placement.plan import Plan, PoolUse
+from symphony_charts.placement.pools.pool import Pool
+
+
+def priced_total(plan: Plan) -> float:
+    """Dollars per hour of all that has a price."""
+    return round(sum(use.price for use in plan.uses if use.price is not None), 6)
+
+
+def price_per_hour(plan: Plan) -> float | None:
+    """Return dollars per hour of all nodes; None if a node has no price or a group has no node."""
+    return priced_total(plan) if plan.fits and not unpriced(plan) else None
+
+
+def unpriced(plan: Plan) -> list[str]:
+    """Return a text for each pool without a price."""
+    return [_no_price(use.pool, use.nodes) for use in plan.uses if use.price is None]
+
+
+def _no_price(pool: Pool, nodes: int) -> str:
+    parts = [pool.machine_type or "a machine of no known type"]
+    parts += [f"{pool.attached_gpus} {pool.gpu_type}"] if pool.attached_gpus else []
+    if not pool.region:
+        where = "of no known region"
+    else:
+        where = f"in {pool.region}" + ("" if pool.region in default_prices().regions else ", a region without prices")
+    return f"{nodes} x {' + '.join(parts)} {where} (pool {pool.name})"
+
+
+def group_prices(plan: Plan) -> dict[str, float | None]:
+    """Dollars per hour of each group: its share of the nodes it is on; None where a part of that has no price."""
+    result: dict[str, float | None] = {group.name: 0.0 for group in plan.groups}
+    for use in plan.uses:
+        weights = _weights(plan, use)
+        total = sum(weights.values())
+        for name, weight in weights.items():
+            before = result.get(name)
+            share = None if use.price is None or not total else use.price * weight / total
+            result[name] = None if before is None or share is None else before + share
+    return {name: None if price is None else round(price, 6) for name, price in result.items()}
+
+
+def _weights(plan: Plan, use: PoolUse) -> dict[str, float]:
+    """Return the part of a pool's nodes that each group takes, by the resource it takes most of."""
+    weights: dict[str, float] = {}
+    for filled in use.filled:
+        free = plan.cluster.classes[filled.node].free
+        for number, count in filled.contents:
+            need, demand = plan.cluster.needs[number], plan.cluster.demands[number]
+            share = max((asked / have for asked, have in zip(need, free, strict=True) if have), default=0.0)
+            for name, members in demand.members:
+                weights[name] = weights.get(name, 0.0) + share * count * filled.count * members / demand.count
+    return weights
+
+
+def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[str, object]:
+    """Return the money of a plan as data; `perHour` is what has a price, `noPrice` names the rest."""
+    total = priced_total(plan)
+    data: dict[str, object] = {
+        "currency": "USD",
+        "perHour": total,
+        "noPrice": unpriced(plan),
+        "spotPerHour": _all(plan, "spot"),
+        "committed1YearPerHour": _all(plan, "1yr"),
+        "committed3YearsPerHour": _all(plan, "3yr"),
+        "groups": group_prices(plan),
+        "origins": [{"of": what, "date": date, "source": source} for what, date, source in _origins(plan)],
+    }
+    if hours is not None:
+        data |= {"hours": hours, "trials": trials, "total": round(total * hours * trials, 2)}
+    return data
+
+
+def _all(plan: Plan, kind: str) -> float | None:
+    """Return the cost of the same nodes as spot or committed; None if one of them has no such price."""
+    total = 0.0
+    for use in plan.uses:
+        pool = use.pool
+        if kind == "spot":
+            each = default_prices().price_of(pool, spot=True)
+        else:
+            attached = pool.attached_gpus or pool.local_ssds
+            each = None if attached else default_prices().committed(pool.machine_type, pool.region, int(kind[0]))
+        if each is None:
+            return None
+        total += each * use.nodes
+    return round(total, 6) if plan.uses else None
+
+
+def _origins(plan: Plan) -> list[tuple[str, str, str]]:
+    priced = [use.pool for use in plan.uses if use.price is not None]
+    return sorted({origin for pool in priced for origin in default_prices().origins_of(pool)}, reverse=True)
+
+
+def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iterator[str]:
+    """Yield the lines below the total: spot, commitments, hours, missing prices, and sources."""
+    total = priced_total(plan)
+    others = [("as spot", _all(plan, "spot")), ("for 1 year", _all(plan, "1yr")), ("for 3 years", _all(plan, "3yr"))]
+    cheaper = [f"${price:.2f}/h {name}" for name, price in others if price is not None and price < total]
+    if cheaper:
+        yield f"the same nodes: {', '.join(cheaper)}"
+    if hours is not None and total:
+        times = f"{hours:g} h" + (f" x {trials} trials" if trials > 1 else "")
+        yield f"for {times}: ${total * hours * trials:.2f}" + (" and what has no price" if unpriced(plan) else "")
+    shares = {name: price for name, price in group_prices(plan).items() if price}
+    if len(shares) > 1 and len(shares) <= 12:
+        yield f"by group: {', '.join(f'{name} ${price:.2f}/h' for name, price in sorted(shares.items()))}"
+    yield from (f"no price: {text}" for text in unpriced(plan))
+    origins = [f"{what}, {date} ({source})" for what, date, source in _origins(plan)]
+    if origins:
+        yield f"{'; '.join(origins)}; disks, traffic and the cluster's fee are not in them"
+
+
+GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
+_SHOWN = 6  # names in one cell
+
+
+def pool_rows(plan: Plan) -> list[dict[str, object]]:
+    """One row per pool that is used, with texts for a table."""
+    rows: list[dict[str, object]] = []
+    for use in plan.uses:
+        used, offered = use.used, use.offered
+        devices = GPU if offered.get(GPU) else TPU
+        rows.append(
+            {
+                "name": use.pool.name,
+                "machine": use.pool.machine_type or "-",
+                "nodes": f"{use.nodes}/{use.pool.max_nodes}",
+                "cpu": f"{used.get('cpu', 0) / 1000:.1f}/{offered.get('cpu', 0) / 1000:.1f}",
+                "memory": f"{gib_text(used.get('memory', 0))}/{gib_text(offered.get('memory', 0))} GiB",
+                "gpu": f"{used.get(devices, 0)}/{offered[devices]}" if offered.get(devices) else "-",
+                "price": "no price" if use.price is None else f"{use.price:.2f}",
+                "what": _what(plan, use),
+                "accuracy": use.pool.accuracy,
+                "waste": f"{_waste(use):.0%}",
+                "source": use.pool.source,
+            }
+        )
+    return rows
+
+
+def group_rows(plan: Plan) -> list[Group]:
+    """Return the groups, what cannot be first."""
+    order = {"NO": 0, "UNKNOWN": 1, "PACKABLE": 2, "PROVEN": 3}
+    return sorted(plan.groups, key=lambda group: (order[group.verdict], group.name))
+
+
+def plan_sentence(plan: Plan) -> str:
+    """One plain sentence that says whether the experiment fits."""
+    name, pods = plan.experiment or "this", sum(group.count for group in plan.groups)
+    nodes = sum(use.nodes for use in plan.uses)
+    on = f"{nodes} node{'s' if nodes != 1 else ''}"
+    worst = next(iter(group_rows(plan)), None)
+    if worst is None:
+        return f"{name} asks for no pod."
+    lost = [group for group in plan.groups if group.verdict == worst.verdict]
+    who = worst.name if len(lost) == 1 else f"{worst.name} and {len(lost) - 1} more"
+    if worst.verdict == "PROVEN":
+        total, missing = priced_total(plan), unpriced(plan)
+        cost = f" for ${total:.2f} an hour" if total and not missing else ""
+        return f"{name} fits: all {pods} pods certainly find room, on {on}{cost}."
+    if worst.verdict == "PACKABLE":
+        return f"{name} fits on {on}, but the scheduler may miss it: {who} is not certain to find room."
+    if worst.verdict == "UNKNOWN":
+        return f"It is not known whether {name} fits: {who}, {worst.why}."
+    return f"{name} does not fit: {who}, {worst.why}."
+
+
+def total_line(plan: Plan) -> str:
+    """Nodes, use of CPU, price, and what system pods were taken to need."""
+    nodes = sum(use.nodes for use in plan.uses)
+    cpu = sum(use.used.get("cpu", 0) for use in plan.uses)
+    offered = sum(use.offered.get("cpu", 0) for use in plan.uses)
+    share = f"{cpu / offered:.0%} of CPU used" if offered else "nothing used"
+    total = priced_total(plan)
+    cost = f"${total:.2f}/h"
+    if unpriced(plan):
+        cost = f"{cost} and what has no price" if total else "no price"
+    systems = sorted({_system_text(use) for use in plan.uses})
+    taken = f"; system pods {', '.join(systems[:3])} per node are already taken off" if systems else ""
+    return f"total {nodes} node{'s' if nodes != 1 else ''}, {share}, {cost}{taken}"
+
+
+def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dict[str, object]:
+    """Return the plan as JSON; amounts are millicores and bytes."""
+    return {
+        "sentence": plan_sentence(plan),
+        "experiment": plan.experiment,
+        "source": plan.source,
+        "verdict": plan.verdict,
+        "groups": [
+            {
+                "name": group.name,
+                "count": group.count,
+                "verdict": group.verdict,
+                "why": group.why,
+                "next": group.next,
+                "requests": dict(plan.cluster.demands[group.demand].shape.requests),
+            }
+            for group in plan.groups
+        ],
+        "pools": [_use_data(plan, use) for use in plan.uses],
+        "decisions": [
+            {"process": d.process, "mode": d.mode, "pool": d.pool, "reason": d.reason} for d in plan.decisions
+        ],
+        "notes": list(plan.notes),
+        "money": money_data(plan, hours, trials),
+        "totals": {
+            "nodes": sum(use.nodes for use in plan.uses),
+            "pricePerHour": None
+            if any(use.price is None for use in plan.uses)
+            else round(sum(use.price or 0 for use in plan.uses), 6),
+        },
+    }
+
+
+def explain(plan: Plan, pod: str) -> dict[str, object] | None:
+    """Explain where the pods of a group or lone process go, and what keeps them off each other pool.
+
+    None if there is no such pod in the plan.
+    """
+    group = next((group for group in plan.groups if group.name == pod), None)
+    if group is None:
+        return None
+    demand = plan.cluster.demands[group.demand]
+    rooms = plan.cluster.fits[group.demand]
+    used = {
+        use.pool.name: sum(dict(filled.contents).get(group.demand, 0) * filled.count for filled in use.filled)
+        for use in plan.uses
+    }
+    pools = []
+    for number, pool in enumerate(plan.pools.pools):
+        per_node = max((n for node, n in rooms.items() if plan.cluster.classes[node].pool == number), default=0)
+        blocks = [text for _, text in obstacles(demand.shape, pool)] if not per_node else []
+        pools.append(
+            {
+                "pool": pool.name,
+                "perNode": per_node,
+                "pods": used.get(pool.name, 0),
+                "obstacles": blocks
+                or ([] if per_node else ["only whole TPU slices, or present pods, stand in the way"]),
+            }
+        )
+    pools.sort(key=lambda row: (-_number(row["pods"]), -_number(row["perNode"]), str(row["pool"])))
+    reasons = [d.reason for d in plan.decisions if d.process.split("/")[0] == group.name]
+    return {
+        "name": group.name,
+        "verdict": group.verdict,
+        "why": group.why,
+        "requests": dict(demand.shape.requests),
+        "reasons": reasons,
+        "pools": pools,
+    }
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _system_text(use: PoolUse) -> str:
+    system = use.pool.system
+    return f"{system.get('cpu', 0)}m/{system.get('memory', 0) >> 20}Mi"
+
+
+def _waste(use: PoolUse) -> float:
+    """Return the share of CPU and memory, whichever is used more, that stays empty."""
+    shares = [use.used.get(name, 0) / use.offered[name] for name in ("cpu", "memory") if use.offered.get(name)]
+    return 1 - max(shares, default=1.0)
+
+
+def _use_data(plan: Plan, use: PoolUse) -> dict[str, object]:
+    return {
+        "name": use.pool.name,
+        "machineType": use.pool.machine_type,
+        "nodes": use.nodes,
+        "maxNodes": use.pool.max_nodes,
+        "accuracy": use.pool.accuracy,
+        "used": {name: amount for name, amount in use.used.items() if use.offered.get(name)},
+        "offered": {name: amount for name, amount in use.offered.items() if amount},
+        "waste": round(_waste(use), 4),
+        "pricePerHour": use.price,
+        "source": use.pool.source,
+        "contents": [
+            {
+                "nodes": filled.count,
+                "node": plan.cluster.classes[filled.node].name,
+                "pods": {plan.cluster.demands[demand].name: count for demand, count in filled.contents},
+            }
+            for filled in use.filled
+        ],
+    }
+
+
+def _what(plan: Plan, use: PoolUse) -> str:
+    """``agent x8 (4+4), replay``: who is on the pool, and how many on each node."""
+    per_node: dict[int, Counter[int]] = {}
+    for filled in use.filled:
+        for demand, count in filled.contents:
+            per_node.setdefault(demand, Counter())[count] += filled.count
+    parts = [text for demand in sorted(per_node) for text in _names(plan, demand, per_node[demand])]
+    parts.sort()
+    more = len(parts) - _SHOWN
+    return ", ".join(parts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _names(plan: Plan, demand: int, nodes: Counter[int]) -> Iterator[str]:
+    total = sum(count * number for count, number in nodes.items())
+    demand_names = plan.cluster.demands[demand]
+    if len(demand_names.members) > 1:
+        if total == demand_names.count:
+            yield from (f"{name} x{count}" if count > 1 else name for name, count in demand_names.members)
+        else:
+            yield f"{demand_names.name} x{total}"
+        return
+    name = demand_names.members[0][0]
+    yield name if total == 1 else f"{name} x{total}{_spread(nodes)}"
+
+
+def _spread(nodes: Counter[int]) -> str:
+    """``(4+4)``, or for many nodes ``(4 a node)``."""
+    number = sum(nodes.values())
+    if number == 1:
+        return ""
+    if number <= 4:
+        return f" ({'+'.join(str(c) for c in sorted(nodes.elements(), reverse=True))})"
+    return f" ({max(nodes)} a node)"
