@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from symphony_charts.cli.main import GARBAGE_AFTER
+from symphony_charts.placement.catalog import default_catalog
 from symphony_charts.placement.fit.demand import Demand, Shape
-from symphony_charts.placement.machines.catalog import default_catalog
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import pools_of_data

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.store.store import Author, Store
 
 FILES = 12

@@ -37,8 +37,8 @@ from typing import Any
 import msgspec
 
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.machines.catalog import Machine, default_catalog
-from symphony_charts.placement.machines.prices import PriceTable, is_plain
+from symphony_charts.placement.catalog import Machine, default_catalog
+from symphony_charts.placement.prices import PriceTable, is_plain
 
 OUTPUT = Path(__file__).parent.parent / "symphony_charts/placement/data/prices.json"
 # Families whose price is not what it was in an older list: by 7 % in europe-west6, by 9 % in us-east4 and us-west4; the

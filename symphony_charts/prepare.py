@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from symphony_charts.chart.archive import FIRST_VERSION
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.build.values import with_digest
-from symphony_charts.chart.files.archive import FIRST_VERSION
 from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
 from symphony_charts.chart.release import losses, merge_values, render_release
 from symphony_charts.chart.schema import ValuesSchema, check_values
@@ -24,7 +24,7 @@ from symphony_charts.placement.assign.machine_fractions import (
     resolve_machine_fractions,
     without_machine_fractions,
 )
-from symphony_charts.placement.assign.rules import Decision
+from symphony_charts.placement.assign_rules import Decision
 from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.pool import Pools, pools_of_spec

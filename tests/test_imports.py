@@ -35,7 +35,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def path_in_package(path: Path) -> str:
-    """Return ``chart/files/read`` for ``symphony_charts/chart/files/folder.py``."""
+    """Return ``chart/files/read`` for ``symphony_charts/chart/folder.py``."""
     return path.relative_to(PACKAGE).with_suffix("").as_posix().removesuffix("__init__").rstrip("/")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.build.kinds.registry import KINDS as BUILDERS
+from symphony_charts.chart.build.registry import KINDS as BUILDERS
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.registry import ADDED
 from symphony_charts.spec.data import from_data, to_data

@@ -9,7 +9,7 @@ import msgspec
 from symphony_charts.cli import options, output
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats import quantity
-from symphony_charts.placement.machines import catalog as machines_catalog
+from symphony_charts.placement import catalog as machines_catalog
 from symphony_charts.placement.pools import readers
 from symphony_charts.system import files as system_files
 

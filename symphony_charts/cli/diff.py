@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts import prepare as preparing
-from symphony_charts.chart.files import archive as chart_version
+from symphony_charts.chart import archive as chart_version
 from symphony_charts.cli import git_repository, options, output, reports, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
 from symphony_charts.gitops import diff, prepare
 from symphony_charts.gitops import diff as comparing
-from symphony_charts.gitops.operations import pointer as environment_values
+from symphony_charts.gitops import pointer as environment_values
 from symphony_charts.settings import project
 from symphony_charts.spec import files
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from symphony_charts.chart.files import folder
+from symphony_charts.chart import folder
 from symphony_charts.cli import options, output, specs, validate
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import yaml_write

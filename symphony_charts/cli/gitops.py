@@ -9,8 +9,7 @@ from pathlib import Path
 
 from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
 from symphony_charts.errors import CheckFailed, UsageError
-from symphony_charts.gitops import lint
-from symphony_charts.gitops.operations import promote_rollback_retire
+from symphony_charts.gitops import lint, promote_rollback_retire
 from symphony_charts.gitops.store import environments
 from symphony_charts.system.git import checkout
 

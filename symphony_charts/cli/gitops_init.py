@@ -20,10 +20,10 @@ from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.names import DNS_LABEL, repository_fault, sanitize
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.gitops.argocd import DEFAULT_VERSION, ArgoSetup, parse_version
+from symphony_charts.gitops.base import Change
 from symphony_charts.gitops.bootstrap import FluxSetup, Initialise, at_top, setup_files
 from symphony_charts.gitops.flux import needs_secret
 from symphony_charts.gitops.layout import check_names
-from symphony_charts.gitops.operations.base import Change
 from symphony_charts.settings.project import Destination, Environment, Repository, Settings, read_settings
 from symphony_charts.system import installation
 from symphony_charts.system.files import write_file

@@ -10,8 +10,7 @@ from pathlib import Path
 from symphony_charts.cli import git_repository, options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
-from symphony_charts.gitops import layout
-from symphony_charts.gitops.operations import base
+from symphony_charts.gitops import base, layout
 from symphony_charts.gitops.store import environments
 from symphony_charts.gitops.store import environments as pointers
 from symphony_charts.settings import project

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from symphony_charts import package
 from symphony_charts import prepare as preparing
-from symphony_charts.chart.files import folder as package_cache
+from symphony_charts.chart import folder as package_cache
 from symphony_charts.cli import options, output, reports
 from symphony_charts.cli import specs as cli_specs
 from symphony_charts.errors import CheckFailed, UsageError

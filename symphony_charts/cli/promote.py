@@ -7,8 +7,7 @@ import time
 
 from symphony_charts.cli import git_repository, history, options, output
 from symphony_charts.errors import NotFound
-from symphony_charts.gitops import layout
-from symphony_charts.gitops.operations import pointer, promote_rollback_retire
+from symphony_charts.gitops import layout, pointer, promote_rollback_retire
 from symphony_charts.gitops.store import environments as git_history
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project

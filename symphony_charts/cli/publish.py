@@ -11,8 +11,7 @@ from symphony_charts import package
 from symphony_charts.chart import values
 from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
-from symphony_charts.gitops import prepare
-from symphony_charts.gitops.operations import base, pointer
+from symphony_charts.gitops import base, pointer, prepare
 from symphony_charts.oci import workspace as oci_images
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.settings import project

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.chart.files import folder as chart_reader
+from symphony_charts.chart import folder as chart_reader
 from symphony_charts.cli import options, output
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import names

@@ -12,8 +12,8 @@ from symphony_charts.cli import output
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.gate import Verdict
+from symphony_charts.gitops.base import Change
 from symphony_charts.gitops.diff import Comparison, Line, Published, Side, compare_sides
-from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.version import __version__
 

@@ -18,8 +18,7 @@ from symphony_charts.cli import git_repository, options, output, specs, sweep_sh
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
-from symphony_charts.gitops import prepare
-from symphony_charts.gitops.operations import pointer, publish
+from symphony_charts.gitops import pointer, prepare, publish
 from symphony_charts.local import values
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.spec import data as lockfile

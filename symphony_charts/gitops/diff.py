@@ -12,9 +12,9 @@ from symphony_charts.errors import NotFound
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.argocd import is_one_cluster, place_key
-from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, place_of
-from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.gitops.pointer import Pointer, parse_pointer, place_of
 from symphony_charts.gitops.published import objects_of
+from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.kinds.registry import kind_called, kind_of
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.settings.project import Destination

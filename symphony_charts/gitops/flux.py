@@ -11,7 +11,7 @@ import re
 
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops.argocd import app_name
-from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.gitops.pointer import Pointer
 from symphony_charts.settings.project import Destination
 
 FLUX_SOURCE_FILE = "bootstrap/flux-source.yaml"

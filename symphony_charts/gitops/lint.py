@@ -14,7 +14,7 @@ from symphony_charts.formats.data import maps, sub
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault, place_key
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE
-from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, published_digest
+from symphony_charts.gitops.pointer import Pointer, parse_pointer, published_digest
 from symphony_charts.gitops.published import values_problems
 
 # Source: argoproj/argo-cd, controller/appcontroller.go (autoSync), controller/state.go, gitops-engine/pkg/sync;

@@ -11,8 +11,8 @@ from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.gate import Verdict, judge
 from symphony_charts.gitops.layout import check_names, flux_secret_path
-from symphony_charts.gitops.operations.pointer import Given
-from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.gitops.pointer import Given
+from symphony_charts.gitops.publish import Publish
 from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.secrets.files import Certificate, encrypted_secret, sealed_values, secret_name
 from symphony_charts.settings.project import Destination

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from symphony_charts.errors import PlacementError
-from symphony_charts.placement.assign.rules import Decision
+from symphony_charts.placement.assign_rules import Decision
 from symphony_charts.placement.fit.demand import Demand, in_order, pending_demands
 from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
 from symphony_charts.placement.fit.packing import (
@@ -35,8 +35,8 @@ from symphony_charts.placement.fit.system_load import (
     system_note,
 )
 from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, cannot_fit, is_proven, with_uncertainties
-from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import HOSTNAME, Pool, Pools
+from symphony_charts.placement.prices import default_prices
 from symphony_charts.placement.remediation import with_remediations
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]

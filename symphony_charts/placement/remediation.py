@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from symphony_charts.placement.allocatable import NodeSpec, allocatable
+from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
 from symphony_charts.placement.fit.supply import Cluster, make_cluster
 from symphony_charts.placement.fit.verdicts import Group, is_proven
-from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
-from symphony_charts.placement.machines.catalog import Catalog, Machine
-from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.pool import Pool
+from symphony_charts.placement.prices import default_prices
 
 # Beyond this many classes times demands a try costs more than the answer is worth, and so do more groups.
 _MOST_WORK, _MOST_GROUPS, _MOST_NODES = 4000, 8, 1024

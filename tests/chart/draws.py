@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from symphony_charts.chart.build.chart import BuiltChart, build
-from symphony_charts.chart.build.kinds.registry import KINDS
+from symphony_charts.chart.build.registry import KINDS
 from symphony_charts.errors import SymphError
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
-from symphony_charts.chart.build.kinds.registry import KINDS
+from symphony_charts.chart.build.registry import KINDS
 from symphony_charts.chart.evaluate import Reader
 from symphony_charts.chart.fields import FIELDS, pattern_of
 from symphony_charts.chart.schema import ValuesSchema, check_values

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
-from symphony_charts.chart.build.kinds.registry import KINDS
+from symphony_charts.chart.build.registry import KINDS
 from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.chart.tree import constant
 from symphony_charts.errors import SpecError

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, assume, given, reject, settings
 
-from symphony_charts.chart.files.folder import kustomize_files
+from symphony_charts.chart.folder import kustomize_files
 from symphony_charts.errors import SpecError
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.files.folder import RECORD, is_users, plan_write
+from symphony_charts.chart.folder import RECORD, is_users, plan_write
 from symphony_charts.errors import Conflict
 
 FILES = {"Chart.yaml": b"one\n", "templates/jobs.yaml": b"two\n"}

@@ -16,7 +16,7 @@ from symphony_charts.formats.yaml_write import dump_all
 from symphony_charts.gitops.argocd import ArgoSetup, app_project, application_set, health_config
 from symphony_charts.gitops.bootstrap import health_checks
 from symphony_charts.gitops.flux import git_repository, helm_release, release_kustomization
-from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.gitops.pointer import Pointer
 from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
 from tests.chart.harness import built_of, experiment_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.gitops.operations.pointer import Given, environment_values
+from symphony_charts.gitops.pointer import Given, environment_values
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops.flux import flux_url, git_repository, helm_release, needs_secret
-from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, render_pointer
+from symphony_charts.gitops.pointer import Pointer, parse_pointer, render_pointer
 from symphony_charts.settings.project import Destination
 
 POINTER = Pointer(

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.gitops.operations.snapshot import top_entries, tree_id, tree_object
+from symphony_charts.gitops.snapshot import top_entries, tree_id, tree_object
 
 _NAMES = st.text("ab.-é", min_size=1, max_size=3).filter(lambda name: name not in (".", ".."))
 # A name at one depth is either a file or a folder: names of folders end with a letter of their own.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from symphony_charts.gitops.argocd import ArgoSetup, application_set
 from symphony_charts.gitops.flux import helm_release
 from symphony_charts.gitops.lint import check_manifest
-from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.gitops.pointer import Pointer
 from tests.damage import ODD, places, spoil
 
 POINTER = Pointer(name="e", team="t", env="dev", version="1.0.0", digest="sha256:0", chart="charts/t/e/1.0.0")

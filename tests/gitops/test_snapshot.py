@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.gitops.operations.snapshot import Entry, NotLoadedError, Snapshot, ask
+from symphony_charts.gitops.snapshot import Entry, NotLoadedError, Snapshot, ask
 
 
 def test_questions_are_asked_again_until_all_that_they_read_is_loaded() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.errors import Conflict, NotFound
-from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.store.store import Author, Store
 
 NOW = 1_700_000_000

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, ToolFailed
-from symphony_charts.gitops.operations.base import Operation
-from symphony_charts.gitops.operations.promote_rollback_retire import Promote, Retire, Rollback
+from symphony_charts.gitops.base import Operation
+from symphony_charts.gitops.promote_rollback_retire import Promote, Retire, Rollback
 from symphony_charts.gitops.store import store as gitops_store
 from symphony_charts.gitops.store.store import Author, PushResult, Store
 from symphony_charts.system.git import remote

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.placement.machines.allocatable import (
+from symphony_charts.placement.allocatable import (
     NodeSpec,
     allocatable,
     capacity,

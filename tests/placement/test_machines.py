@@ -8,8 +8,8 @@ import re
 import pytest
 
 from scripts import make_catalog
-from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches, slice_hosts
-from symphony_charts.placement.machines.prices import default_prices
+from symphony_charts.placement.catalog import Machine, default_catalog, gpu_matches, slice_hosts
+from symphony_charts.placement.prices import default_prices
 from symphony_charts.system.package_data import table
 
 CATALOG = default_catalog()

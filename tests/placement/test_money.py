@@ -11,9 +11,9 @@ import pytest
 from scripts.make_prices import read_prices
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.fit.demand import Demand, Shape
-from symphony_charts.placement.machines.prices import PriceTable, default_prices
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.readers import pools_of_data
+from symphony_charts.placement.prices import PriceTable, default_prices
 from symphony_charts.placement.report import group_prices, money_data, money_lines
 from symphony_charts.spec.sources import Toleration
 

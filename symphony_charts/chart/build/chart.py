@@ -11,7 +11,7 @@ from symphony_charts.chart.build import data as environment
 from symphony_charts.chart.build.containers import container_helper
 from symphony_charts.chart.build.draft import Draft, draft, with_names
 from symphony_charts.chart.build.faults import check_helper, container_faults, experiment_faults
-from symphony_charts.chart.build.kinds.registry import KINDS, peers_of
+from symphony_charts.chart.build.registry import KINDS, peers_of
 from symphony_charts.chart.build.values import chart_values
 from symphony_charts.chart.emit import Emitter
 from symphony_charts.chart.evaluate import Evaluator, digest_helper

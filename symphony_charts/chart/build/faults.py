@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from symphony_charts.chart.build.draft import Draft
-from symphony_charts.chart.build.kinds.registry import KINDS
+from symphony_charts.chart.build.registry import KINDS
 from symphony_charts.chart.helpers import NAME, NO_NAME
 from symphony_charts.chart.tree import Helper, function_of, quoted
 from symphony_charts.errors import Problem, SpecError

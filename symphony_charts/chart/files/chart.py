@@ -15,9 +15,9 @@ from textwrap import indent
 
 import msgspec
 
+from symphony_charts.chart import archive
+from symphony_charts.chart.archive import check_version
 from symphony_charts.chart.build.chart import BuiltChart
-from symphony_charts.chart.files import archive
-from symphony_charts.chart.files.archive import check_version
 from symphony_charts.chart.helpers import image_name
 from symphony_charts.chart.release import ORIGIN, origin_text
 from symphony_charts.chart.schema import ValuesSchema

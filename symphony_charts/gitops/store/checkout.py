@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
+from symphony_charts.gitops.base import Change, Operation
 from symphony_charts.gitops.layout import ancestors
-from symphony_charts.gitops.operations.base import Change, Operation
-from symphony_charts.gitops.operations.snapshot import (
+from symphony_charts.gitops.snapshot import (
     FILE,
     FOLDER,
     SYMLINK,

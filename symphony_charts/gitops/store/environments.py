@@ -10,11 +10,11 @@ from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops import layout
+from symphony_charts.gitops.base import REASON
 from symphony_charts.gitops.diff import Read
-from symphony_charts.gitops.operations.base import REASON
-from symphony_charts.gitops.operations.pointer import Deployed, Pointer, parse_pointer
-from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer
 from symphony_charts.gitops.published import objects_of
+from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.gitops.store.load import below
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.cache import Commit, Log

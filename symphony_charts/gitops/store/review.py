@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode
 
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops import layout
-from symphony_charts.gitops.operations.base import Operation
-from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.gitops.base import Operation
+from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.store.load import below
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.cache import Cache

@@ -19,16 +19,8 @@ from functools import partial
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
-from symphony_charts.gitops.operations.base import Change, Operation, message_of
-from symphony_charts.gitops.operations.snapshot import (
-    Edits,
-    GitObject,
-    NotLoadedError,
-    Snapshot,
-    ask,
-    build_tree,
-    commit_object,
-)
+from symphony_charts.gitops.base import Change, Operation, message_of
+from symphony_charts.gitops.snapshot import Edits, GitObject, NotLoadedError, Snapshot, ask, build_tree, commit_object
 from symphony_charts.gitops.store.load import graft, load, load_more
 from symphony_charts.settings.project import Repository
 from symphony_charts.system.git.cache import Cache

@@ -11,7 +11,7 @@ import msgspec
 from symphony_charts.errors import PlacementError, Problem, SpecError
 from symphony_charts.formats.data import maps, merge_overlay, sub
 from symphony_charts.kinds.registry import KINDS
-from symphony_charts.placement.assign.rules import (
+from symphony_charts.placement.assign_rules import (
     DEVICE_TOLERATIONS,
     Decision,
     decide,

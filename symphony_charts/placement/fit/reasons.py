@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
+from symphony_charts.placement.allocatable import NodeSpec, allocatable, memory_margin, system_profile
+from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.fit.demand import Shape
 from symphony_charts.placement.fit.devices import sharing_fault, slice_fault
 from symphony_charts.placement.fit.podspec import labels_match, untolerated_taint
 from symphony_charts.placement.fit.supply import Cluster
-from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable, memory_margin, system_profile
-from symphony_charts.placement.machines.catalog import Catalog, Machine
 from symphony_charts.placement.pools.pool import Amounts, Pool
 
 _KINDS = {"label": "with other labels", "taint": "tainted", "size": "too small"}

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from symphony_charts.formats.quantity import MIB
+from symphony_charts.placement.allocatable import CLUSTER_PODS
 from symphony_charts.placement.fit.demand import Demand, Shape, demands_of
 from symphony_charts.placement.fit.packing import Packing
 from symphony_charts.placement.fit.supply import Cluster
-from symphony_charts.placement.machines.allocatable import CLUSTER_PODS
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.spec.sources import Toleration
 

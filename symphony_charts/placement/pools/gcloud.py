@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.placement.machines.catalog import Catalog, Machine
+from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
     COMPUTE_CLASS,

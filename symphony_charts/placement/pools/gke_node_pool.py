@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable, system_profile
-from symphony_charts.placement.machines.catalog import Catalog, Machine, gpu_matches, slice_hosts
+from symphony_charts.placement.allocatable import NodeSpec, allocatable, system_profile
+from symphony_charts.placement.catalog import Catalog, Machine, gpu_matches, slice_hosts
 from symphony_charts.placement.pools.node_config import NodePoolConfig
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Amounts, Pool, Taint, Tpu, Uncertainty
 

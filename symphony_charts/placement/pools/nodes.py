@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.quantity import amount_of
+from symphony_charts.placement.allocatable import system_profile
+from symphony_charts.placement.catalog import Catalog, slice_hosts
 from symphony_charts.placement.fit.podspec import (
     labels_match,
     pod_ports,
@@ -22,8 +24,6 @@ from symphony_charts.placement.fit.podspec import (
     read_tolerations,
     tolerates,
 )
-from symphony_charts.placement.machines.allocatable import system_profile
-from symphony_charts.placement.machines.catalog import Catalog, slice_hosts
 from symphony_charts.placement.pools.node_config import NODE, read_taints, unknown_keys
 from symphony_charts.placement.pools.pool import (
     GKE_POOL_LABEL,

@@ -20,7 +20,7 @@ from dataclasses import replace
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import NodePoolConfig, read_taints
 from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Provisioning

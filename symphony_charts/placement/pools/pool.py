@@ -8,8 +8,8 @@ from os.path import normpath
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from symphony_charts.placement.machines.allocatable import memory_margin
-from symphony_charts.placement.machines.catalog import Catalog, default_catalog
+from symphony_charts.placement.allocatable import memory_margin
+from symphony_charts.placement.catalog import Catalog, default_catalog
 
 # The way in for clusters whose pools no reader knows.
 ELSEWHERE = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"

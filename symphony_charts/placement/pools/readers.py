@@ -17,7 +17,7 @@ import msgspec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.yaml_read import line_of, load
-from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
+from symphony_charts.placement.catalog import Catalog, Machine, default_catalog
 from symphony_charts.placement.pools.gcloud import (
     read_cluster,
     read_compute_class,

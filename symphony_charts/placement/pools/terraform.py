@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
     NODE_CONFIG,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from symphony_charts.formats.field_reader import Faults, Fields, as_text
-from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.pools.node_config import ClusterSettings
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from symphony_charts.chart.build.appwrapper import AppWrapper
 from symphony_charts.chart.build.draft import Kind, Peers
-from symphony_charts.chart.build.kinds.appwrapper import AppWrapper
-from symphony_charts.chart.build.kinds.jobset import Jobs, JobSet
-from symphony_charts.chart.build.kinds.volcano import Volcano
+from symphony_charts.chart.build.jobset import Jobs, JobSet
+from symphony_charts.chart.build.volcano import Volcano
 from symphony_charts.kinds.registry import ADDED, compat_kind
 from symphony_charts.system.launching import EntryPoint
 

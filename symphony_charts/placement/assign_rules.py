@@ -16,7 +16,7 @@ import msgspec
 from symphony_charts.errors import PlacementError, SpecError
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
-from symphony_charts.placement.machines.catalog import GPU_ALIASES, gpu_matches
+from symphony_charts.placement.catalog import GPU_ALIASES, gpu_matches
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Pools
 from symphony_charts.spec.sources import Assignment, Toleration
 

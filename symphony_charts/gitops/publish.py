@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from symphony_charts.chart.archive import FIRST_VERSION, check_version, compare_values, next_version
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.files.archive import FIRST_VERSION, check_version, compare_values, next_version
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.chart.values import merge
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.gitops import layout
-from symphony_charts.gitops.operations.base import (
+from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
     deploy_folders,
@@ -22,9 +22,9 @@ from symphony_charts.gitops.operations.base import (
     new_beside,
     pointer_or_none,
 )
-from symphony_charts.gitops.operations.pointer import Deployed, Given, Pointer, environment_values, move_of
-from symphony_charts.gitops.operations.snapshot import Entry, Snapshot, file_entry, hash_of, top_entries, tree_object
+from symphony_charts.gitops.pointer import Deployed, Given, Pointer, environment_values, move_of
 from symphony_charts.gitops.published import run_of
+from symphony_charts.gitops.snapshot import Entry, Snapshot, file_entry, hash_of, top_entries, tree_object
 from symphony_charts.settings.project import Destination
 
 # The only file of a chart that says its version.

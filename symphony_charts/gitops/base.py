@@ -18,8 +18,8 @@ from symphony_charts.formats.yaml_write import dump
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, helm_release
-from symphony_charts.gitops.operations.pointer import Pointer, move_of, parse_pointer, render_pointer
-from symphony_charts.gitops.operations.snapshot import Edits, Snapshot
+from symphony_charts.gitops.pointer import Pointer, move_of, parse_pointer, render_pointer
+from symphony_charts.gitops.snapshot import Edits, Snapshot
 from symphony_charts.settings.project import Destination
 
 REASON = "Symph-Reason"

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches
+from symphony_charts.placement.catalog import Machine, default_catalog, gpu_matches
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.system.package_data import table
 

@@ -10,7 +10,7 @@ import msgspec
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.gitops import layout
-from symphony_charts.gitops.operations.base import (
+from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
     deploy_folders,
@@ -18,7 +18,7 @@ from symphony_charts.gitops.operations.base import (
     new_beside,
     pointer_or_none,
 )
-from symphony_charts.gitops.operations.pointer import (
+from symphony_charts.gitops.pointer import (
     Deployed,
     Given,
     Pointer,
@@ -27,9 +27,9 @@ from symphony_charts.gitops.operations.pointer import (
     parse_pointer,
     published_digest,
 )
-from symphony_charts.gitops.operations.publish import version_key
-from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.gitops.publish import version_key
 from symphony_charts.gitops.published import experiment_of, unsealed_secrets, values_problems
+from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
 
 
