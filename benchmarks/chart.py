@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
-from symphony_charts.chart.files.chart import ChartTemplate
+from symphony_charts.chart.files import ChartTemplate
 from symphony_charts.chart.lint import lint_release
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.prepare import prepare_experiment

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from symphony_charts.chart.build.chart import build
-from symphony_charts.chart.files.chart import context_of, generated_files
+from symphony_charts.chart.files import context_of, generated_files
 from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate

@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.chart.archive import ValuesChange, compare_values, next_version
-from symphony_charts.chart.files.chart import Chart, ChartTemplate
+from symphony_charts.chart.files import Chart, ChartTemplate
 from symphony_charts.chart.folder import RECORD, WritePlan, is_users, plan_write
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.formats.names import repository_fault
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.gate import Verdict, judge
-from symphony_charts.prepare import Prepared
+from symphony_charts.prepare import Prepared, Verdict, judge
 from symphony_charts.spec.data import Lock, render
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.pods import pins_of
 from symphony_charts.system import package_data
 from symphony_charts.system.files import write_file
-from symphony_charts.system.git.checkout import check_out_volume
+from symphony_charts.system.git.program import check_out_volume
 
 # A revision is never a host: `git@example.org:x.git` names none.
 _PINNED = re.compile(r"(?P<url>.+[/:].+)@(?P<revision>[A-Za-z0-9][A-Za-z0-9._/-]*)")

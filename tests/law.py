@@ -17,9 +17,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.release import merge_values, open_chart, render_release
+from symphony_charts.chart.release import Overrides, merge_values, open_chart, render_release, user_values
 from symphony_charts.chart.schema import ValuesSchema
-from symphony_charts.chart.values import Overrides, user_values
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SymphError
 from symphony_charts.formats.yaml_read import load

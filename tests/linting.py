@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 from symphony_charts.chart.lint import Finding, lint_release
 from symphony_charts.chart.lint.kubernetes import DEFAULT_VERSION, check_schemas
 from symphony_charts.chart.lint.workload_rules import check_references, check_resources, check_workloads

@@ -14,7 +14,7 @@ from symphony_charts.chart.build.registry import KINDS as BUILDERS
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.registry import ADDED
 from symphony_charts.spec.data import from_data, to_data
-from symphony_charts.system.launching import entry_points
+from symphony_charts.system.installation import entry_points
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "symphony_charts"

@@ -43,14 +43,14 @@ from symphony_charts.chart.tree import (
     steps_of,
     text_of,
 )
-from symphony_charts.formats import go_json
+from symphony_charts.formats import yaml_write
 
 _ABSENT = object()
 
 
 def printed(value: object) -> str:
     """Return the text of a string, number or boolean, as the chart prints it in a string field."""
-    return value if isinstance(value, str) else go_json.dumps(value)
+    return value if isinstance(value, str) else yaml_write.dumps(value)
 
 
 class Evaluator:
@@ -232,7 +232,7 @@ def digest_helper(
     )
 
     def digest(root: Mapping[str, Any]) -> str:
-        text = go_json.dumps([literal, *(_look(root, path) for path in paths)])
+        text = yaml_write.dumps([literal, *(_look(root, path) for path in paths)])
         return short_sha256(re.sub(_BARE, r'\1"\2"', text))
 
     # A tree that prints this digest depends on all of its inputs.

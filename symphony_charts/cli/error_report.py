@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
-from symphony_charts.formats.printable import printable_lines
+from symphony_charts.formats.names import printable_lines
 from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, state_dir
 
 # What raises an error knows neither; so each `symph VERB` in its step is given those flags here that the verb takes.
@@ -63,7 +63,7 @@ _BUG = 70
 _PACKAGE = Path(__file__).parents[1]
 # What these call is somebody else's code, wherever it is installed.
 _RUNNERS = tuple(
-    str(_PACKAGE / path) for path in ("spec/files/python.py", "importers/torchx/components.py", "compat/__main__.py")
+    str(_PACKAGE / path) for path in ("spec/files.py", "integrations/torchx/components.py", "compat/__main__.py")
 )
 # What pathlib says of `~` without a home.
 _NO_HOME = "Could not determine home directory."

@@ -12,8 +12,7 @@ import msgspec
 
 from symphony_charts.cli import output
 from symphony_charts.errors import NotFound, SpecError, UsageError
-from symphony_charts.formats.names import nearest
-from symphony_charts.formats.printable import printable_line
+from symphony_charts.formats.names import nearest, printable_line
 from symphony_charts.gitops.base import REASON, Change, Operation
 from symphony_charts.gitops.layout import POINTER_SUFFIX, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
@@ -21,7 +20,7 @@ from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, re
 from symphony_charts.gitops.store.store import Author, PushResult, Store, author_of
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
-from symphony_charts.system.git.checkout import identity
+from symphony_charts.system.git.program import identity
 from symphony_charts.system.user_folders import state_dir
 
 

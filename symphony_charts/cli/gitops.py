@@ -11,7 +11,7 @@ from symphony_charts.cli import git_repository, gitops_init, gitops_review, opti
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.gitops import lint, promote_rollback_retire
 from symphony_charts.gitops.store import environments
-from symphony_charts.system.git import checkout
+from symphony_charts.system.git import program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -153,15 +153,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _lint(args: argparse.Namespace) -> int:
     folder = Path(args.folder)
-    files, links = checkout.read_checkout(folder)
-    changed = checkout.changed_since(folder, args.base) if args.base else ()
+    files, links = program.read_checkout(folder)
+    changed = program.changed_since(folder, args.base) if args.base else ()
     tree = lint.RepositoryFiles(files=files, links=links, changed=changed)
     if not lint.is_repository(tree):
         what = f"{folder} holds no charts, pointers or bootstrap files of symph: there is nothing to check"
         raise CheckFailed(what, "", "give a checkout of the repository, with the branch that the cluster reads")
     problems = lint.check_repository(tree)
     if args.action == "doctor":
-        problems += [("", finding) for finding in lint.size_findings(files, checkout.count_refs(folder))]
+        problems += [("", finding) for finding in lint.size_findings(files, program.count_refs(folder))]
     return reports.print_findings(args, problems, str(folder))
 
 

@@ -27,7 +27,7 @@ from symphony_charts.gitops.layout import check_names
 from symphony_charts.settings.project import Destination, Environment, Repository, Settings, read_settings
 from symphony_charts.system import installation
 from symphony_charts.system.files import write_file
-from symphony_charts.system.git.checkout import origin_of
+from symphony_charts.system.git.program import origin_of
 
 _FILE = ".symph.yaml"
 _HEADER = "# What holds for every experiment in this folder and below it; `symph gitops init` wrote it first.\n"

@@ -15,7 +15,7 @@ from symphony_charts.cli import specs as cli_specs
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import data
 from symphony_charts.kinds import outcome
-from symphony_charts.kubernetes.releases import helm_program
+from symphony_charts.kubernetes.releases import helm_client
 from symphony_charts.oci import workspace as oci_images
 from symphony_charts.settings import project
 from symphony_charts.spec import files as specfile
@@ -84,7 +84,7 @@ def check_fork(item: package.Packaged, fork: str) -> None:
         ToolMissing: There is no helm.
     """
     chart, prepared, release = item.chart, item.prepared, item.prepared.own.release
-    linted = helm_program.lint_chart(chart.name, chart.files)
+    linted = helm_client.lint_chart(chart.name, chart.files)
     if linted.status:
         text = f"{linted.text}\n{linted.error_text}".strip()
         raise CheckFailed(f"helm lint refuses the chart that {fork} makes:\n{text}", next="fix the template")
@@ -92,7 +92,7 @@ def check_fork(item: package.Packaged, fork: str) -> None:
     # Helm's own label says that helm manages them.
     native = json.dumps(prepared.under(values, service="Helm", version=chart.version).objects)
     theirs = _by_name(
-        helm_program.template_chart(chart.name, chart.files, release.name, namespace=release.namespace, values=values)
+        helm_client.template_chart(chart.name, chart.files, release.name, namespace=release.namespace, values=values)
     )
     ours = _by_name(json.loads(native))
     other = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))

@@ -21,7 +21,7 @@ from symphony_charts.placement import node_svg, report
 from symphony_charts.placement import plan as placement_plan
 from symphony_charts.placement import report as money
 from symphony_charts.placement.fit import demand
-from symphony_charts.placement.fit import reasons as fit_reasons
+from symphony_charts.placement.fit import verdicts as fit_reasons
 from symphony_charts.placement.pools import pool, readers
 from symphony_charts.placement.pools import readers as pools_files
 from symphony_charts.settings import project

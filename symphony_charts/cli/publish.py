@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts import package
-from symphony_charts.chart import values
+from symphony_charts.chart import release
 from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
 from symphony_charts.gitops import base, pointer, prepare
@@ -148,7 +148,7 @@ def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Se
 
 def _given(args: argparse.Namespace) -> pointer.Given:
     files = tuple(values_files.read_values(path) for path in args.env_values)
-    own = values.user_values(values.Overrides(files=files)) if files else None
+    own = release.user_values(release.Overrides(files=files)) if files else None
     return pointer.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
 
 

@@ -13,8 +13,9 @@ from symphony_charts.chart import folder as chart_reader
 from symphony_charts.cli import options, output
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import names
-from symphony_charts.oci import client, image_layer, push, transport, workspace
+from symphony_charts.oci import client, push, transport, workspace
 from symphony_charts.oci import client as chart_artifact
+from symphony_charts.oci import push as image_layer
 from symphony_charts.oci import transport as logins
 from symphony_charts.oci import workspace as oci_images
 from symphony_charts.secrets import files as secrets_files

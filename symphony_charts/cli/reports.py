@@ -11,10 +11,10 @@ from symphony_charts.chart.lint.finding import Finding, to_sarif
 from symphony_charts.cli import output
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.quantity import cores_text, gib_text
-from symphony_charts.gate import Verdict
 from symphony_charts.gitops.base import Change
 from symphony_charts.gitops.diff import Comparison, Line, Published, Side, compare_sides
 from symphony_charts.gitops.store.store import Store
+from symphony_charts.prepare import Verdict
 from symphony_charts.version import __version__
 
 

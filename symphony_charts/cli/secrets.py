@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-from symphony_charts.chart import values as merge
+from symphony_charts.chart import release as merge
 from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
 from symphony_charts.formats import yaml_write

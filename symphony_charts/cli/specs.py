@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from symphony_charts.chart.values import Overrides, paths_of, user_values
+from symphony_charts.chart.release import Overrides, paths_of, user_values
 from symphony_charts.cli import options, output
 from symphony_charts.errors import ChartRefused, Problem, SpecError, UsageError
 from symphony_charts.formats.data import Values

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts import gate, package
+from symphony_charts import package
+from symphony_charts import prepare as gate
 from symphony_charts import prepare as preparing
-from symphony_charts.chart import values as merge
-from symphony_charts.chart.files import chart
+from symphony_charts.chart import files as chart
+from symphony_charts.chart import release as merge
 from symphony_charts.cli import git_repository, options, output, specs, sweep_show, sweep_trials
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError

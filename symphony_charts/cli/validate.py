@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from symphony_charts import gate, package
+from symphony_charts import package, prepare
+from symphony_charts.chart import files as chart_file
 from symphony_charts.chart import lint
-from symphony_charts.chart.files import chart as chart_file
 from symphony_charts.cli import options, output, reports
 from symphony_charts.cli import specs as cli_specs
 from symphony_charts.formats import data, yaml_read, yaml_write
-from symphony_charts.kubernetes.releases import helm_program
+from symphony_charts.kubernetes.releases import helm_client
 from symphony_charts.spec import files
 
 
@@ -56,12 +56,12 @@ def _findings(args: argparse.Namespace, path: str, filled: chart_file.ChartTempl
     spec = files.read(path, args.spec_set)
     prepared = cli_specs.prepared_of(args, spec, force=True)
     chart = prepared.chart(filled, spec.lock.version)
-    verdict = gate.judge(spec, prepared, chart, is_forced=args.force_unschedulable, kube_version=args.kube_version)
+    verdict = prepare.judge(spec, prepared, chart, is_forced=args.force_unschedulable, kube_version=args.kube_version)
     return [*verdict.findings, *(_by_helm(chart) if args.helm else [])]
 
 
 def _by_helm(chart: chart_file.Chart) -> list[lint.Finding]:
-    ended = helm_program.lint_chart(chart.name, chart.files)
+    ended = helm_client.lint_chart(chart.name, chart.files)
     if ended.status == 0:
         return []
     complaints = [line for line in ended.text.splitlines() if line.startswith(("[ERROR]", "[WARNING]"))]
@@ -115,7 +115,7 @@ def run_render(args: argparse.Namespace) -> int:
 
 
 def _rendered_by_helm(args: argparse.Namespace, chart: chart_file.Chart) -> list[dict[str, object]]:
-    return helm_program.template_chart(
+    return helm_client.template_chart(
         chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values={}
     )
 

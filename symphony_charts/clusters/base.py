@@ -19,7 +19,7 @@ from symphony_charts.spec.builder.keywords import ExperimentKeywords, Unpack
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import lock_path_of, note_launch, read_lock, with_files
 from symphony_charts.spec.model import Experiment
-from symphony_charts.system.launching import entry_points
+from symphony_charts.system.installation import entry_points
 
 __all__ = ["Addresses", "Cluster", "Launchable", "Launched"]
 

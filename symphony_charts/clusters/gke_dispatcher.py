@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.assign.assign import ANNOTATION, SHARED, exclusive_term, with_anti_affinity
+from symphony_charts.placement.assign import ANNOTATION, SHARED, exclusive_term, with_anti_affinity
 from symphony_charts.placement.assign_rules import Decision, decide, decide_like_symphony, named_pool
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools_file, user_catalog

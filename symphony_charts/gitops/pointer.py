@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 from symphony_charts.chart.archive import content_digest
-from symphony_charts.chart.values import Overrides, user_values
+from symphony_charts.chart.release import Overrides, user_values
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_read import load

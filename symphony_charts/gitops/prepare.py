@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from symphony_charts.chart.files.chart import Chart, ChartTemplate
+from symphony_charts.chart.files import Chart, ChartTemplate
 from symphony_charts.chart.lint.security import check_rights
 from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.formats.data import Values
-from symphony_charts.gate import Verdict, judge
 from symphony_charts.gitops.layout import check_names, flux_secret_path
 from symphony_charts.gitops.pointer import Given
 from symphony_charts.gitops.publish import Publish
-from symphony_charts.prepare import Prepared, prepare
+from symphony_charts.prepare import Prepared, Verdict, judge, prepare
 from symphony_charts.secrets.files import Certificate, encrypted_secret, sealed_values, secret_name
 from symphony_charts.settings.project import Destination
 from symphony_charts.spec.data import Lock, render
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pins_of
-from symphony_charts.system.git.checkout import source_commit
+from symphony_charts.system.git.program import source_commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

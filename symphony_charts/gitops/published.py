@@ -15,13 +15,12 @@ import jsonschema_rs
 
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.chart.build.faults import unsealed
-from symphony_charts.chart.release import ORIGIN, merge_values, open_chart, render_release
+from symphony_charts.chart.release import ORIGIN, merge, merge_values, open_chart, render_release
 from symphony_charts.chart.schema import ValuesSchema
-from symphony_charts.chart.values import merge
 from symphony_charts.errors import Problem, SpecError, ToolMissing
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_read import load, plain
-from symphony_charts.kubernetes.releases.helm_program import find_helm, template_chart
+from symphony_charts.kubernetes.releases.helm_client import find_helm, template_chart
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import key_of

@@ -10,7 +10,7 @@ from symphony_charts.kinds.appwrapper import AppWrapper
 from symphony_charts.kinds.base import Kind
 from symphony_charts.kinds.job import Deployments, Jobs, StatefulSets
 from symphony_charts.kinds.jobset import JobSet, VolcanoJob
-from symphony_charts.system.launching import entry_points
+from symphony_charts.system.installation import entry_points
 
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob())
 

@@ -28,7 +28,7 @@ from symphony_charts.formats.quantity import quantity
 from symphony_charts.kinds.base import is_pod_ready
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import KubeExperiments
-from symphony_charts.system.copying import copy_over, refuse_left, refused, unpack
+from symphony_charts.system.files import copy_over, refuse_left, refused, unpack
 
 # Source: k8s.io/streaming pkg/wsstream and remotecommand: the first byte of a message is its channel; protocol v5 adds
 # a message that closes one, without which a program never sees the end of its input.

@@ -17,7 +17,7 @@ from symphony_charts.local.logs import read_lines
 from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of
 from symphony_charts.local.status import run_events, run_status
 from symphony_charts.system import processes, remover
-from symphony_charts.system.copying import copy_over, refuse_left, refused
+from symphony_charts.system.files import copy_over, refuse_left, refused
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import verified
 

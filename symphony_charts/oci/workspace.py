@@ -13,7 +13,7 @@ import msgspec
 
 from symphony_charts.errors import NotFound, Problem, SpecError
 from symphony_charts.oci.client import Blob, Manifest, Reference, Registry, parse_reference
-from symphony_charts.oci.image_layer import INDEX_TYPES, Entry, add_layer, as_map, index_of, layer_of, platforms_of
+from symphony_charts.oci.push import INDEX_TYPES, Entry, add_layer, as_map, index_of, layer_of, platforms_of
 from symphony_charts.oci.transport import Access
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment, Process, Step

@@ -25,7 +25,6 @@ from symphony_charts.placement.fit.packing import (
     search,
     worth,
 )
-from symphony_charts.placement.fit.reasons import why_left_over, why_not
 from symphony_charts.placement.fit.supply import Cluster, make_cluster
 from symphony_charts.placement.fit.system_load import (
     empty_of,
@@ -34,7 +33,16 @@ from symphony_charts.placement.fit.system_load import (
     system_demands,
     system_note,
 )
-from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, cannot_fit, is_proven, with_uncertainties
+from symphony_charts.placement.fit.verdicts import (
+    WORST,
+    Group,
+    Verdict,
+    cannot_fit,
+    is_proven,
+    why_left_over,
+    why_not,
+    with_uncertainties,
+)
 from symphony_charts.placement.pools.pool import HOSTNAME, Pool, Pools
 from symphony_charts.placement.prices import default_prices
 from symphony_charts.placement.remediation import with_remediations

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from symphony_charts.formats.quantity import gib_text
-from symphony_charts.placement.fit.reasons import obstacles
-from symphony_charts.placement.fit.verdicts import Group
+from symphony_charts.placement.fit.verdicts import Group, obstacles
 from symphony_charts.placement.plan import Plan, PoolUse
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.prices import default_prices

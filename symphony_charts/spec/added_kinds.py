@@ -12,7 +12,7 @@ from symphony_charts.errors import Problem
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import Record
 from symphony_charts.spec.workload import ADDED_KINDS, Workload
-from symphony_charts.system.launching import entry_points
+from symphony_charts.system.installation import entry_points
 
 
 class AddedKind(Protocol):

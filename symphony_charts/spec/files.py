@@ -32,24 +32,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.paths import spec_path
 from symphony_charts.spec.sources import ConfigFile, SecretFile
-from symphony_charts.system.launching import launcher
-
-__all__ = [
-    "SUFFIXES",
-    "SpecFile",
-    "absent",
-    "is_lock",
-    "lock_path_of",
-    "mistaken_for",
-    "note_launch",
-    "read",
-    "read_lock",
-    "refuse_words",
-    "run_file",
-    "with_files",
-    "with_location",
-]
-
+from symphony_charts.system.installation import launcher
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 _BEGIN = "symph init NAME makes a spec to begin with"

@@ -13,7 +13,7 @@ from threading import Event
 from typing import Any
 
 from symphony_charts.backend.status import LogQuery, Phase
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.local import up

@@ -12,7 +12,7 @@ import msgspec
 
 from symphony_charts.backend.status import Phase
 from symphony_charts.chart.build.chart import BuiltChart
-from symphony_charts.chart.values import merge, overrides_between
+from symphony_charts.chart.release import merge, overrides_between
 from symphony_charts.errors import NotFound, Problem, SpecError, ToolFailed
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.local.run_files import read_json, write_json

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symphony_charts.backend.event_feed import LONG_S, SHORT_S, EventFeed
+from symphony_charts.backend.diagnosis import LONG_S, SHORT_S, EventFeed
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 
 

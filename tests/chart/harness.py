@@ -17,10 +17,9 @@ import pytest
 import yaml
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
-from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
-from symphony_charts.chart.release import merge_values, open_chart, render_release
+from symphony_charts.chart.files import Chart, ChartTemplate, make_chart
+from symphony_charts.chart.release import Overrides, merge_values, open_chart, render_release, user_values
 from symphony_charts.chart.schema import ValuesSchema
-from symphony_charts.chart.values import Overrides, user_values
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment

@@ -6,7 +6,7 @@ import base64
 import gzip
 import json
 
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 
 
 def release_kb(chart: Chart, manifest: str) -> float:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from symphony_charts.chart.values import Overrides, merge, user_values
+from symphony_charts.chart.release import Overrides, merge, user_values
 from symphony_charts.errors import UsageError
-from symphony_charts.formats.go_json import dumps
+from symphony_charts.formats.yaml_write import dumps
 from tests.chart.harness import run_helm
 from tests.tools import HELM_VERSIONS
 

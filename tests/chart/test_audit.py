@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 from symphony_charts.chart.release import render_release
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.values import merge
+from symphony_charts.chart.release import merge
 from symphony_charts.errors import SpecError
 from symphony_charts.integrations.argo.kind import manifests_of
 from symphony_charts.spec.checks.finish import finish

@@ -14,7 +14,7 @@ import pytest
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.assign.assign import add_launch_features
+from symphony_charts.placement.assign import add_launch_features
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment

@@ -21,7 +21,7 @@ from yamllint.config import YamlLintConfig
 
 from scripts.chart_template import cookiecutter_json
 from symphony_charts.chart import archive
-from symphony_charts.chart.files.chart import Chart, context_of
+from symphony_charts.chart.files import Chart, context_of
 from symphony_charts.chart.release import open_chart
 from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.errors import SpecError
@@ -124,7 +124,7 @@ import sys, os
 os.umask(int(sys.argv[2], 8))
 from symphony_charts.system import package_data
 from symphony_charts.spec import files as specfile
-from symphony_charts.chart.files.chart import ChartTemplate
+from symphony_charts.chart.files import ChartTemplate
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.pods import allocate
 exp = specfile.read(sys.argv[1]).experiment

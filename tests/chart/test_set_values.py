@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.values import Overrides, merge, paths_of, user_values
+from symphony_charts.chart.release import Overrides, merge, paths_of, user_values
 from symphony_charts.errors import UsageError
 from symphony_charts.formats.yaml_read import load
 from tests.chart.set_cases import Case, Judge, generated, sorted_out, systematic

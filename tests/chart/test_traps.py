@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 from symphony_charts.errors import SpecError
 from tests.chart.harness import Objects, assert_same, chart_of, experiment_of, native_objects, run_helm, write_chart
 from tests.linting import lint

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 from symphony_charts.chart.release import open_chart
 from tests.chart.harness import Objects, example_chart, helm_objects, index, run_helm, write_chart
 from tests.tools import HELM_VERSIONS

@@ -14,7 +14,7 @@ import pytest
 from symphony_charts.chart.lint import Finding
 from symphony_charts.chart.lint.release_rules import check_release, check_unread
 from symphony_charts.errors import SymphError
-from symphony_charts.formats import go_json
+from symphony_charts.formats import yaml_write
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.prepare import Prepared, prepare_experiment
@@ -217,7 +217,7 @@ def put(spec: dict[str, Any], path: Path, value: object) -> dict[str, Any]:
 
 def seen(prepared: Prepared) -> str:
     """The objects, whatever the digits of their run."""
-    text = go_json.dumps(list(prepared.objects))
+    text = yaml_write.dumps(list(prepared.objects))
     for run in set(re.findall('"symph.dev/run":"([0-9a-f]{8})"', text)):
         text = text.replace(run, "run")
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.chart.values import merge, overrides_between
+from symphony_charts.chart.release import merge, overrides_between
 from symphony_charts.formats.data import Values
 
 scalars = st.one_of(st.integers(0, 3), st.booleans(), st.text("ab", max_size=2))

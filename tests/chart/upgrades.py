@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
-from symphony_charts.chart.values import merge
+from symphony_charts.chart.release import merge
 from symphony_charts.errors import SpecError
 from tests.chart.draws import Overrides, overrides
 from tests.chart.judge import Instance, Objects

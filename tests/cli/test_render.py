@@ -41,7 +41,7 @@ def test_helm_prints_the_same(symph: Symph, monkeypatch: pytest.MonkeyPatch, tmp
         pytest.skip("helm 4.3 is not unpacked: python -m tests.tools")
     monkeypatch.setenv("HELM_BIN", str(program))
     monkeypatch.chdir(tmp_path)
-    from symphony_charts.kubernetes.releases.helm_program import lint_chart, template_chart
+    from symphony_charts.kubernetes.releases.helm_client import lint_chart, template_chart
     from tests.chart.harness import example_chart, native_objects
 
     chart = example_chart("ring")

@@ -27,7 +27,7 @@ def place(
     """A namespace of the cluster; helm is found by the first, and by nobody in the second."""
     for name, value in programs.environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_program.shutil.which", _nowhere)
+    monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_client.shutil.which", _nowhere)
     if request.param == "helm":
         monkeypatch.setenv("HELM_BIN", str(helm(HELM_VERSIONS[-1])))
     cluster = KubeCluster(namespace=namespace)

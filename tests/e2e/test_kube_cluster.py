@@ -36,7 +36,7 @@ def here(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The cluster's kubeconfig, and no helm unless a test brings one."""
     for name, value in programs.environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_program.shutil.which", _nowhere)
+    monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_client.shutil.which", _nowhere)
     yield
     SymphonyConfig.reset()
 

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.values import merge
+from symphony_charts.chart.release import merge
 from symphony_charts.errors import ToolFailed
 from symphony_charts.secrets.files import SealStore, encrypted_secret, label_of, read_certificate, seal_all
 from symphony_charts.spec import files

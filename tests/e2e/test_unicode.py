@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 from tests.chart.harness import assert_same, chart_of, experiment_of
 
 pytestmark = pytest.mark.e2e

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.values import merge
+from symphony_charts.chart.release import merge
 from symphony_charts.kinds.registry import opened
 from tests.chart.draws import charts
 from tests.chart.harness import EXAMPLE_NAMES, built_of, example

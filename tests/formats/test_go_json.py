@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.formats.go_json import dumps
+from symphony_charts.formats.yaml_write import dumps
 from tests.chart.harness import run_helm
 from tests.tools import HELM_VERSIONS
 

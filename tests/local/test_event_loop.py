@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.events import Loop
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="select.poll")
 

@@ -13,7 +13,7 @@ from symphony_charts.local import up
 from symphony_charts.local.history import load_saved
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.sources import GitVolume
-from symphony_charts.system.git.checkout import check_out_volume
+from symphony_charts.system.git.program import check_out_volume
 from tests.local.runs import log_of, python, start, until
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")

@@ -21,7 +21,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.machine import machine
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, live_runs, runs_of
-from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.local.supervisor.launcher import StartupChannel, attend_start
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate

@@ -12,7 +12,7 @@ import pytest
 
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.system.processes import ProcessRecord, open_identified
 from tests.local.records import process_state

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.chart.build.chart import build
-from symphony_charts.chart.release import merge_values
+from symphony_charts.chart.release import Overrides, merge_values, user_values
 from symphony_charts.chart.schema import ValuesSchema
-from symphony_charts.chart.values import Overrides, user_values
 from symphony_charts.errors import SpecError
 from symphony_charts.local.values import under_values
 from symphony_charts.spec.data import Lock, from_data, to_data

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.oci.image_layer import Entry, add_layer, layer_of, platforms_of
+from symphony_charts.oci.push import Entry, add_layer, layer_of, platforms_of
 
 OCI = "application/vnd.oci.image.manifest.v1+json"
 HARD = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import PlacementError, SpecError
-from symphony_charts.placement.assign.assign import apply
+from symphony_charts.placement.assign import apply
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.plan import Plan
 from symphony_charts.placement.pools.pool import Pools

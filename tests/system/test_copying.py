@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.errors import Conflict
-from symphony_charts.system.copying import copy_over, refuse_left, unpack
+from symphony_charts.system.files import copy_over, refuse_left, unpack
 
 
 @pytest.fixture

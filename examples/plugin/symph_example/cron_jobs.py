@@ -13,7 +13,7 @@ from typing import Any
 from symphony_charts.chart.build.data import metadata
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.draft import Kind as Builder
-from symphony_charts.chart.build.workloads import job_spec
+from symphony_charts.chart.build.pods import job_spec
 from symphony_charts.chart.fields import FIELDS, Field
 from symphony_charts.chart.tree import Text, Tree, Value
 from symphony_charts.errors import Problem

@@ -15,10 +15,10 @@ from typing import Any
 
 from symphony_charts.chart.build import pods as gangs
 from symphony_charts.chart.build.draft import Draft, Group, Kind
-from symphony_charts.chart.build.pods import runs
-from symphony_charts.chart.build.workloads import (
+from symphony_charts.chart.build.pods import (
     job_spec,
     retries_helper,
+    runs,
     with_group,
     with_retries,
     workload_metadata,

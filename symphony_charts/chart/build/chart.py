@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symphony_charts.chart.build import data, notes, pods, services, workloads
+from symphony_charts.chart.build import data, notes, pods, services
 from symphony_charts.chart.build import data as environment
+from symphony_charts.chart.build import pods as workloads
 from symphony_charts.chart.build.containers import container_helper
 from symphony_charts.chart.build.draft import Draft, draft, with_names
 from symphony_charts.chart.build.faults import check_helper, container_faults, experiment_faults

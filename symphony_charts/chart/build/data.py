@@ -24,7 +24,7 @@ from symphony_charts.chart.tree import (
     function_of,
     text_of,
 )
-from symphony_charts.formats import go_json
+from symphony_charts.formats import yaml_write
 from symphony_charts.spec import variable_names as names
 from symphony_charts.spec.environment import ServiceFact, hosts_variables, shared_variables
 from symphony_charts.spec.model import Process, Step
@@ -237,7 +237,7 @@ def config_files(draft: Draft) -> dict[str, bytes]:
 def config_name(draft: Draft, fullname: str = "$fullname") -> Text:
     """Return the name of the ConfigMap of files, which changes with their content. `fullname` is a path."""
     contents = {path: base64.b64encode(content).decode() for path, content in config_files(draft).items()}
-    return Text(f"{{{fullname}}}-config-{short_sha256(go_json.dumps(contents))}")
+    return Text(f"{{{fullname}}}-config-{short_sha256(yaml_write.dumps(contents))}")
 
 
 def config_maps(draft: Draft) -> list[Tree]:

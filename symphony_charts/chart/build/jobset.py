@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from symphony_charts.chart.build.draft import Draft, Group, Kind
-from symphony_charts.chart.build.pods import runs
-from symphony_charts.chart.build.workloads import done_groups, job_spec, with_group, workload_metadata, wrapped_metadata
+from symphony_charts.chart.build.pods import (
+    done_groups,
+    job_spec,
+    runs,
+    with_group,
+    workload_metadata,
+    wrapped_metadata,
+)
 from symphony_charts.chart.tree import Either, Merged, Text, Tree, When
 
 

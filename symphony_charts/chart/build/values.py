@@ -12,7 +12,7 @@ from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.pods import pod_security
 from symphony_charts.chart.build.services import exposure, exposure_values
 from symphony_charts.chart.evaluate import short_sha256
-from symphony_charts.formats import go_json
+from symphony_charts.formats import yaml_write
 from symphony_charts.formats.data import merge_overlay, sub
 from symphony_charts.spec.environment import entry_point
 from symphony_charts.spec.model import ChartSettings, Experiment, Process, Step
@@ -78,7 +78,7 @@ def with_digest(values: Mapping[str, Any]) -> dict[str, Any]:
     The templates refuse another digest, so `helm upgrade --reuse-values` cannot run an old experiment.
     """
     rest = {key: value for key, value in values.items() if key != "specDigest"}
-    return {**rest, "specDigest": short_sha256(go_json.dumps(rest))}
+    return {**rest, "specDigest": short_sha256(yaml_write.dumps(rest))}
 
 
 def _version_label(about: ChartSettings) -> dict[str, str]:

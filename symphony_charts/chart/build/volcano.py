@@ -12,10 +12,11 @@ from typing import Any
 
 from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.draft import Draft, Group, Kind
-from symphony_charts.chart.build.pods import pod_template, runs
-from symphony_charts.chart.build.workloads import (
+from symphony_charts.chart.build.pods import (
     done_groups,
+    pod_template,
     retries_helper,
+    runs,
     with_group,
     with_retries,
     workload_metadata,

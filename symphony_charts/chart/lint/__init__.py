@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity, error
 from symphony_charts.chart.lint.kubernetes import check_schemas, version_for
 from symphony_charts.chart.lint.release_rules import check_release, check_unread

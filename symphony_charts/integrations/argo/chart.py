@@ -21,11 +21,10 @@ from typing import Any, Literal
 from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.data import metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
-from symphony_charts.chart.build.pods import runs, selector
-from symphony_charts.chart.build.workloads import done_groups, job_spec
+from symphony_charts.chart.build.pods import done_groups, job_spec, runs, selector
 from symphony_charts.chart.tree import Call, Either, Entries, Helper, Include, Let, Merged, Not, Text, Tree, Value, When
 from symphony_charts.errors import Problem
-from symphony_charts.formats import go_json
+from symphony_charts.formats import yaml_write
 from symphony_charts.integrations.argo.kind import ArgoSettings, settings_of
 from symphony_charts.kinds.job import FAILED, SUCCEEDED
 from symphony_charts.spec.model import Process, Step
@@ -259,7 +258,7 @@ def _argo_variable(name: str) -> Text:
 
 
 def _manifest(dot: Mapping[str, Any]) -> str:
-    text = go_json.indented(dot["job"]).replace("{{", "{\\u007b")
+    text = yaml_write.indented(dot["job"]).replace("{{", "{\\u007b")
     text = re.sub(rf'"argo/{dot["run"]}/([^"]+)"', r"{{=toJson(\1)}}", text)
     return _NOT_IN_BLOCK.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.formats.go_json import dumps
+from symphony_charts.formats.yaml_write import dumps
 from symphony_charts.kinds.base import Kind, Object, TrialObjects, described_job
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of

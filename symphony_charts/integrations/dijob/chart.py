@@ -16,8 +16,7 @@ import msgspec
 
 from symphony_charts.chart.build.data import annotated, metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, Peers
-from symphony_charts.chart.build.pods import pod_template, runs
-from symphony_charts.chart.build.workloads import with_group
+from symphony_charts.chart.build.pods import pod_template, runs, with_group
 from symphony_charts.chart.tree import (
     Either,
     Helper,

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.integrations.symphony.keywords import speaks
-from symphony_charts.integrations.symphony.spec import ExperimentSpec
+from symphony_charts.integrations.symphony.spec import ExperimentSpec, speaks
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.system.files import write_file
 from symphony_charts.system.subprocess_runner import Completed, run

@@ -1,11 +1,13 @@
-"""Symphony's specs are the builders of this package, which dump and load what Symphony dumped."""
+"""Symphony's specs: the builders of this package under Symphony's names and keywords."""
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from symphony_charts.clusters import builders as specs
 from symphony_charts.clusters.builders import AddressBook
@@ -13,21 +15,93 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.integrations.symphony.dumps import (
+from symphony_charts.integrations.symphony.errors import symphonys
+from symphony_charts.integrations.symphony.importer import (
+    SHELL,
+    as_load_balancers,
     dump_experiment,
     dump_group,
     dump_process,
+    read_dumped_process,
     read_experiment,
     read_group,
-    read_process,
+    serving,
 )
-from symphony_charts.integrations.symphony.errors import symphonys
-from symphony_charts.integrations.symphony.importer import SHELL, as_load_balancers, serving
-from symphony_charts.integrations.symphony.keywords import ADDED, POD, SPEC, speaks
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec as OurGroup
 from symphony_charts.spec.builder.experiment import ProcessSpec as OurProcess
 
-__all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
+__all__ = [
+    "ADDED",
+    "CLUSTER",
+    "POD",
+    "SPEC",
+    "ExperimentSpec",
+    "ProcessGroupSpec",
+    "ProcessSpec",
+    "respelled",
+    "speaks",
+]
+
+
+_Class = TypeVar("_Class", bound=type)
+Words = Mapping[str, str]
+
+# Symphony's keyword -> ours, by method.
+CLUSTER: Mapping[str, Words] = {
+    "describe_process": {"process_group_name": "process_group"},
+    "describe_process_group": {"process_group_name": "process_group"},
+    "exec_command": {"process_group_name": "process_group"},
+    "login": {"process_group_name": "process_group"},
+    "external_service": {"service_name": "service"},
+    "external_url": {"service_name": "service"},
+    "fuzzy_match_process": {"proc_name": "name", "exp_name": "experiment_name"},
+    "launch_batch": {"experiment_configs": "exps", "experiment_specs": "exps"},
+    "launch": {"experiment_config": "exp", "experiment_spec": "exp", "spec": "exp"},
+    "delete_batch": {"experiments": "experiment_names"},
+    "transfer_file": {"src": "src_path", "dest": "dest_path"},
+    "set_experiment": {"namespace": "experiment_name"},
+}
+SPEC: Mapping[str, Words] = {
+    "add_process_group": {"process_group": "group"},
+    "add_process_groups": {"process_groups": "groups"},
+    "set_preamble_cmds": {"preamble_cmds": "cmds"},
+}
+ADDED: Mapping[str, Words] = {"add_processes": {"processes": "processes"}}
+POD: Mapping[str, Words] = {
+    "set_envs": {"di": "envs", "env": "envs"},
+    "mount_volume": {"path": "mount_path"},
+}
+
+
+def speaks(*tables: Mapping[str, Words]) -> Callable[[_Class], _Class]:
+    """A decorator of classes whose methods also take the keywords of `tables`."""
+
+    def change(cls: _Class) -> _Class:
+        for table in tables:
+            for name, words in table.items():
+                method = inspect.getattr_static(cls, name)
+                if isinstance(method, classmethod):
+                    setattr(cls, name, classmethod(respelled(method.__func__, words)))
+                else:
+                    setattr(cls, name, respelled(method, words))
+        return cls
+
+    return change
+
+
+def respelled(method: Callable[..., Any], words: Words) -> Callable[..., Any]:
+    """`method`, to which a keyword of `words` means the one of ours that it maps to."""
+    parameters = inspect.signature(method).parameters
+    several = {theirs for theirs, ours in words.items() if parameters[ours].kind is inspect.Parameter.VAR_POSITIONAL}
+
+    @wraps(method)
+    def call(*args: Any, **keywords: Any) -> Any:
+        args = (*args, *(keywords.pop(theirs) for theirs in several if theirs in keywords))
+        return method(*args, **{words.get(name, name): value for name, value in keywords.items()})
+
+    call.__keywords__ = {**getattr(method, "__keywords__", {}), **words}  # type: ignore[attr-defined] # for the tests
+    return call
+
 
 # In the order in which Symphony gave ports.
 _LISTENING = ("exposes", "binds")
@@ -104,7 +178,7 @@ class ProcessSpec(Dumped, OurProcess):
     @classmethod
     def load_dict(cls, di: Mapping[str, object]) -> Any:
         """A process that belongs nowhere yet."""
-        name, fields = read_process(di)
+        name, fields = read_dumped_process(di)
         return cls(name, standalone=bool(di.get("standalone", True)), **fields)
 
 

@@ -13,7 +13,6 @@ from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.names import sanitize
 from symphony_charts.integrations.symphony.errors import symphonys
-from symphony_charts.integrations.symphony.keywords import CLUSTER, speaks
 from symphony_charts.integrations.symphony.local_spec import (
     LocalExperimentSpec,
     LocalProcessGroupSpec,
@@ -22,7 +21,7 @@ from symphony_charts.integrations.symphony.local_spec import (
     WrittenWatcher,
     is_there,
 )
-from symphony_charts.integrations.symphony.spec import ExperimentSpec
+from symphony_charts.integrations.symphony.spec import CLUSTER, ExperimentSpec, speaks
 from symphony_charts.local.logs import LogFile
 from symphony_charts.local.runs import Run, find_run, find_slots, process_items, runs_of
 from symphony_charts.local.tmux_client import DEFAULT_WINDOW, check_server, refuse_taken

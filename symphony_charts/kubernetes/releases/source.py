@@ -12,13 +12,12 @@ from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart, Release
 from symphony_charts.chart.build.faults import unsealed
-from symphony_charts.chart.values import merge
+from symphony_charts.chart.release import merge
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.gate import judge
 from symphony_charts.package import template
-from symphony_charts.prepare import Prepared, prepare
+from symphony_charts.prepare import Prepared, judge, prepare
 from symphony_charts.secrets.files import read_secret_files, secret_object
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.sources import key_of

@@ -26,7 +26,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
 from symphony_charts.spec.sources import GitVolume, key_of
 from symphony_charts.system import subprocess_runner
-from symphony_charts.system.git.checkout import check_out_volume
+from symphony_charts.system.git.program import check_out_volume
 from symphony_charts.system.user_folders import state_dir
 
 _MEMORY, _CPU = 123 * 2**20, 317

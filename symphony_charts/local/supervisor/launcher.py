@@ -19,7 +19,7 @@ import msgspec
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.events import Loop
 
 # What a busy machine may take to import a program or to list a thousand panes, in seconds.
 _PATIENCE_S = 30.0

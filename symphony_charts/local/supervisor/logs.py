@@ -21,7 +21,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.logs import LogFile
 from symphony_charts.local.plan.records import log_pipe
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.local.supervisor.launcher import log_line
 from symphony_charts.system.files import full_disk
 

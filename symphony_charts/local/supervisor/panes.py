@@ -20,7 +20,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.run_state import ProcessState
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.system import processes
 from symphony_charts.system.processes import (
     ProcessRecord,

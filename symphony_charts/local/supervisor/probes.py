@@ -24,7 +24,7 @@ from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check, PlannedProcess
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.system import processes
 
 _T = TypeVar("_T")

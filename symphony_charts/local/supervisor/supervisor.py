@@ -25,8 +25,7 @@ from symphony_charts.local.run_state import RunState, write_record
 from symphony_charts.local.runs import START_ABORTED, Run
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.decisions import Phase, State, transition
-from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
-from symphony_charts.local.supervisor.events import Act, Event
+from symphony_charts.local.supervisor.events import Act, Event, Loop, signal_pipe
 from symphony_charts.local.supervisor.launcher import StartupChannel, attend_start, log_line, raise_descriptor_limit
 from symphony_charts.local.supervisor.logs import LogClock, LogPipes
 from symphony_charts.local.supervisor.panes import Panes, Terminals

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.files import Chart
 from symphony_charts.errors import SymphError
 from symphony_charts.package import template
 from symphony_charts.prepare import Prepared, Rendering, prepare

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.chart.values import Overrides, user_values
+from symphony_charts.chart.release import Overrides, user_values
 from symphony_charts.formats.data import Values
 from symphony_charts.settings.project import read_values
 from tests.spec.drawing import ODD_TEXTS, Drawing, Schema
