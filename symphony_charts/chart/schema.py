@@ -21,7 +21,7 @@ from symphony_charts.chart.tree import Block, Call, Helper, Include, Let, Merged
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.names import join, nearest
 from symphony_charts.formats.yaml_read import plain
-from symphony_charts.spec.paths import is_spec_path, spec_path
+from symphony_charts.spec.data import is_spec_path, spec_path
 
 
 class ValuesSchema:

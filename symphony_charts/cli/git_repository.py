@@ -14,7 +14,7 @@ from symphony_charts.cli import output
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats.names import nearest, printable_line
 from symphony_charts.gitops.base import REASON, Change, Operation
-from symphony_charts.gitops.layout import POINTER_SUFFIX, check_folder, check_names, pointer_folder
+from symphony_charts.gitops.snapshot import POINTER_SUFFIX, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
 from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, review_link
 from symphony_charts.gitops.store.store import Author, PushResult, Store, author_of

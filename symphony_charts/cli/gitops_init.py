@@ -23,7 +23,7 @@ from symphony_charts.gitops.argocd import DEFAULT_VERSION, ArgoSetup, parse_vers
 from symphony_charts.gitops.base import Change
 from symphony_charts.gitops.bootstrap import FluxSetup, Initialise, at_top, setup_files
 from symphony_charts.gitops.flux import needs_secret
-from symphony_charts.gitops.layout import check_names
+from symphony_charts.gitops.snapshot import check_names
 from symphony_charts.settings.project import Destination, Environment, Repository, Settings, read_settings
 from symphony_charts.system import installation
 from symphony_charts.system.files import write_file

@@ -10,7 +10,7 @@ from symphony_charts.cli import options, output
 from symphony_charts.formats import names
 from symphony_charts.settings import project
 from symphony_charts.spec import json_schema as spec_json_schema
-from symphony_charts.system import scaffold
+from symphony_charts.system import package_data
 
 _TEMPLATES = ("yaml", "python")
 
@@ -38,7 +38,7 @@ def run_init(args: argparse.Namespace) -> int:
     """Make the folder, whole or not at all; one that is there is never touched."""
     name = names.sanitize(args.name)
     answers = options.parse_assignments(args.answers)
-    made = scaffold.scaffold(name, args.template, Path(args.dest), answers, dry_run=args.dry_run)
+    made = package_data.scaffold(name, args.template, Path(args.dest), answers, dry_run=args.dry_run)
     record = {"name": name, "folder": str(made.folder), "files": list(made.files)}
     verb = "would make" if args.dry_run else "made"
     lines = [f"{verb} {made.folder}", *(f"  {file}" for file in made.files)]

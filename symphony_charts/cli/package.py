@@ -14,7 +14,7 @@ from symphony_charts.cli import options, output, reports
 from symphony_charts.cli import specs as cli_specs
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import data
-from symphony_charts.kinds import outcome
+from symphony_charts.kinds import registry
 from symphony_charts.kubernetes.releases import helm_client
 from symphony_charts.oci import workspace as oci_images
 from symphony_charts.settings import project
@@ -240,13 +240,13 @@ def _record(item: package.Packaged, touched: int, images: oci_images.Images) -> 
         "bytes": len(item.chart.archive),
         "written": touched,
         "runsOn": _runs_on(item),
-        "onFailure": outcome.failure_difference(item.prepared.experiment),
+        "onFailure": registry.failure_difference(item.prepared.experiment),
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
 
 
 def _runs_on(item: package.Packaged) -> list[str]:
-    left = outcome.runs_on(item.prepared.own.chart, item.prepared.values)
+    left = registry.runs_on(item.prepared.own.chart, item.prepared.values)
     return [group if group == process else f"{group}/{process}" for group, process in left]
 
 

@@ -14,7 +14,7 @@ from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import options, output, specs
 from symphony_charts.errors import NotFound, PlacementError, SymphError, UsageError
-from symphony_charts.kinds import outcome
+from symphony_charts.kinds import registry
 from symphony_charts.kubernetes import experiments
 from symphony_charts.kubernetes import status as kube_status
 from symphony_charts.placement import node_svg, report
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_notes(prepared: prepare.Prepared, path: Path) -> None:
     """Say what a plan of pods does not show: what a failure ends, and who tells what becomes of what runs already."""
-    if text := outcome.failure_difference(prepared.experiment):
+    if text := registry.failure_difference(prepared.experiment):
         output.note(f"note: {text}")
     if environments := project.settings_of_spec(path).environments:
         env, name = next(iter(environments)), prepared.experiment.name

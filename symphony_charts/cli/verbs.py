@@ -57,7 +57,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("down", (), "end an experiment on this machine, and everything it started", "start", "down"),
     Verb("restart", (), "start processes of a running experiment again", "start", "down"),
     Verb("attach", (), "open the terminal of a running experiment", "start", "attach"),
-    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look", "ps"),
+    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look", "ls"),
     Verb("logs", ("log", "l"), "print what processes wrote", "look", "logs"),
     Verb("status", (), "how experiments are here, on clusters and in Git, and why", "look", "status"),
     Verb("describe", (), "how an experiment is: processes, services, events", "look", "describe"),
@@ -81,7 +81,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("promote", (), "let one environment run what another runs", "gitops", "promote"),
     Verb("rollback", (), "let an environment run again what it ran before", "gitops", "promote"),
     Verb("retire", (), "take an experiment out of an environment", "gitops", "promote"),
-    Verb("history", (), "what an environment ran, and why", "gitops", "history"),
+    Verb("history", (), "what an environment ran, and why", "gitops", "promote"),
     Verb("gitops", (), "begin, check, print and tidy a Git repository of charts", "gitops", "gitops"),
     Verb("install", (), "install an experiment as a Helm release, by hand", "helm", "install"),
     Verb("upgrade", (), "let a Helm release run another chart or other values", "helm", "install"),
@@ -102,14 +102,14 @@ VERBS: tuple[Verb, ...] = (
     Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "tools", "catalog"),
     Verb("local", (), "runs of this machine: environment, exports, history", "tools", "local"),
     Verb("doctor", (), "say what this machine has and lacks", "tools", "doctor"),
-    Verb("completion", (), "print a completion script for a shell", "tools", "completion"),
+    Verb("completion", (), "print a completion script for a shell", "tools", "help"),
     Verb("help", (), "print the page of a verb, or this one", "tools", "help"),
     Verb("version", (), "print the version", "tools", "help"),
 )
 
 # Verbs that no help page lists: a verb for programs, and a verb of Symphony whose arguments differ from `rm`.
 HIDDEN: tuple[Verb, ...] = (
-    Verb("__complete", (), "names for completion scripts", "tools", "completion"),
+    Verb("__complete", (), "names for completion scripts", "tools", "help"),
     Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "inside", "rm"),
 )
 

@@ -14,7 +14,7 @@ from symphony_charts.chart.lint.security import CHART_KINDS
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.yaml_write import dump_all
-from symphony_charts.gitops.layout import POINTER_SUFFIX
+from symphony_charts.gitops.snapshot import POINTER_SUFFIX
 from symphony_charts.kinds.base import Object
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.settings.project import Destination

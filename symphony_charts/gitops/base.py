@@ -15,7 +15,7 @@ from typing import Protocol
 
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.gitops import layout
+from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, helm_release
 from symphony_charts.gitops.pointer import Pointer, move_of, parse_pointer, render_pointer
@@ -77,13 +77,13 @@ def _one_line(text: str) -> str:
 
 def deploy_folders(env: str, team: str, name: str) -> list[str]:
     """Return the folders that deploying looks into."""
-    flux = layout.flux_path(env, team, name).rpartition("/")[0]
-    return [layout.pointer_folder(env, team), "envs", "bootstrap", flux]
+    flux = snapshot.flux_path(env, team, name).rpartition("/")[0]
+    return [snapshot.pointer_folder(env, team), "envs", "bootstrap", flux]
 
 
 def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
     """Return the pointer of an experiment in an environment, None without one."""
-    path = layout.pointer_path(env, team, name)
+    path = snapshot.pointer_path(env, team, name)
     content = tip.read(path)
     return None if content is None else parse_pointer(content, path)
 
@@ -105,15 +105,15 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
     if before is None:
         _refuse_namesake(tip, pointer)
     where = (pointer.env, pointer.team, pointer.name)
-    edits: dict[str, bytes | None] = {layout.pointer_path(*where): None if after is None else render_pointer(after)}
-    flux = layout.flux_path(*where)
+    edits: dict[str, bytes | None] = {snapshot.pointer_path(*where): None if after is None else render_pointer(after)}
+    flux = snapshot.flux_path(*where)
     is_flux = tip.entry(FLUX_SOURCE_FILE) is not None or tip.entry(flux) is not None
     if after is not None and tip.entry(FLUX_SOURCE_FILE) is not None:
         edits[flux] = dump(helm_release(after, root=tip.root)).encode()
     if after is None:
-        gone = (flux, layout.flux_secret_path(*where))
+        gone = (flux, snapshot.flux_secret_path(*where))
         edits |= {path: None for path in gone if tip.entry(path) is not None}
-    keeper = layout.flux_keeper_path(pointer.env)
+    keeper = snapshot.flux_keeper_path(pointer.env)
     if is_flux and tip.entry(keeper) is None:
         edits[keeper] = folder_keeper(pointer.env)
     return edits
@@ -124,7 +124,7 @@ def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
     folders = [f"envs/{env}/{team}" for env in tip.folder("envs") for team in tip.folder(f"envs/{env}")]
     paths = [f"{folder}/{name}" for folder in folders for name in tip.folder(folder)]
     places: dict[str, list[Destination]] = {}
-    for path, content in tip.read_all(path for path in paths if layout.pointer_name(path)).items():
+    for path, content in tip.read_all(path for path in paths if snapshot.pointer_name(path)).items():
         with suppress(SpecError):
             place, known = parse_pointer(content, path).destination, places.setdefault(path.split("/")[1], [])
             known += [] if place in known else [place]
@@ -150,7 +150,9 @@ def _refuse_namesake(tip: Snapshot, pointer: Pointer) -> None:
     words = app_name(pointer.env, pointer.team, pointer.name).split("-")
     cuts = combinations(range(1, len(words)), 2)
     places = [tuple("-".join(words[start:end]) for start, end in pairwise((0, *cut, len(words)))) for cut in cuts]
-    taken = [path for env, team, name in places if tip.entry(path := layout.pointer_path(env, team, name)) is not None]
+    taken = [
+        path for env, team, name in places if tip.entry(path := snapshot.pointer_path(env, team, name)) is not None
+    ]
     if taken:
         what = f"{taken[0]} makes an application of the same name already: {'-'.join(words)}"
         raise Conflict(what, next="give the experiment another name: Argo CD refuses both")

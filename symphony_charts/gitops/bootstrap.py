@@ -19,11 +19,10 @@ from symphony_charts.gitops.argocd import (
 )
 from symphony_charts.gitops.base import Change, destinations_in_use
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, git_repository, release_kustomization
-from symphony_charts.gitops.layout import flux_keeper_path
-from symphony_charts.gitops.snapshot import Snapshot
+from symphony_charts.gitops.snapshot import Snapshot, flux_keeper_path
 from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
-from symphony_charts.system.scaffold import bake
+from symphony_charts.system.package_data import bake
 
 _HEALTH = "health/"
 # Groups all of whose kinds tell their state alike: one file serves them.

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.data import Values, sub
-from symphony_charts.gitops import layout
+from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import is_one_cluster, place_key
 from symphony_charts.gitops.pointer import Pointer, parse_pointer, place_of
 from symphony_charts.gitops.published import objects_of
@@ -373,8 +373,8 @@ class Published:
 
     def pointer(self, env: str) -> Pointer:
         """Return the pointer of the experiment in `env`. Raises NotFound."""
-        path = layout.pointer_path(env, self.team, self.name)
-        content = self._read([layout.pointer_folder(env, self.team)], lambda _seen: [path]).read(path)
+        path = snapshot.pointer_path(env, self.team, self.name)
+        content = self._read([snapshot.pointer_folder(env, self.team)], lambda _seen: [path]).read(path)
         if content is None:
             raise NotFound(
                 f"{env} runs no {self.team}/{self.name}", next=f"symph status {self.name} says where it runs"
@@ -390,7 +390,7 @@ class Published:
 
     def version(self, version: str, env_values: Values, namespace: str) -> Side:
         """Return a published version under given values."""
-        return self._side(version, layout.chart_path(self.team, self.name, version), env_values, namespace)
+        return self._side(version, snapshot.chart_path(self.team, self.name, version), env_values, namespace)
 
     def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:
         versions = chart.rpartition("/")[0]

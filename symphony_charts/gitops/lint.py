@@ -11,7 +11,7 @@ import yaml
 from symphony_charts.chart.lint.finding import Finding, Severity, title
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.gitops import layout
+from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault, place_key
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE
 from symphony_charts.gitops.pointer import Pointer, parse_pointer, published_digest
@@ -159,7 +159,7 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
     findings = [*_links(tree), *_immutable(tree)]
     pointers: list[tuple[str, Pointer]] = []
     for path, content in sorted(tree.files.items()):
-        if path.endswith(layout.POINTER_SUFFIX):
+        if path.endswith(snapshot.POINTER_SUFFIX):
             try:
                 pointers.append((path, parse_pointer(content, path)))
             except SpecError as error:
@@ -173,7 +173,7 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
 def is_repository(tree: RepositoryFiles) -> bool:
     """Return True if symph wrote the tree: it has a pointer, a published chart or what `gitops init` makes."""
     return any(
-        path in (PROJECT_FILE, FLUX_SOURCE_FILE) or layout.pointer_name(path) or _CHART.fullmatch(path)
+        path in (PROJECT_FILE, FLUX_SOURCE_FILE) or snapshot.pointer_name(path) or _CHART.fullmatch(path)
         for path in tree.files
     )
 
@@ -211,7 +211,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
     releases: dict[tuple[object, str], str] = {}
     applications: dict[str, str] = {}
     for path, pointer in pointers:
-        expected = layout.pointer_name(path)
+        expected = snapshot.pointer_name(path)
         if expected != (pointer.env, pointer.team, pointer.name):
             experiment = f"{pointer.env}/{pointer.team}/{pointer.name}"
             yield (
@@ -308,7 +308,7 @@ _MANY_APPS, _MANY_FILES, _MANY_REFS = 2_000, 120_000, 5_000
 
 def size_findings(files: Mapping[str, bytes], refs: int | None) -> Iterator[Finding]:
     """Yield the size of the repository, and a step for each limit it passes. `refs` is None if unknown."""
-    pointers = sum(1 for path in files if path.endswith(layout.POINTER_SUFFIX))
+    pointers = sum(1 for path in files if path.endswith(snapshot.POINTER_SUFFIX))
     charts = len(_published_charts(files))
     counted = f"{pointers} applications, {charts} chart versions, {len(files)} files"
     yield _said("size", "info", counted if refs is None else f"{counted}, {refs} refs", "")

@@ -9,7 +9,7 @@ import msgspec
 
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
 from symphony_charts.formats.data import Values, sub
-from symphony_charts.gitops import layout
+from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
@@ -58,7 +58,7 @@ class Promote:
         return _folders(self.team, self.name, self.before, self.after)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return [layout.pointer_path(env, self.team, self.name) for env in (self.before, self.after)]
+        return [snapshot.pointer_path(env, self.team, self.name) for env in (self.before, self.after)]
 
     def change(self, tip: Snapshot) -> Change:
         """Move the pointer of `after` to the version of `before`. Raises NotFound or Conflict."""
@@ -124,7 +124,7 @@ class Rollback:
         return _folders(self.team, self.name, self.env)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return [layout.pointer_path(self.env, self.team, self.name)]
+        return [snapshot.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
         """Restore the pointer. Raises NotFound if the history or the repository lacks that version."""
@@ -161,7 +161,7 @@ class Retire:
         return deploy_folders(self.env, self.team, self.name)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return [layout.pointer_path(self.env, self.team, self.name)]
+        return [snapshot.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
         """Return the pointer removed; nothing if it is gone."""
@@ -186,14 +186,14 @@ def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
     """Return the pointer of an experiment in an environment. Raises NotFound without one."""
     pointer = pointer_or_none(tip, env, team, name)
     if pointer is None:
-        others = [path.removesuffix(layout.POINTER_SUFFIX) for path in tip.folder(layout.pointer_folder(env, team))]
+        others = [path.removesuffix(snapshot.POINTER_SUFFIX) for path in tip.folder(snapshot.pointer_folder(env, team))]
         hint = f"{env} has {', '.join(sorted(others)[:8])}" if others else f"{env} has no experiment of team {team}"
         raise NotFound(f"{env} runs no {team}/{name}", hint, f"symph publish {name} --env {env}")
     return pointer
 
 
 def _folders(team: str, name: str, *envs: str) -> list[str]:
-    return [layout.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team, name))]
+    return [snapshot.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team, name))]
 
 
 def _expect(wanted: str | None, actual: str, env: str, name: str) -> None:
@@ -207,7 +207,7 @@ def _expect(wanted: str | None, actual: str, env: str, name: str) -> None:
 def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
     folder = pointer.chart.rpartition("/")[0]
     # What shares another's chart was found by its pointer; only the chart of its own name is loaded.
-    if folder != layout.versions_path(pointer.team, pointer.name):
+    if folder != snapshot.versions_path(pointer.team, pointer.name):
         return
     versions = tip.folder(folder)
     if version not in versions:
@@ -289,11 +289,11 @@ class Tidy:
     pointer_folders: tuple[str, ...]
 
     def folders(self) -> Iterable[str]:
-        return [*(layout.versions_path(*each) for each in self.experiments), *self.pointer_folders]
+        return [*(snapshot.versions_path(*each) for each in self.experiments), *self.pointer_folders]
 
     def files(self, tip: Snapshot) -> Iterable[str]:
         paths = [f"{folder}/{name}" for folder in self.pointer_folders for name in tip.folder(folder)]
-        return [path for path in paths if layout.pointer_name(path) is not None]
+        return [path for path in paths if snapshot.pointer_name(path) is not None]
 
     def change(self, tip: Snapshot) -> Change:
         needed = set()
@@ -303,7 +303,7 @@ class Tidy:
             needed |= {pointer.chart, *(f"{parent}/{entry.version}" for entry in pointer.history)}
         removed = []
         for team, name in self.experiments:
-            folder = layout.versions_path(team, name)
+            folder = snapshot.versions_path(team, name)
             versions = sorted(tip.folder(folder), key=version_key, reverse=True)
             removed += [f"{folder}/{each}" for each in versions[self.keep :] if f"{folder}/{each}" not in needed]
         return Change(

@@ -13,7 +13,7 @@ from symphony_charts.chart.release import merge
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.gitops import layout
+from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
@@ -137,19 +137,19 @@ class Publish:
     check: Callable[[Values], None] = lambda _values: None
 
     def folders(self) -> Iterable[str]:
-        yield layout.versions_path(self.team, self.name)
+        yield snapshot.versions_path(self.team, self.name)
         if self.env is not None:
             yield from deploy_folders(self.env, self.team, self._release)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
         """Yield the pointer, and the values of the newest version, which usually is what runs, too."""
         if self.env is not None:
-            yield layout.pointer_path(self.env, self.team, self._release)
+            yield snapshot.pointer_path(self.env, self.team, self._release)
             if self.secret_file is not None:
-                yield layout.flux_secret_path(self.env, self.team, self._release)
-        last = newest(tip.folder(layout.versions_path(self.team, self.name)))
+                yield snapshot.flux_secret_path(self.env, self.team, self._release)
+        last = newest(tip.folder(snapshot.versions_path(self.team, self.name)))
         if self.version is None and last is not None:
-            yield f"{layout.chart_path(self.team, self.name, last)}/values.yaml"
+            yield f"{snapshot.chart_path(self.team, self.name, last)}/values.yaml"
 
     def change(self, tip: Snapshot) -> Change:
         """Return the chart's folder unless it is there, and the pointer unless it points there."""
@@ -157,7 +157,7 @@ class Publish:
         chart = decision.chart
         edits: dict[str, bytes | None] = {}
         if decision.is_new:
-            folder = layout.chart_path(self.team, self.name, chart.version)
+            folder = snapshot.chart_path(self.team, self.name, chart.version)
             edits = {f"{folder}/{path}": content for path, content in chart.files.items()}
         before, after = self._pointers(tip, chart.version)
         if after is not None:
@@ -182,11 +182,11 @@ class Publish:
         return self.release or self.name
 
     def _decide(self, tip: Snapshot) -> Decision:
-        published = tip.folder(layout.versions_path(self.team, self.name))
+        published = tip.folder(snapshot.versions_path(self.team, self.name))
         chart = Chart(name=self.name, version=self.version or "0.1.0", values=self.values, files=self.chart_files)
         last = newest(published)
         is_asked = self.version is None and last is not None
-        values = _values(tip, layout.chart_path(self.team, self.name, last or "")) if is_asked else None
+        values = _values(tip, snapshot.chart_path(self.team, self.name, last or "")) if is_asked else None
         return decide_version(chart, published, self.version, values)
 
     def _pointers(self, tip: Snapshot, version: str) -> tuple[Pointer | None, Pointer | None]:
@@ -197,7 +197,7 @@ class Publish:
         if self.expect is not None and self.expect != (before.version if before else ""):
             raise Conflict(
                 f"{self.env} runs {before.version if before else 'no version'} of {self.name}, not {self.expect}",
-                layout.pointer_path(self.env, self.team, self._release),
+                snapshot.pointer_path(self.env, self.team, self._release),
                 f"look at what changed: symph history {self.name} --env {self.env}",
             )
         values, settings = (before.values, before.settings) if before else ({}, {})
@@ -236,7 +236,7 @@ class Publish:
             env=self.env or "",
             version=now.version,
             digest=now.digest,
-            chart=layout.chart_path(self.team, self.name, now.version),
+            chart=snapshot.chart_path(self.team, self.name, now.version),
             values=now.values,
             settings=now.settings,
             destination=self.destination or Destination(),
@@ -249,7 +249,7 @@ class Publish:
     def _secret_edits(self, tip: Snapshot) -> dict[str, bytes | None]:
         if self.env is None or self.secret_file is None:
             return {}
-        path = layout.flux_secret_path(self.env, self.team, self._release)
+        path = snapshot.flux_secret_path(self.env, self.team, self._release)
         return {} if tip.read(path) == self.secret_file else {path: self.secret_file}
 
     def _trailers(self, version: str, before: Pointer | None) -> tuple[tuple[str, str], ...]:

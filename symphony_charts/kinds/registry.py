@@ -1,15 +1,17 @@
-"""Find a kind by its word in a spec or by its objects, and the objects that controllers create."""
+"""Find kinds by word or object, the objects of their controllers, and the outcome of a run from its objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.appwrapper import AppWrapper
-from symphony_charts.kinds.base import Kind
+from symphony_charts.kinds.base import End, Kind, Object, Restartable, conditions_of
 from symphony_charts.kinds.job import Deployments, Jobs, StatefulSets
 from symphony_charts.kinds.jobset import JobSet, VolcanoJob
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
 from symphony_charts.system.installation import entry_points
 
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob())
@@ -75,3 +77,122 @@ def opened(objects: Iterable[dict[str, object]]) -> list[dict[str, object]]:
             yield from with_children(child)
 
     return [one for item in beside for one in with_children(item)]
+
+
+# A JobSet creates its Jobs late, deletes them early, and has none while it is queued. So its groups are read from the
+# set itself, and a Job that exists counts first.
+
+_DONE = "symph.dev/done-when"
+# The reader of an object of an unknown kind.
+_UNKNOWN = Jobs()
+
+
+def parts_of(workload: Object) -> list[Object]:
+    """Return the Jobs that an object describes; none if it is being deleted."""
+    kind = kind_for(workload)
+    return kind.jobs(workload) if kind and not workload["metadata"].get("deletionTimestamp") else []
+
+
+def verdict_of(workloads: Sequence[Object]) -> End | None:
+    """Return how all ended, by the workload that holds the groups; None without one, or before its end.
+
+    If no workload holds them all, the experiment has succeeded with the Jobs of `done_when`.
+    """
+    alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
+    is_failed = any("Failed" in conditions_of(item) for item in alive)
+    sets = _newest([item for item in alive if is_whole(item)])
+    if is_failed and any((kind_for(item) or _UNKNOWN).ends_either_way and end_of(item) for item in sets):
+        return "failed"
+    if sets:
+        return next((end for item in sets if (end := end_of(item))), None)
+    deciding = [item for item in alive if (item["metadata"].get("annotations") or {}).get(_DONE)]
+    is_done = deciding and not is_failed and all("Complete" in conditions_of(item) for item in deciding)
+    return "succeeded" if is_done else None
+
+
+def may_start_again(workloads: Sequence[Object]) -> bool:
+    """Return True if one that has not ended continues when a Job has failed, mostly by starting all again."""
+    alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
+    again = [item for item in alive if isinstance(kind := kind_for(item), Restartable) and kind.restarts(item)]
+    return any(end_of(item) is None for item in _newest(again))
+
+
+def end_of(item: Object) -> End | None:
+    """Return how a workload ended, by its own status; None before its end."""
+    return (kind_for(item) or _UNKNOWN).outcome(item)
+
+
+def is_whole(item: Object) -> bool:
+    """Return True if one such object runs several groups."""
+    kind = kind_for(item)
+    return kind is None or kind.holds_groups
+
+
+def word_of(item: Object) -> str:
+    """Return the state of a workload in the word of its project."""
+    return (kind_for(item) or _UNKNOWN).state(item)
+
+
+def _newest(sets: list[Object]) -> list[Object]:
+    """Return `sets` without the Workflows of a schedule that came before the last one."""
+    repeated = [item for item in sets if (kind := kind_for(item)) and kind.is_repeated]
+    last = max(repeated, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
+    return [item for item in sets if item not in repeated or item is last]
+
+
+def deciding_objects(objects: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return the workloads of a release that decide when it is done: those of `done_when`, or all that end."""
+    workloads = [item for item in objects if end_conditions(item) is not None]
+    return [item for item in workloads if _DONE in sub(item, "metadata", "annotations")] or workloads
+
+
+def end_conditions(item: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return the conditions of success and failure of an object for an Argo Workflow; None if it has none."""
+    kind = kind_for(item)
+    return kind.argo_conditions if kind else None
+
+
+class _Chart(Protocol):
+    @property
+    def experiment(self) -> Experiment: ...
+
+
+def runs_on(chart: _Chart, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return group and name of each process that nothing stops when the experiment is done.
+
+    `values` are the complete ones of a release of `chart`. A service in a pod that ends is stopped with it.
+    """
+    experiment = chart.experiment
+    kind = KINDS[experiment.workload.kind]
+    done = {find_process(experiment, name) for name in experiment.done_when}
+    is_left = bool(done) and not kind.stops_the_rest(experiment.workload, len({ref.pod for ref in done}))
+    removed = kind.removed_pods(experiment)
+    return [
+        (pod.name, name)
+        for _, pod in sorted(pods_of(experiment).items())
+        if pod.name not in removed and int(values["groups"][pod.name]["replicas"])
+        for name, process in pod.processes.items()
+        if (process.lifecycle == "service" and not pod.is_finite)
+        or (process.lifecycle == "finite" and is_left and ProcessRef(pod.name, name) not in done)
+    ]
+
+
+def failure_difference(experiment: Experiment) -> str:
+    """Return how a failure for good ends other processes on a cluster than here (`on_exit`); empty if it does not."""
+    pods = pods_of(experiment).values()
+    if len(pods) < 2:
+        return ""
+    kind, usual = experiment.workload.kind, experiment.local.on_exit
+    here = {
+        (process.local.on_exit if process.local else None) or usual
+        for pod in pods
+        for process in pod.processes.values()
+    }
+    is_together = KINDS[kind].fails_together(experiment.workload)
+    if is_together and here != {"stop-all"}:
+        return f"a process that fails for good ends the others on kind {kind}, and not here (local.on_exit)"
+    if not is_together and "stop-all" in here:
+        return (
+            f"a process that fails for good ends the run here, and no other group on kind {kind} (local.on_exit: keep)"
+        )
+    return ""

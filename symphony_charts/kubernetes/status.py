@@ -9,8 +9,7 @@ from dataclasses import replace
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, ServiceStatus, overall
 from symphony_charts.errors import Conflict
 from symphony_charts.kinds.base import Object, process_of
-from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
-from symphony_charts.kinds.registry import kind_for
+from symphony_charts.kinds.registry import kind_for, may_start_again, parts_of, verdict_of
 from symphony_charts.kubernetes.container_phase import (
     NO_QUEUE,
     Queue,

@@ -202,7 +202,7 @@ class LocalWatcher:
         use_of = self._gpu_use
         if use_of is None:
             # What starts programs takes 20 ms to import, which processes without GPUs have not.
-            from symphony_charts.local.machine.gpu_locks import GpuMeter
+            from symphony_charts.local.machine.gpus import GpuMeter
 
             use_of = self._gpu_use = GpuMeter().use_of
         for path in given.keys() & usage.keys():

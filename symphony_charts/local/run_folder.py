@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from symphony_charts.errors import Conflict, Problem, SpecError
 from symphony_charts.local.mounts.helper import helper_command, points_journal
-from symphony_charts.local.mounts.syscalls import open_beneath
+from symphony_charts.local.mounts.mount_points import open_beneath
 from symphony_charts.local.plan.mounts import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, RunMounts
 from symphony_charts.local.plan.resources import verdict_script

@@ -27,10 +27,9 @@ from symphony_charts.errors import Problem, SpecError, SymphError, UsageError, f
 from symphony_charts.formats.yaml_read import line_of, load
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.checks.names import with_clean_names
-from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, to_data, to_record
+from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, spec_path, to_data, to_record
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
-from symphony_charts.spec.paths import spec_path
 from symphony_charts.spec.sources import ConfigFile, SecretFile
 from symphony_charts.system.installation import launcher
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from symphony_charts.errors import Problem
 from symphony_charts.formats.names import DNS_LABEL, join, nearest, sanitize, shorten
 from symphony_charts.formats.yaml_read import plain, scalar_text
-from symphony_charts.spec.added_kinds import added_kind
+from symphony_charts.spec.json_schema import added_kind
 from symphony_charts.spec.workload import ADDED_KINDS
 
 _SPANS = ("initial_delay", "period", "timeout")

@@ -19,8 +19,7 @@ from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import LogQuery, Phase
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed
 from symphony_charts.kinds.base import Kind, TrialObjects
-from symphony_charts.kinds.outcome import deciding_objects
-from symphony_charts.kinds.registry import KINDS
+from symphony_charts.kinds.registry import KINDS, deciding_objects
 from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.releases.helm_client import Revision
 from symphony_charts.kubernetes.releases.releases import Releases

@@ -19,8 +19,7 @@ from symphony_charts.formats.data import sub
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec import model, workload
-from symphony_charts.spec.data import from_data
-from symphony_charts.spec.paths import spec_path
+from symphony_charts.spec.data import from_data, spec_path
 from symphony_charts.spec.sources import Record, SecretSource
 from tests.chart.harness import set_values
 

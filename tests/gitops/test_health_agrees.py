@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.kinds.outcome import verdict_of
+from symphony_charts.kinds.registry import verdict_of
 from symphony_charts.kubernetes.container_phase import phase_of_workload
 from tests.gitops.samples import example_objects
 from tests.gitops.test_health import CASES, health

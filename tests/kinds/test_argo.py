@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
 from symphony_charts.integrations.argo.kind import manifest, manifests_of
-from symphony_charts.kinds.outcome import parts_of, verdict_of
+from symphony_charts.kinds.registry import parts_of, verdict_of
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.spec import files
 from symphony_charts.spec.checks.finish import finish

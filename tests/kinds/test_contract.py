@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.chart.lint.kubernetes import check_schemas
-from symphony_charts.kinds.outcome import parts_of, verdict_of
-from symphony_charts.kinds.registry import KINDS, kind_called, kind_for, kind_of, opened
+from symphony_charts.kinds.registry import KINDS, kind_called, kind_for, kind_of, opened, parts_of, verdict_of
 from symphony_charts.placement.fit.demand import demands_of
 from tests.chart.harness import chart_of, experiment_of, native_objects
 from tests.gitops.test_health import CHECKS, health

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.chart.release import merge
-from symphony_charts.kinds.outcome import failure_difference, runs_on
+from symphony_charts.kinds.registry import failure_difference, runs_on
 from tests.chart.harness import built_of, experiment_of
 
 _PROCESSES = {

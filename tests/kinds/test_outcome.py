@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.kinds.outcome import parts_of, verdict_of
+from symphony_charts.kinds.registry import parts_of, verdict_of
 from symphony_charts.kubernetes.status import status_of
 from tests.kubernetes.test_status import NOW, container, job, pod
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.spec.data import from_data
-from symphony_charts.spec.paths import is_spec_path, spec_path
+from symphony_charts.spec.data import from_data, is_spec_path, spec_path
 
 DATA = {
     "name": "e",

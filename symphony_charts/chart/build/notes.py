@@ -7,7 +7,7 @@ from symphony_charts.chart.build.data import annotated
 from symphony_charts.chart.build.draft import Draft
 from symphony_charts.chart.build.pods import runs
 from symphony_charts.chart.tree import Block, Either, File, Include, Merged, Text, Tree, When, go_path
-from symphony_charts.kinds.outcome import runs_on
+from symphony_charts.kinds.registry import runs_on
 from symphony_charts.spec.pods import Service
 
 CONNECT_SCRIPT = "scripts/connect.sh"

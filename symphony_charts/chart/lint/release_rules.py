@@ -11,8 +11,7 @@ from symphony_charts.chart.build.draft import Draft, Group, dials_of, is_device
 from symphony_charts.chart.build.services import exposure
 from symphony_charts.chart.lint.finding import Finding, error, info, running, warning
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.kinds.outcome import runs_on
-from symphony_charts.kinds.registry import KINDS
+from symphony_charts.kinds.registry import KINDS, runs_on
 from symphony_charts.spec.model import Process
 from symphony_charts.spec.pods import ProcessRef, Service
 from symphony_charts.spec.variable_names import not_handed_on, shell_script

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.gitops.base import Change, Operation
-from symphony_charts.gitops.layout import ancestors
 from symphony_charts.gitops.snapshot import (
     FILE,
     FOLDER,
@@ -19,6 +18,7 @@ from symphony_charts.gitops.snapshot import (
     Entry,
     NotLoadedError,
     Snapshot,
+    ancestors,
     ask,
     object_of,
     tree_id,

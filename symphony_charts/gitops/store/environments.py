@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import sub
-from symphony_charts.gitops import layout
+from symphony_charts.gitops import snapshot as layout
 from symphony_charts.gitops.base import REASON
 from symphony_charts.gitops.diff import Read
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer

@@ -6,8 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.gitops.layout import ancestors
-from symphony_charts.gitops.snapshot import FOLDER, Entry, GitObject, NotLoadedError, Snapshot, parse_tree, tree_object
+from symphony_charts.gitops.snapshot import (
+    FOLDER,
+    Entry,
+    GitObject,
+    NotLoadedError,
+    Snapshot,
+    ancestors,
+    parse_tree,
+    tree_object,
+)
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import read_objects
 from symphony_charts.system.git.remote import fetch_files

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from symphony_charts.errors import Conflict
-from symphony_charts.gitops import layout
+from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import Operation
 from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.store.load import below
@@ -118,7 +118,7 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
 
 
 def _written_by(operations: Sequence[Operation], root: str) -> Callable[[str], bool]:
-    folders = [f"{layout.versions_path(each.team, each.name)}/" for each in operations if isinstance(each, Publish)]
+    folders = [f"{snapshot.versions_path(each.team, each.name)}/" for each in operations if isinstance(each, Publish)]
     pointers = {path for operation in operations for path in _pointer_paths(operation)}
     inside = f"{root}/" if root else ""
     return lambda path: path.removeprefix(inside) in pointers or path.removeprefix(inside).startswith(tuple(folders))
@@ -127,7 +127,7 @@ def _written_by(operations: Sequence[Operation], root: str) -> Callable[[str], b
 def _pointer_paths(operation: Operation) -> list[str]:
     team, name = getattr(operation, "team", ""), getattr(operation, "release", "") or getattr(operation, "name", "")
     env = getattr(operation, "after", None) or getattr(operation, "env", None)
-    return [layout.pointer_path(env, team, name), layout.flux_path(env, team, name)] if env and name else []
+    return [snapshot.pointer_path(env, team, name), snapshot.flux_path(env, team, name)] if env and name else []
 
 
 def _both(store: Store, stale: Stale) -> set[str]:

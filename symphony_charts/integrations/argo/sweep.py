@@ -16,8 +16,7 @@ from typing import TypeAlias
 from symphony_charts.errors import SpecError
 from symphony_charts.integrations.argo.kind import as_json, manifest, parameter
 from symphony_charts.kinds.base import TrialObjects
-from symphony_charts.kinds.outcome import deciding_objects, end_conditions
-from symphony_charts.kinds.registry import kind_for
+from symphony_charts.kinds.registry import deciding_objects, end_conditions, kind_for
 
 _MAX_BYTES = 1_000_000
 """What fits into an object of Kubernetes, with what Argo adds to it as it goes: etcd takes 1.5 MiB."""

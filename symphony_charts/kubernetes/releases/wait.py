@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 from symphony_charts.kinds.base import Restartable, is_pod_ready, run_of
-from symphony_charts.kinds.outcome import is_whole, word_of
-from symphony_charts.kinds.registry import KINDS, RENDERED, kind_for, workload_kind
+from symphony_charts.kinds.registry import KINDS, RENDERED, is_whole, kind_for, word_of, workload_kind
 from symphony_charts.kubernetes import client, container_phase
 from symphony_charts.kubernetes.client import Kind, Object
 from symphony_charts.kubernetes.container_phase import end_of_job, reason_unscheduled, reason_waiting

@@ -14,8 +14,7 @@ from typing import Literal
 from symphony_charts.backend.status import Capability
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.logs import LogFile
-from symphony_charts.local.machine.gpu_locks import holders_of
-from symphony_charts.local.machine.gpus import gpus_seen
+from symphony_charts.local.machine.gpus import gpus_seen, holders_of
 from symphony_charts.local.machine.machine import find_limiter, namespace_prefix
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.file_locks import is_locked_across_machines

@@ -16,7 +16,7 @@ import stat
 import sys
 from typing import Any
 
-from symphony_charts.local.mounts import syscalls
+from symphony_charts.local.mounts import mount_points
 from symphony_charts.local.mounts.mount_points import Journal
 from symphony_charts.local.mounts.mounter import Mounter, Target
 
@@ -48,18 +48,18 @@ def _targets(rows: list[dict[str, Any]]) -> list[Target]:
 def _mark(scratch: str) -> None:
     """Mount a tmpfs of the run, by which every process in this namespace is known to belong to it."""
     os.makedirs(scratch, exist_ok=True)
-    syscalls.mount("symph", scratch, "tmpfs", options="mode=0755")
+    mount_points.mount("symph", scratch, "tmpfs", options="mode=0755")
     for helper in {path for pattern in _UTEMPTER for path in glob.glob(pattern)}:
         if stat.S_ISREG(os.stat(helper).st_mode):
-            syscalls.mount("/dev/null", helper, flags=syscalls.MS_BIND)
+            mount_points.mount("/dev/null", helper, flags=mount_points.MS_BIND)
 
 
 def _is_old_kernel() -> bool:
     """Return True if the calls for detached mounts are missing or forbidden."""
     try:
-        tree = syscalls.open_tree("/dev/null", flags=0)
+        tree = mount_points.open_tree("/dev/null", flags=0)
         try:
-            syscalls.set_read_only(tree, is_recursive=False)
+            mount_points.set_read_only(tree, is_recursive=False)
         finally:
             os.close(tree)
     except OSError:

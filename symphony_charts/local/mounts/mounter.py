@@ -16,9 +16,8 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from symphony_charts.local.mounts import syscalls
-from symphony_charts.local.mounts.mount_points import Journal, is_locked_point
-from symphony_charts.local.mounts.syscalls import open_beneath, remount_read_only
+from symphony_charts.local.mounts import mount_points
+from symphony_charts.local.mounts.mount_points import Journal, is_locked_point, open_beneath, remount_read_only
 
 if sys.platform != "win32":
     import fcntl
@@ -31,7 +30,7 @@ _FEW_FILES = 8
 _OLD_ROOT = "/.symph-root"
 _PATIENCE_S = 0.5
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-_TMPFS = syscalls.MS_NOSUID | syscalls.MS_NODEV
+_TMPFS = mount_points.MS_NOSUID | mount_points.MS_NODEV
 
 
 class RefusedError(Exception):
@@ -137,9 +136,9 @@ class Mounter:
     def _mount(self, tree: int, target: Target) -> None:
         path = self._mount_point(target, is_folder=stat.S_ISDIR(os.fstat(tree).st_mode))
         if not self._classic:
-            syscalls.move_mount(tree, path)
+            mount_points.move_mount(tree, path)
             return
-        syscalls.mount(f"/proc/self/fd/{tree}", path, flags=syscalls.MS_BIND | syscalls.MS_REC)
+        mount_points.mount(f"/proc/self/fd/{tree}", path, flags=mount_points.MS_BIND | mount_points.MS_REC)
         if target.read_only:
             remount_read_only(path)
 
@@ -148,24 +147,24 @@ class Mounter:
         opened = open_beneath(target.source, target.sub_path)
         if self._classic:
             return opened
-        tree = syscalls.open_tree(f"/proc/self/fd/{opened}")
+        tree = mount_points.open_tree(f"/proc/self/fd/{opened}")
         os.close(opened)
         if target.read_only:
-            syscalls.set_read_only(tree, is_recursive=True)
+            mount_points.set_read_only(tree, is_recursive=True)
         return tree
 
     def _seal(self) -> None:
         """Make the skeletons read-only: writing was not allowed there before either."""
         if self._has_old_root:
-            syscalls.unmount(_OLD_ROOT, syscalls.MNT_DETACH)
+            mount_points.unmount(_OLD_ROOT, mount_points.MNT_DETACH)
             os.rmdir(_OLD_ROOT)
         for path in self._skeletons:
             if self._classic:
-                flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY | _TMPFS
-                syscalls.mount("", path, flags=flags)
+                flags = mount_points.MS_REMOUNT | mount_points.MS_BIND | mount_points.MS_RDONLY | _TMPFS
+                mount_points.mount("", path, flags=flags)
             else:
                 folder = os.open(path, os.O_PATH | os.O_DIRECTORY)
-                syscalls.set_read_only(folder, is_recursive=False)
+                mount_points.set_read_only(folder, is_recursive=False)
                 os.close(folder)
 
     # Mount points
@@ -294,7 +293,7 @@ class Mounter:
     def _lay_skeleton(self, above: str, wanted: str) -> None:
         """Replace the folder `above` by a tmpfs that shows all its entries."""
         once = f"make it once: sudo mkdir -p {wanted}"
-        if syscalls.file_system_of(above) == _AUTOFS:
+        if mount_points.file_system_of(above) == _AUTOFS:
             raise RefusedError(f"{wanted} cannot be made: {above} is served by the automounter", once)
         if above == "/" and self._journal is None:
             raise RefusedError(f"{wanted} is missing at the root of this machine", once)
@@ -308,9 +307,9 @@ class Mounter:
         place = f"{self._scratch}/{os.getpid()}.{len(self._skeletons)}"
         os.mkdir(place)
         mode = os.fstat(old).st_mode & 0o7777
-        syscalls.mount("symph", place, "tmpfs", _TMPFS, f"mode=0{mode:o},size=256k,nr_inodes=4000")
+        mount_points.mount("symph", place, "tmpfs", _TMPFS, f"mode=0{mode:o},size=256k,nr_inodes=4000")
         # Or it would be in the copies of the folders that it lies in.
-        syscalls.mount("", place, flags=syscalls.MS_UNBINDABLE)
+        mount_points.mount("", place, flags=mount_points.MS_UNBINDABLE)
         new = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._devices.add(os.fstat(new).st_dev)
         self._fill(old, new, above, names)
@@ -319,12 +318,12 @@ class Mounter:
         if above == "/":
             # The old root stays until all is done: sources that are held may lie in it.
             os.mkdir(place + _OLD_ROOT)
-            syscalls.pivot_root(place, place + _OLD_ROOT)
+            mount_points.pivot_root(place, place + _OLD_ROOT)
             os.chdir("/")
             self._has_old_root = True
         else:
-            syscalls.mount(place, above, flags=syscalls.MS_MOVE)
-        syscalls.mount("", above, flags=syscalls.MS_PRIVATE)
+            mount_points.mount(place, above, flags=mount_points.MS_MOVE)
+        mount_points.mount("", above, flags=mount_points.MS_PRIVATE)
         self._skeletons.append(above)
 
     def _fill(self, old: int, new: int, above: str, names: Sequence[str]) -> None:
@@ -336,7 +335,7 @@ class Mounter:
         if has_many:
             # The folder as a whole, so that a file that is replaced is seen, and with fewer mounts.
             os.mkdir(hidden, 0o755, dir_fd=new)
-            self._copy_mount(above, syscalls.AT_FDCWD, hidden, new)
+            self._copy_mount(above, mount_points.AT_FDCWD, hidden, new)
         for name, mode in kinds.items():
             if stat.S_ISLNK(mode):
                 os.symlink(os.readlink(name, dir_fd=old), name, dir_fd=new)
@@ -349,12 +348,12 @@ class Mounter:
     def _copy_mount(self, name: str, old: int, at: str, new: int) -> None:
         if self._classic:
             tree = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=None if old < 0 else old)
-            flags = syscalls.MS_BIND | syscalls.MS_REC
-            syscalls.mount(f"/proc/self/fd/{tree}", f"/proc/self/fd/{new}/{at}", flags=flags)
+            flags = mount_points.MS_BIND | mount_points.MS_REC
+            mount_points.mount(f"/proc/self/fd/{tree}", f"/proc/self/fd/{new}/{at}", flags=flags)
         else:
-            flags = syscalls.AT_RECURSIVE | syscalls.AT_SYMLINK_NOFOLLOW | syscalls.AT_NO_AUTOMOUNT
-            tree = syscalls.open_tree(name, flags, old)
-            syscalls.move_mount(tree, at, new)
+            flags = mount_points.AT_RECURSIVE | mount_points.AT_SYMLINK_NOFOLLOW | mount_points.AT_NO_AUTOMOUNT
+            tree = mount_points.open_tree(name, flags, old)
+            mount_points.move_mount(tree, at, new)
         os.close(tree)
 
 

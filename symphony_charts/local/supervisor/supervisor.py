@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from symphony_charts.errors import SymphError, ToolFailed
-from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
+from symphony_charts.local.machine.gpus import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
 from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, write_supervisor
 from symphony_charts.local.run_state import RunState, write_record

@@ -10,10 +10,10 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.names import join
-from symphony_charts.spec.added_kinds import added_kind
 from symphony_charts.spec.checks.names import env_faults, name_faults, reference_faults, with_clean_names
 from symphony_charts.spec.checks.pods import ProcessEntry, entries_of, image_faults, pod_faults, resource_faults
 from symphony_charts.spec.checks.services import chart_faults, network_faults, storage_faults
+from symphony_charts.spec.json_schema import added_kind
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import with_overlays_as_fields, written_at
 from symphony_charts.spec.workload import ADDED_KINDS

@@ -19,8 +19,8 @@ from symphony_charts.formats.names import (
     sanitize,
     shorten,
 )
-from symphony_charts.spec.added_kinds import used_kinds
 from symphony_charts.spec.checks.pods import ProcessEntry
+from symphony_charts.spec.json_schema import used_kinds
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import EnvSource, EnvValue
