@@ -19,15 +19,9 @@ from symphony_charts.system.installation import entry_points
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "symphony_charts"
 
-# The names that other projects import, each a module of few lines; and integrations that are in no folder of their own.
+# The names that other projects import, each a module of few lines.
 PUBLIC = ("engine", "kube", "tmux", "commandline", "compat", "torchx_scheduler", "clusters/hera_flows")
-APART = (
-    *("importers/torchx", "importers/dijob", "importers/compose", "importers/symphony"),
-    *("kinds/argo", "kinds/dijob", "sweep/argo", "local/di_server", "environment/di_engine"),
-    *("spec/checks/argo", "spec/checks/dijob"),
-    *("chart/build/kinds/argo", "chart/build/kinds/dijob", "chart/build/di_engine"),
-)
-FOLDERS = (*PUBLIC, "integrations", *(name for name in APART if any(PACKAGE.glob(f"{name}*"))))
+FOLDERS = (*PUBLIC, "integrations")
 
 
 def is_integration(module: str) -> bool:
@@ -70,7 +64,7 @@ def test_names_of_integrations_are_texts_in_one_module_of_the_core() -> None:
         if node.value.startswith("symphony_charts.") and is_integration(node.value.partition(":")[0])
         if not is_integration(".".join(file.relative_to(PACKAGE).with_suffix("").parts))
     }
-    assert named == {"system/entry_points.py"}
+    assert named == {"system/installation.py"}
 
 
 @pytest.mark.parametrize("group", ["symph.kinds", "symph.importers", "symph.exporters"])
