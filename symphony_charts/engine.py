@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from symphony_charts.clusters.base import Cluster
-from symphony_charts.clusters.builders import AddressBook
+from symphony_charts.clusters.base import AddressBook, Cluster
 from symphony_charts.settings.user import SymphonyConfig
 
 __all__ = ["AddressBook", "Cluster", "SymphonyConfig"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from symphony_charts.clusters.builders import ExperimentSpec as KubeExperimentSpec
-from symphony_charts.clusters.builders import ProcessGroupSpec as KubeProcessGroupSpec
-from symphony_charts.clusters.builders import ProcessGroupSpec as ProcessGroup
-from symphony_charts.clusters.builders import ProcessSpec as KubeProcessSpec
-from symphony_charts.clusters.builders import ProcessSpec as Process
+from symphony_charts.clusters.base import ExperimentSpec as KubeExperimentSpec
+from symphony_charts.clusters.base import ProcessGroupSpec as KubeProcessGroupSpec
+from symphony_charts.clusters.base import ProcessGroupSpec as ProcessGroup
+from symphony_charts.clusters.base import ProcessSpec as KubeProcessSpec
+from symphony_charts.clusters.base import ProcessSpec as Process
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
 from symphony_charts.clusters.kubernetes import KubeCluster
 

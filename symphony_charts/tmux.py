@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from symphony_charts.clusters.builders import ExperimentSpec as TmuxExperimentSpec
-from symphony_charts.clusters.builders import ProcessGroupSpec as TmuxProcessGroupSpec
-from symphony_charts.clusters.builders import ProcessSpec as TmuxProcessSpec
+from symphony_charts.clusters.base import ExperimentSpec as TmuxExperimentSpec
+from symphony_charts.clusters.base import ProcessGroupSpec as TmuxProcessGroupSpec
+from symphony_charts.clusters.base import ProcessSpec as TmuxProcessSpec
 from symphony_charts.clusters.tmux import TmuxCluster
 
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]

@@ -14,7 +14,7 @@ from symphony_charts.chart.build.registry import KINDS as BUILDERS
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.registry import ADDED
 from symphony_charts.spec.data import from_data, to_data
-from symphony_charts.system.installation import entry_points
+from symphony_charts.system.launching import entry_points
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "symphony_charts"
@@ -64,7 +64,7 @@ def test_names_of_integrations_are_texts_in_one_module_of_the_core() -> None:
         if node.value.startswith("symphony_charts.") and is_integration(node.value.partition(":")[0])
         if not is_integration(".".join(file.relative_to(PACKAGE).with_suffix("").parts))
     }
-    assert named == {"system/installation.py"}
+    assert named == {"system/launching.py"}
 
 
 @pytest.mark.parametrize("group", ["symph.kinds", "symph.importers", "symph.exporters"])

@@ -22,7 +22,7 @@ from symphony_charts.kinds import appwrapper, registry
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.checks import finish
 from symphony_charts.system import files as system_files
-from symphony_charts.system.installation import entry_points
+from symphony_charts.system.launching import entry_points
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from symphony_charts.importers import report as hardening
 from symphony_charts.importers import report as import_report
 from symphony_charts.spec import data as spec_data
 from symphony_charts.system import files
-from symphony_charts.system.installation import entry_points
+from symphony_charts.system.launching import entry_points
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

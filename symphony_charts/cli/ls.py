@@ -13,7 +13,7 @@ from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import UsageError
-from symphony_charts.sweep import trial_runs
+from symphony_charts.sweep import record
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ _FEW = 3
 def run(args: argparse.Namespace) -> int:
     """List them by name; in the table many trials of a sweep are one line, unless they are asked for."""
     watcher = experiments.watcher_of(args)
-    sweeps = {trial: sweep.name for sweep in trial_runs.sweeps_of(watcher.backend) for trial in sweep.trials}
+    sweeps = {trial: sweep.name for sweep in record.sweeps_of(watcher.backend) for trial in sweep.trials}
     phases = [phase for text in args.phase for phase in text.split(",")]
     unknown = [phase for phase in phases if phase not in get_args(status.Phase)]
     if unknown:

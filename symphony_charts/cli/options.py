@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import UsageError
-from symphony_charts.system.installation import entry_points
+from symphony_charts.system.launching import entry_points
 
 # Every verb takes `-v`, `-q` and `--color`, before or after its name; the rest is added by the verbs that need it.
 

@@ -34,7 +34,7 @@ from symphony_charts.cli.failures import status_of
 from symphony_charts.cli.output import Backend, choose_experiment
 from symphony_charts.cli.plugins import Plugin, symphonys_names
 from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
-from symphony_charts.system.installation import Launcher, launching
+from symphony_charts.system.launching import Launcher, launching
 from symphony_charts.version import __version__
 
 Action = Callable[[argparse.Namespace], Any]

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from symphony_charts.cli.verbs import Verb
-from symphony_charts.system.installation import EntryPoint, entry_points
+from symphony_charts.system.launching import EntryPoint, entry_points
 
 _PREFIX = "symph-"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")

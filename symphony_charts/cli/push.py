@@ -22,7 +22,7 @@ from symphony_charts.secrets import files as secrets_files
 from symphony_charts.secrets import leaks
 from symphony_charts.settings import project
 from symphony_charts.spec import files as specfile
-from symphony_charts.system import signing
+from symphony_charts.system.git import program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +133,7 @@ def _record(args: argparse.Namespace, chart: chart_reader.PackedChart, pushed: p
 
 def _signed(chart: chart_reader.PackedChart, key: str) -> chart_reader.PackedChart:
     text = chart_artifact.provenance_text(chart.metadata, chart.file_name, chart.archive)
-    return replace(chart, provenance=signing.clear_sign(text, key))
+    return replace(chart, provenance=program.clear_sign(text, key))
 
 
 def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images.Images:

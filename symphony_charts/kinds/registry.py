@@ -12,7 +12,7 @@ from symphony_charts.kinds.job import Deployments, Jobs, StatefulSets
 from symphony_charts.kinds.jobset import JobSet, VolcanoJob
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
-from symphony_charts.system.installation import entry_points
+from symphony_charts.system.launching import entry_points
 
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob())
 

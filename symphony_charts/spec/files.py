@@ -31,7 +31,7 @@ from symphony_charts.spec.data import Lock, at_changes, changed, from_data, pars
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.sources import ConfigFile, SecretFile
-from symphony_charts.system.installation import launcher
+from symphony_charts.system.launching import launcher
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 _BEGIN = "symph init NAME makes a spec to begin with"

@@ -20,7 +20,7 @@ from symphony_charts.spec import model, sources, workload
 from symphony_charts.spec.model import Experiment, ExposeSettings
 from symphony_charts.spec.sources import Record
 from symphony_charts.spec.workload import ADDED_KINDS, Workload
-from symphony_charts.system.installation import entry_points
+from symphony_charts.system.launching import entry_points
 
 
 class AddedKind(Protocol):

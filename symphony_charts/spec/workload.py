@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from symphony_charts.spec.sources import Record
-from symphony_charts.system.installation import entry_points
+from symphony_charts.system.launching import entry_points
 
 GANGS_OF_PODS = ("native", "coscheduling", "volcano")
 """The gangs that need a PodGroup. Kueue reads labels of a workload instead."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -13,9 +11,8 @@ import msgspec
 from symphony_charts.backend.status import Phase
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.release import merge, overrides_between
-from symphony_charts.errors import NotFound, Problem, SpecError, ToolFailed
-from symphony_charts.formats.data import Values, sub
-from symphony_charts.local.run_files import read_json, write_json
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.local.runs import home
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.files import SpecFile
@@ -23,8 +20,6 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.variable_names import EXPERIMENT, RUN
 from symphony_charts.sweep.trials import Trial, apply
-from symphony_charts.system.file_locks import experiment_lock
-from symphony_charts.system.user_folders import state_dir
 
 METRICS = "metrics.jsonl"
 """The file in the folder of a run here to which a trial may write its metrics."""
@@ -139,87 +134,6 @@ def _metrics_place(name: str) -> str:
 
 # How they are is nobody's to remember, since runs, releases and workflows say that themselves. But releases are gone
 # that a sweep has removed because others were better.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
-    """The trials of an experiment by name, in the order in which they were first asked for.
-
-    `stopped` has for those whose releases were removed early which run that was, and why.
-    """
-
-    name: str
-    backend: str
-    trials: dict[str, dict[str, str]]
-    namespace: str = ""
-    stopped: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-
-def remember(sweep: Sweep, is_left: Callable[[str], bool]) -> Sweep:
-    """Write `sweep` down, with those earlier trials of it of which something `is_left`; raises ToolFailed."""
-    path = _path(sweep.name, sweep.backend)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with experiment_lock(f".sweep-{sweep.backend}-{sweep.name}", "symph sweep"):
-        before = _read(path)
-        if before is not None and before.namespace == sweep.namespace:
-            earlier = {name: settings for name, settings in before.trials.items() if is_left(name)}
-            sweep = replace(sweep, trials=earlier | sweep.trials, stopped=before.stopped)
-        write_json(path, asdict(sweep), is_safe=True)
-    return sweep
-
-
-def remember_end(name: str, backend: str, trial: str, run: str, why: str) -> None:
-    """Write down that the release of a trial, in this `run`, was removed early and `why`; empty: it begins anew."""
-    path = _path(name, backend)
-    with experiment_lock(f".sweep-{backend}-{name}", "symph sweep"):
-        sweep = _read(path)
-        if sweep is None or (not why and trial not in sweep.stopped):
-            return
-        stopped = {key: said for key, said in sweep.stopped.items() if key != trial}
-        write_json(path, asdict(replace(sweep, stopped=stopped | ({trial: (run, why)} if why else {}))), is_safe=True)
-
-
-def known_sweep(name: str, backend: str) -> Sweep | None:
-    """Return the sweep of that name, if one was run from here."""
-    return _read(_path(name, backend)) if name and "/" not in name else None
-
-
-def find_sweep(name: str, backend: str) -> Sweep:
-    """Return the sweep of that name; raises NotFound with those there are."""
-    sweep = known_sweep(name, backend)
-    if sweep is None:
-        known = ", ".join(each.name for each in sweeps_of(backend)) or "none"
-        raise NotFound(f'no sweep "{name}" was run from here', next=f"there are: {known}")
-    return sweep
-
-
-def sweeps_of(backend: str) -> list[Sweep]:
-    """Return all sweeps that ran there from this machine, by name."""
-    files = sorted((state_dir() / "sweeps" / backend).glob("*.json"))
-    return [sweep for sweep in map(_read, files) if sweep is not None]
-
-
-def _path(name: str, backend: str) -> Path:
-    return state_dir() / "sweeps" / backend / f"{name}.json"
-
-
-def _read(path: Path) -> Sweep | None:
-    """Return the content of a file; None if it is unusable."""
-    # By hand: what would check it takes a third of the time in which `symph ls` answers.
-    with contextlib.suppress(NotFound, ToolFailed):
-        data = read_json(path)
-        trials, ends = data.get("trials"), sub(data, "stopped")
-        if isinstance(trials, dict) and all(isinstance(settings, dict) for settings in trials.values()):
-            return Sweep(
-                name=str(data.get("name")),
-                backend=str(data.get("backend")),
-                trials={name: {key: str(text) for key, text in settings.items()} for name, settings in trials.items()},
-                namespace=str(data.get("namespace") or ""),
-                stopped={
-                    name: (str(end[0]), str(end[1])) for name, end in ends.items() if isinstance(end, list) and end[1:]
-                },
-            )
-    return None
 
 
 TIMED_OUT = 124

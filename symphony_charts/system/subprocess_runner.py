@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed, ToolMissing
-from symphony_charts.system.installation import launcher
+from symphony_charts.system.launching import launcher
 
 # A hook or `git rebase --exec` exports GIT_DIR, GIT_INDEX_FILE and the like, and a git started there would work on the
 # wrong repository. Of Git's variables only those pass with which people choose identity, transport and settings.

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import symphony_charts
-from symphony_charts.clusters.base import Cluster
-from symphony_charts.clusters.builders import AddressBook, ExperimentSpec
+from symphony_charts.clusters.base import AddressBook, Cluster, ExperimentSpec
 from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.clusters.tmux import TmuxCluster
 from symphony_charts.errors import Conflict, SpecError, SymphError, ToolFailed, UsageError

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.clusters.builders import ExperimentSpec
+from symphony_charts.clusters.base import ExperimentSpec
 from symphony_charts.kube import GKEDispatcher, KubeCluster, KubeExperimentSpec, KubeProcessSpec
 from symphony_charts.local.runs import find_run, live_runs
 from symphony_charts.local.up import wait

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.clusters.builders import ExperimentSpec
+from symphony_charts.clusters.base import ExperimentSpec
 from symphony_charts.errors import SpecError
 from symphony_charts.prepare import prepare
 from symphony_charts.spec.checks.finish import finish

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.clusters.builders import ExperimentSpec
+from symphony_charts.clusters.base import ExperimentSpec
 from symphony_charts.clusters.kubernetes import render_pod
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder.experiment import ProcessSpec

@@ -10,7 +10,7 @@ from symphony_charts.chart.build.draft import Kind, Peers
 from symphony_charts.chart.build.jobset import Jobs, JobSet
 from symphony_charts.chart.build.volcano import Volcano
 from symphony_charts.kinds.registry import ADDED, compat_kind
-from symphony_charts.system.installation import EntryPoint
+from symphony_charts.system.launching import EntryPoint
 
 
 def _class_of(value: type[Any] | str) -> Any:

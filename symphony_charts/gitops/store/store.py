@@ -25,9 +25,8 @@ from symphony_charts.gitops.store.load import graft, load, load_more
 from symphony_charts.settings.project import Repository
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
-from symphony_charts.system.git.program import identity
+from symphony_charts.system.git.program import configured_signer, identity, signer
 from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_since, fetch_tip, is_reachable, push
-from symphony_charts.system.signing import configured_signer, signer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

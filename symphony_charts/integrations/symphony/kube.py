@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from symphony_charts.cli import output
-from symphony_charts.clusters.base import Addresses, Launched
-from symphony_charts.clusters.builders import AddressBook
+from symphony_charts.clusters.base import AddressBook, Addresses, Launched
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher as OurDispatcher
 from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
 from symphony_charts.clusters.kubernetes import addresses_in_chart

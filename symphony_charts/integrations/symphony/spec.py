@@ -9,8 +9,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from symphony_charts.clusters import builders as specs
-from symphony_charts.clusters.builders import AddressBook
+from symphony_charts.clusters import base as specs
+from symphony_charts.clusters.base import AddressBook
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_read import load
