@@ -22,7 +22,7 @@ from symphony_charts.chart.schema import ValuesSchema
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SymphError
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.kubernetes.releases.source import chart_of
+from symphony_charts.kubernetes.releases.releases import chart_of
 from tests.chart.strategies import experiments
 
 # Nodes on which some generated experiments fit and others do not.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from symphony_charts.backend.status import FINAL, ExperimentStatus, InstanceStatus
-from symphony_charts.formats.names import age
+from symphony_charts.formats.printable import age
 
 # The worst comes first: where several hold an experiment up, it is the cause of the others as a rule.
 Cause = Literal[

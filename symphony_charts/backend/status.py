@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from symphony_charts.formats.names import age
+from symphony_charts.formats.printable import age
 
 # ``lost``: it ran where nothing of it can run any more; ``damaged``: nobody can tell, since its records are.
 Phase = Literal["queued", "pending", "running", "succeeded", "failed", "stopping", "stopped", "lost", "damaged"]

@@ -33,7 +33,7 @@ from symphony_charts.cli.cockpit_rows import (
     titles_of,
     why_text,
 )
-from symphony_charts.formats.names import printable_line
+from symphony_charts.formats.printable import printable_line
 
 _COLORS = {
     "running": "green",

@@ -11,7 +11,7 @@ from symphony_charts.backend.diagnosis import diagnose_instance
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery, Usage
 from symphony_charts.errors import SymphError
-from symphony_charts.formats.names import age, printable_line
+from symphony_charts.formats.printable import age, printable_line
 
 _TAIL = 1000
 

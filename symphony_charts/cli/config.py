@@ -13,8 +13,7 @@ from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.cli.defaults import VARIABLES
 from symphony_charts.errors import NotFound
-from symphony_charts.settings import project, user
-from symphony_charts.settings import user as places
+from symphony_charts.settings import places, project, user
 from symphony_charts.system import user_folders
 
 

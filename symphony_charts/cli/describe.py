@@ -12,8 +12,8 @@ from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import NotFound
-from symphony_charts.formats import names
-from symphony_charts.formats.names import printable_line
+from symphony_charts.formats import printable
+from symphony_charts.formats.printable import printable_line
 
 
 def configure_describe(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +86,7 @@ def _process_record(one: backend_status.ProcessStatus) -> dict[str, object]:
 
 
 def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: backend_why.Diagnosis | None) -> str:
-    phase = status.phase if status.seconds is None else f"{status.phase} {names.age(status.seconds)}"
+    phase = status.phase if status.seconds is None else f"{status.phase} {printable.age(status.seconds)}"
     where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
     lines = [f"{status.name}{called}   {phase}   on {where}   run {status.run or '-'}"]

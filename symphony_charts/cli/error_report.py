@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
-from symphony_charts.formats.names import printable_lines
+from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, state_dir
 
 # What raises an error knows neither; so each `symph VERB` in its step is given those flags here that the verb takes.

@@ -24,7 +24,7 @@ from symphony_charts.cli import options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import choose
 from symphony_charts.errors import NotFound, SymphError, UsageError
-from symphony_charts.formats.names import age, printable_line
+from symphony_charts.formats.printable import age, printable_line
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.runs import Run, current_folder, find_run, live_runs, runs_of
 from symphony_charts.system.files import full_disk

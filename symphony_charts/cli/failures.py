@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from symphony_charts.formats.names import printable_lines
+from symphony_charts.formats.printable import printable_lines
 
 # What goes into a pipe or a file is UTF-8, as YAML and JSON are; a terminal is written to in its own encoding.
 

@@ -11,7 +11,7 @@ from symphony_charts.backend.diagnosis import EventFeed, StatusChange
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogLine, LogQuery
 from symphony_charts.cli import output
-from symphony_charts.formats.names import printable_line, terminal_line
+from symphony_charts.formats.printable import printable_line, terminal_line
 
 # Colours of names in merged logs: one each, in turn.
 _NAME_COLORS = ("36", "33", "35", "32", "34", "31")

@@ -12,7 +12,8 @@ import msgspec
 
 from symphony_charts.cli import output
 from symphony_charts.errors import NotFound, SpecError, UsageError
-from symphony_charts.formats.names import nearest, printable_line
+from symphony_charts.formats.names import nearest
+from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops.base import REASON, Change, Operation
 from symphony_charts.gitops.snapshot import POINTER_SUFFIX, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout

@@ -9,8 +9,8 @@ from symphony_charts.cli import error_report, options, output, specs
 from symphony_charts.errors import UsageError
 from symphony_charts.kubernetes.releases import helm_client
 from symphony_charts.kubernetes.releases import helm_client as helm_command
+from symphony_charts.kubernetes.releases import releases as chart_source
 from symphony_charts.kubernetes.releases import releases as helm_releases
-from symphony_charts.kubernetes.releases import source as chart_source
 
 
 def configure_install(parser: argparse.ArgumentParser) -> None:

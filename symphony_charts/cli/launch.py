@@ -22,7 +22,7 @@ from symphony_charts.cli.following import Follower, LinePrinter
 from symphony_charts.cli.rm import say_what_is_kept
 from symphony_charts.cli.specs import prepared_of, spec_here
 from symphony_charts.errors import CheckFailed, NotFound, SymphError, ToolFailed
-from symphony_charts.formats.names import age
+from symphony_charts.formats.printable import age
 from symphony_charts.kinds.registry import failure_difference
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from symphony_charts.cli import options, output, rm
 from symphony_charts.errors import Conflict, SymphError, UsageError
-from symphony_charts.formats import names
+from symphony_charts.formats import printable
 from symphony_charts.local import export as plain_files
 from symphony_charts.local import export as process_compose
 from symphony_charts.local import export as tmuxp
@@ -335,7 +335,7 @@ def _gc(args: argparse.Namespace) -> int:
 
 def _what(items: list[dict[str, object]], rest: list[str]) -> str:
     total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
-    parts = [f"{len(items)} runs with their logs, {names.size(total)}"] if items else []
+    parts = [f"{len(items)} runs with their logs, {printable.size(total)}"] if items else []
     parts += [f"{len(rest)} leftovers of earlier removals"] if rest else []
     return ", and ".join(parts)
 
@@ -379,7 +379,7 @@ def _took(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - made by _item
     if item["started"] is None:
         return ""
-    return names.age((item["ended"] or time.time()) - item["started"])
+    return printable.age((item["ended"] or time.time()) - item["started"])
 
 
 def _started(item: object) -> str:
@@ -395,7 +395,7 @@ def _how(item: object) -> str:
 
 def _size(item: object) -> str:
     assert isinstance(item, dict)  # noqa: S101 - likewise
-    return names.size(item["bytes"])
+    return printable.size(item["bytes"])
 
 
 _COLUMNS = (

@@ -15,7 +15,7 @@ from typing import Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import NotFound, UsageError
-from symphony_charts.formats.names import printable_line, printable_lines
+from symphony_charts.formats.printable import printable_line, printable_lines
 
 API_VERSION = "symph.dev/v1"
 

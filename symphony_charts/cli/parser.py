@@ -333,7 +333,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
 
 def _configured() -> Mapping[str, defaults.Default]:
     """What settings files say of options. They are read only where one of them says something."""
-    if not import_module("symphony_charts.settings.user").says_defaults():
+    if not import_module("symphony_charts.settings.places").says_defaults():
         return {}
     said: Mapping[str, tuple[str, str]] = import_module("symphony_charts.settings.project").default_options()
     return {option: defaults.Default(value, file) for option, (value, file) in said.items()}

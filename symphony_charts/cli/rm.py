@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import CheckFailed, NotFound, UsageError
-from symphony_charts.formats import names as printable
+from symphony_charts.formats import printable
 from symphony_charts.local import runs
 from symphony_charts.local import volumes as local_volumes
 

@@ -18,7 +18,7 @@ from symphony_charts.cli import experiments, git_repository, options, output, st
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
-from symphony_charts.formats.names import printable_line
+from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops import argocd
 from symphony_charts.gitops.store import environments, review
 from symphony_charts.settings import project

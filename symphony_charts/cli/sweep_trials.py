@@ -15,7 +15,7 @@ from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats.yaml_write import dump_all
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.experiments import KubeExperiments
-from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_chart
+from symphony_charts.kubernetes.releases.releases import ReleaseSource, prepared_chart
 from symphony_charts.local.runs import runs_of
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.files import SpecFile

@@ -25,7 +25,7 @@ from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Log
 from symphony_charts.cli import experiments, output
 from symphony_charts.cli.cockpit_rows import head_of
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
-from symphony_charts.formats.names import printable_line, terminal_line
+from symphony_charts.formats.printable import printable_line, terminal_line
 from symphony_charts.local import tmux_client
 from symphony_charts.system.user_folders import make_runtime_dir
 

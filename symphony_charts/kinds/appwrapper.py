@@ -13,7 +13,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.base import End, Kind, Object, described_job
-from symphony_charts.kinds.jobset import JobSet
+from symphony_charts.kinds.job import JobSet
 
 GROUP = "workload.codeflare.dev"
 MAX_POD_SETS = 8

@@ -8,8 +8,7 @@ from typing import Any, Protocol, cast
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.appwrapper import AppWrapper
 from symphony_charts.kinds.base import End, Kind, Object, Restartable, conditions_of
-from symphony_charts.kinds.job import Deployments, Jobs, StatefulSets
-from symphony_charts.kinds.jobset import JobSet, VolcanoJob
+from symphony_charts.kinds.job import Deployments, Jobs, JobSet, StatefulSets, VolcanoJob
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
 from symphony_charts.system.launching import entry_points

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from symphony_charts.backend.status import Phase
-from symphony_charts.formats.names import age
+from symphony_charts.formats.printable import age
 from symphony_charts.kinds.base import STOPPED, Object
 
 

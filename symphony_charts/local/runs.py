@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from symphony_charts.backend.protocol import absent_experiment
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
-from symphony_charts.formats.names import age
+from symphony_charts.formats.printable import age
 from symphony_charts.local.run_files import (
     LIVENESS_LOCK,
     RunLocation,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from symphony_charts.backend.status import FINAL, Event, ExperimentStatus, InstanceStatus, Phase, ServiceStatus, overall
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
-from symphony_charts.formats.names import age
+from symphony_charts.formats.printable import age
 from symphony_charts.local.logs import tail_of
 from symphony_charts.local.run_files import damaged
 from symphony_charts.local.runs import LIVE, Run, describe_process

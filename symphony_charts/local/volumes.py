@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SymphError
-from symphony_charts.formats.names import size
+from symphony_charts.formats.printable import size
 from symphony_charts.local.plan.mounts import DATA
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run, live_runs, runs_of

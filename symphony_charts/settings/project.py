@@ -17,7 +17,7 @@ from symphony_charts.formats.data import Values
 from symphony_charts.formats.field_reader import record_faults
 from symphony_charts.formats.names import address_fault, nearest, repository_fault
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.settings.user import project_file, user_file
+from symphony_charts.settings.places import project_file, user_file
 from symphony_charts.spec.files import with_location
 from symphony_charts.spec.json_schema import described_schema
 

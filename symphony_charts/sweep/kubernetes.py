@@ -22,8 +22,7 @@ from symphony_charts.kinds.base import Kind, TrialObjects
 from symphony_charts.kinds.registry import KINDS, deciding_objects
 from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.releases.helm_client import Revision
-from symphony_charts.kubernetes.releases.releases import Releases
-from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_chart
+from symphony_charts.kubernetes.releases.releases import Releases, ReleaseSource, prepared_chart
 from symphony_charts.kubernetes.releases.wait import Progress, progress_in, run_in
 from symphony_charts.prepare import Prepared, Rendering
 from symphony_charts.spec.files import SpecFile

@@ -18,8 +18,7 @@ from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, UsageError
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.kubernetes.releases.releases import Releases
-from symphony_charts.kubernetes.releases.source import prepared_chart
+from symphony_charts.kubernetes.releases.releases import Releases, prepared_chart
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.data import from_data

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.formats.names import terminal_line
+from symphony_charts.formats.printable import terminal_line
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from symphony_charts.kinds.registry import ALL, KINDS, kind_of
-from tests.test_imports import PACKAGE, ROOMS, path_in_package
+from tests.test_imports import ORDER, PACKAGE
 
 NAMES = {
     *KINDS,
@@ -13,7 +13,9 @@ NAMES = {
     *(kind_of({"apiVersion": api, "kind": word}) for kind in ALL for api, word in kind.gvks),
 }
 # They read and write what other projects call their kinds, or are told so by the user of another tool.
-FOREIGN = {"importers", "torchx_scheduler", "compat"}
+FOREIGN = {"importers", "integrations", "torchx_scheduler", "compat"}
+# The builders of kinds.
+BUILDERS = {f"chart/build/{kind}" for kind in ("appwrapper", "jobset", "registry", "volcano")}
 # How often names are still compared, at most: words of other tools, backends and gangs.
 REMAINING = {
     "chart/build/faults": 1,
@@ -21,7 +23,7 @@ REMAINING = {
     "cli/sweep": 2,
     "cli/sweep_show": 1,
     "clusters/hera_flows": 1,
-    "placement/pools/system_option": 1,
+    "placement/pools/nodes": 1,
 }
 
 
@@ -40,12 +42,8 @@ def _parts(side: ast.expr) -> list[ast.expr]:
 
 
 def test_only_kinds_compare_the_names_of_kinds() -> None:
-    rooms = set(ROOMS[ROOMS.index("kinds") + 1 :]) - FOREIGN
-    modules = {
-        path_in_package(path): path
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if path_in_package(path).split("/")[0] in rooms
-    }
-    others = {module: path for module, path in modules.items() if not module.startswith("chart/build/kinds/")}
+    folders = set(ORDER[ORDER.index("kinds") + 1 :]) - FOREIGN
+    modules = {path.relative_to(PACKAGE).with_suffix("").as_posix(): path for path in PACKAGE.rglob("*.py")}
+    others = {name: path for name, path in modules.items() if name.split("/")[0] in folders and name not in BUILDERS}
     found = {module: count for module, path in others.items() if (count := comparisons_in(ast.parse(path.read_text())))}
     assert not {module: count for module, count in found.items() if count > REMAINING.get(module, 0)}

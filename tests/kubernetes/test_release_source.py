@@ -10,7 +10,7 @@ import pytest
 
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.kubernetes.releases.source import chart_of, prepared_chart
+from symphony_charts.kubernetes.releases.releases import chart_of, prepared_chart
 from symphony_charts.prepare import prepare
 from symphony_charts.spec import files as specfile
 

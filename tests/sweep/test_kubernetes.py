@@ -12,8 +12,7 @@ import pytest
 
 from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.kubernetes.releases.helm_client import Revision
-from symphony_charts.kubernetes.releases.releases import Releases
-from symphony_charts.kubernetes.releases.source import ReleaseSource
+from symphony_charts.kubernetes.releases.releases import Releases, ReleaseSource
 from symphony_charts.kubernetes.releases.wait import Progress
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.data import from_data

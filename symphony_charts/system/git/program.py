@@ -17,7 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from symphony_charts.errors import SpecError, SymphError, ToolFailed, ToolMissing
-from symphony_charts.formats.names import printable_lines, repository_fault
+from symphony_charts.formats.names import repository_fault
+from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.subprocess_runner import Completed, run
 
 _OLDEST_GIT = (2, 30)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
-from symphony_charts.formats.names import printable_line, printable_lines
+from symphony_charts.formats.printable import printable_line, printable_lines
 from symphony_charts.system.git.cache import TIP_REF, Cache
 from symphony_charts.system.git.objects import history, merge_base
 from symphony_charts.system.git.program import connection_fault, git, reason_of
