@@ -14,6 +14,7 @@ from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
 from symphony_charts.system.launching import entry_points
 
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob())
+_OURS: tuple[Kind, ...] = (*_NAMED, StatefulSets())
 
 ADDED: Mapping[str, Kind] = {name: cast("Kind", entry.load()) for name, entry in entry_points("symph.kinds").items()}
 """The kinds of integrations and other packages, by the names of their entry points."""
@@ -21,10 +22,10 @@ ADDED: Mapping[str, Kind] = {name: cast("Kind", entry.load()) for name, entry in
 KINDS: Mapping[str, Kind] = {**{kind.name: kind for kind in _NAMED}, **ADDED}
 """The kinds by their words in a spec."""
 
-RENDERED: tuple[Kind, ...] = (*_NAMED, StatefulSets(), *(kind for kind in ADDED.values() if kind.builder))
+RENDERED: tuple[Kind, ...] = (*_OURS, *(kind for kind in ADDED.values() if kind.builder))
 """The kinds whose objects our charts have."""
 
-ALL = (*_NAMED, StatefulSets(), Deployments(), *ADDED.values())
+ALL = (*_OURS, Deployments(), *ADDED.values())
 
 
 def kind_of(item: Mapping[str, object]) -> str:

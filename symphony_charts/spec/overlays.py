@@ -233,7 +233,7 @@ def written_at(experiment: Experiment, path: str) -> str:
     where = f"groups.{match['group']}" if group is not None else f"processes.{name}"
     found = path
     for overlay, at, table in _overlays(pod, process, where, path[: match.start("field") - 1], name):
-        words, rest = table.get(match["field"]), match["rest"] or ""
+        words, rest = table.get(match["field"]), "" if match["field"] == "ready" else match["rest"] or ""
         if match["field"] == "container_overlay" and (inner := re.match(r"\.(\w+)", rest)):
             words, rest = (inner[1],), rest[inner.end() :]
         found = (_place(overlay, at, words, rest) if words else "") or found
@@ -261,7 +261,7 @@ def _place(overlay: dict[str, object], at: str, words: tuple[str, ...], rest: st
     if words == ("env",) and key and not key.startswith("["):
         names = [entry.get("name") for entry in maps(overlay, "env")]
         return join(place, names.index(key)) if key in names else ""
-    if isinstance(value, dict) and key and words != ("readinessProbe",):
+    if isinstance(value, dict) and key:
         return f"{place}{rest}" if key in value or key.partition(".")[0] in value else ""
     if value is None:
         return ""

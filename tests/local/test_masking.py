@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.environment import secret_names, with_secrets, without_secrets
