@@ -9,26 +9,26 @@ from symphony_charts.version import __version__
 # Names are imported when they are first used (PEP 562): `import symphony_charts` and `symph --help` stay quick.
 # `__init__.pyi` tells type checkers where they come from.
 _HOMES = {
-    "AddressBook": "clusters.address_book:AddressBook",
+    "AddressBook": "clusters.base:AddressBook",
     "Cluster": "clusters.base:Cluster",
     "Experiment": "spec.model:Experiment",
-    "ExperimentSpec": "clusters.builders:ExperimentSpec",
+    "ExperimentSpec": "clusters.base:ExperimentSpec",
     "GKEDispatcher": "clusters.gke_dispatcher:GKEDispatcher",
     "KubeCluster": "clusters.kubernetes:KubeCluster",
-    "KubeExperimentSpec": "clusters.builders:ExperimentSpec",
-    "KubeProcessGroupSpec": "clusters.builders:ProcessGroupSpec",
-    "KubeProcessSpec": "clusters.builders:ProcessSpec",
+    "KubeExperimentSpec": "clusters.base:ExperimentSpec",
+    "KubeProcessGroupSpec": "clusters.base:ProcessGroupSpec",
+    "KubeProcessSpec": "clusters.base:ProcessSpec",
     "Process": "spec.model:Process",
     "ProcessGroup": "spec.model:ProcessGroup",
-    "ProcessGroupSpec": "clusters.builders:ProcessGroupSpec",
-    "ProcessSpec": "clusters.builders:ProcessSpec",
+    "ProcessGroupSpec": "clusters.base:ProcessGroupSpec",
+    "ProcessSpec": "clusters.base:ProcessSpec",
     "SymphError": "errors:SymphError",
     "SymphonyConfig": "settings.user:SymphonyConfig",
     "SymphonyParser": "cli.parser:SymphonyParser",
     "TmuxCluster": "clusters.tmux:TmuxCluster",
-    "TmuxExperimentSpec": "clusters.builders:ExperimentSpec",
-    "TmuxProcessGroupSpec": "clusters.builders:ProcessGroupSpec",
-    "TmuxProcessSpec": "clusters.builders:ProcessSpec",
+    "TmuxExperimentSpec": "clusters.base:ExperimentSpec",
+    "TmuxProcessGroupSpec": "clusters.base:ProcessGroupSpec",
+    "TmuxProcessSpec": "clusters.base:ProcessSpec",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 - the keys are strings
 

@@ -1,13 +1,11 @@
 from symphony_charts.cli.parser import SymphonyParser
-from symphony_charts.clusters.address_book import AddressBook
-from symphony_charts.clusters.base import Cluster
-from symphony_charts.clusters.builders import ExperimentSpec, ProcessGroupSpec, ProcessSpec
-from symphony_charts.clusters.builders import ExperimentSpec as KubeExperimentSpec
-from symphony_charts.clusters.builders import ExperimentSpec as TmuxExperimentSpec
-from symphony_charts.clusters.builders import ProcessGroupSpec as KubeProcessGroupSpec
-from symphony_charts.clusters.builders import ProcessGroupSpec as TmuxProcessGroupSpec
-from symphony_charts.clusters.builders import ProcessSpec as KubeProcessSpec
-from symphony_charts.clusters.builders import ProcessSpec as TmuxProcessSpec
+from symphony_charts.clusters.base import AddressBook, Cluster, ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.clusters.base import ExperimentSpec as KubeExperimentSpec
+from symphony_charts.clusters.base import ExperimentSpec as TmuxExperimentSpec
+from symphony_charts.clusters.base import ProcessGroupSpec as KubeProcessGroupSpec
+from symphony_charts.clusters.base import ProcessGroupSpec as TmuxProcessGroupSpec
+from symphony_charts.clusters.base import ProcessSpec as KubeProcessSpec
+from symphony_charts.clusters.base import ProcessSpec as TmuxProcessSpec
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
 from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.clusters.tmux import TmuxCluster

@@ -20,7 +20,7 @@ INTEGRATIONS = tuple(
 )
 
 BUDGETS = {
-    "core lines": 64_340,
+    "core lines": 64_350,
     "integration lines": 11_300,
     "modules": 360,
     "package statements": 47_100,

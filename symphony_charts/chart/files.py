@@ -18,10 +18,9 @@ import msgspec
 from symphony_charts.chart import archive
 from symphony_charts.chart.archive import check_version
 from symphony_charts.chart.build.chart import BuiltChart
-from symphony_charts.chart.fields import readme_text, values_text
 from symphony_charts.chart.helpers import image_name
 from symphony_charts.chart.release import ORIGIN, origin_text
-from symphony_charts.chart.schema import ValuesSchema
+from symphony_charts.chart.schema import ValuesSchema, readme_text, values_text
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_write import dump, quote

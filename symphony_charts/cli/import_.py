@@ -12,8 +12,7 @@ from typing import Any
 from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, SpecError, UsageError
 from symphony_charts.formats import yaml_write
-from symphony_charts.importers import input_file
-from symphony_charts.importers import report as hardening
+from symphony_charts.importers import hardening, input_file
 from symphony_charts.importers import report as import_report
 from symphony_charts.spec import data as spec_data
 from symphony_charts.system import files

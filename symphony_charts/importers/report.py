@@ -1,4 +1,4 @@
-"""Collect the losses and faults of an import, build the experiment, and compare its pods with plain ones.
+"""Collect the losses and faults of an import, and build the experiment.
 
 What was carried nobody has to say: the log keeps which keys readers took, so that a key without a reader is a loss
 that nobody can forget.
@@ -6,19 +6,14 @@ that nobody can forget.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-import msgspec
-
-from symphony_charts.errors import Problem, SpecError, SymphError
-from symphony_charts.formats.data import sub
+from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.names import join
-from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import processes_of, resources_of
 
 Verdict: TypeAlias = Literal["changed", "lost"]
 
@@ -194,57 +189,3 @@ def _at_origin(problem: Problem, origins: Mapping[str, str]) -> Problem:
     rest = problem.path[len(longest) :]
     what = f"{problem.what} (as `{problem.path}` of the experiment)" if rest else problem.what
     return Problem(what=what, path=origins[longest], next=problem.next)
-
-
-# More names than these are counted.
-_NAMED = 3
-
-
-def of_our_defaults(experiment: Experiment) -> tuple[Note, ...]:
-    """Return notes on how our defaults make pods of `experiment` differ from plain pods."""
-    return (*_taken_away(experiment), *_given(experiment))
-
-
-def _taken_away(experiment: Experiment) -> Iterator[Note]:
-    security = experiment.security
-    if security.level != "privileged":
-        what = "containers lose all capabilities and cannot gain privileges (no sudo, no setuid), which plain pods can"
-        next_step = "set `security: {level: privileged}` to give both back"
-        yield Note(path="security.level", what=what, next=next_step, verdict="changed")
-    if not security.service_account_token:
-        what = "pods get no token of their service account, which plain pods get"
-        next_step = "set `security: {service_account_token: true}` to give it back"
-        yield Note(path="security", what=what, next=next_step, verdict="changed")
-
-
-def _given(experiment: Experiment) -> Iterator[Note]:
-    """Requests and limits that containers of the chart have and nobody asked for."""
-    # Images matter for nothing here, and not every format has them.
-    imaged = msgspec.structs.replace(experiment, image=experiment.image or "any")
-    try:
-        prepared = prepare_experiment(imaged, force=True)
-    except SymphError:  # what makes no chart has no containers
-        return
-    requests: dict[str, list[str]] = {}
-    limited: list[str] = []
-    for ref, process in processes_of(prepared.experiment):
-        values = sub(prepared.values, "groups", ref.pod, "containers", ref.process, "resources")
-        requested, limits = resources_of(process)
-        exact = sub(process.container_overlay, "resources")
-        asked = {*requested, *limits, *sub(exact, "requests"), *sub(exact, "limits")}
-        given = [f"{amount} of {name}" for name, amount in sub(values, "requests").items() if name not in asked]
-        if given:
-            requests.setdefault(" and ".join(given), []).append(str(ref))
-        if "memory" in sub(values, "limits") and "memory" not in {*limits, *sub(exact, "limits")}:
-            limited.append(f"{ref} ({sub(values, 'limits')['memory']})")
-    for amounts, names in requests.items():
-        what = f"containers request {amounts}, which nobody asked for: {_listed(names)}"
-        yield Note(path="requests", what=what, next="say `requests` of a process", verdict="changed")
-    if limited:
-        what = f"memory is limited to what is requested, which nobody asked for: {_listed(limited)}"
-        yield Note(path="limits", what=what, next="say `limits` of a process", verdict="changed")
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart, Release
-from symphony_charts.chart.fields import values_text
 from symphony_charts.chart.release import Overrides as Words
 from symphony_charts.chart.release import merge, user_values
-from symphony_charts.chart.schema import ValuesSchema, check_values
+from symphony_charts.chart.schema import ValuesSchema, check_values, values_text
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_write import dump
 from tests.chart.draws import Overrides

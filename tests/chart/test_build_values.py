@@ -13,9 +13,9 @@ import pytest
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.build.registry import KINDS
 from symphony_charts.chart.evaluate import Reader
-from symphony_charts.chart.fields import FIELDS, pattern_of, readme_text, values_text
+from symphony_charts.chart.fields import FIELDS, pattern_of
 from symphony_charts.chart.release import merge
-from symphony_charts.chart.schema import ValuesSchema, check_values
+from symphony_charts.chart.schema import ValuesSchema, check_values, readme_text, values_text
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_read import load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.importers.report import of_our_defaults
+from symphony_charts.importers.hardening import of_our_defaults
 from symphony_charts.spec.data import from_data
 
 GIVEN = {"security": {"level": "privileged", "service_account_token": True}}

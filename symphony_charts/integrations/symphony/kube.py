@@ -17,7 +17,8 @@ from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
 from symphony_charts.clusters.kubernetes import addresses_in_chart
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_write import dump_all
-from symphony_charts.importers.report import Report, of_our_defaults
+from symphony_charts.importers.hardening import of_our_defaults
+from symphony_charts.importers.report import Report
 from symphony_charts.integrations.symphony.errors import symphonys
 from symphony_charts.integrations.symphony.spec import CLUSTER, ExperimentSpec, ProcessGroupSpec, ProcessSpec, speaks
 from symphony_charts.prepare import prepare_experiment
