@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from symphony_charts.chart import archive
+from symphony_charts.chart import files as archive
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts import prepare as preparing
-from symphony_charts.chart import archive as chart_version
+from symphony_charts.chart import files as chart_version
 from symphony_charts.cli import git_repository, options, output, reports, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError

@@ -63,7 +63,7 @@ _BUG = 70
 _PACKAGE = Path(__file__).parents[1]
 # What these call is somebody else's code, wherever it is installed.
 _RUNNERS = tuple(
-    str(_PACKAGE / path) for path in ("spec/files.py", "integrations/torchx/components.py", "compat/__main__.py")
+    str(_PACKAGE / path) for path in ("spec/python_files.py", "integrations/torchx/components.py", "compat/__main__.py")
 )
 # What pathlib says of `~` without a home.
 _NO_HOME = "Could not determine home directory."

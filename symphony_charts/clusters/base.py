@@ -17,8 +17,9 @@ from symphony_charts.spec.builder import experiment as builder
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.builder.keywords import ExperimentKeywords, Unpack
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.files import lock_path_of, note_launch, read_lock, with_files
+from symphony_charts.spec.files import lock_path_of, read_lock, with_files
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.python_files import note_launch
 from symphony_charts.spec.variable_names import service_prefix, service_variable
 from symphony_charts.system.launching import entry_points
 

@@ -1,9 +1,4 @@
-"""Read spec files (YAML, JSON or Python) with the files that they name.
-
-A Python file defines `experiment` (a builder, an Experiment or plain data) or a function `experiment()` or `main()`
-that returns one; without either, the one experiment that it launches is read and not started. It runs in this process
-with its folder first on `sys.path`.
-"""
+"""Read spec files (YAML, JSON or Python) with the files that they name."""
 
 from __future__ import annotations
 
@@ -13,25 +8,22 @@ import json
 import re
 import shlex
 import sys
-import traceback
-from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 
-from symphony_charts.errors import Problem, SpecError, SymphError, UsageError, first_line
+from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_read import line_of, load
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.checks.names import with_clean_names
 from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, spec_path, to_data, to_record
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
+from symphony_charts.spec.python_files import refuse_words, run_file
 from symphony_charts.spec.sources import ConfigFile, SecretFile
-from symphony_charts.system.launching import launcher
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 _BEGIN = "symph init NAME makes a spec to begin with"
@@ -114,136 +106,6 @@ def _specs_in(folder: Path) -> list[str]:
     except OSError:
         return []
     return [name for name in names if name.endswith(SUFFIXES) and not name.endswith(".lock.yaml")]
-
-
-_LAUNCHED = "__symph_launched__"
-_NAMES = ("experiment", "main")
-_RAISED = "the file itself raised this"
-_MODULE = "__symph_spec__"
-_LIBRARIES = frozenset(("site-packages", "dist-packages"))
-
-
-class _Launched(BaseException):
-    """A program has launched its experiment, which is all that is asked of it."""
-
-
-def refuse_words(path: Path) -> None:
-    """Raise UsageError where words for a program were given, and `path` is none."""
-    if launcher().words is not None:
-        raise UsageError(f"{path} is no Python script", next="leave out what follows --, or name the script")
-
-
-def run_file(path: Path) -> object:
-    """Return what the Python file `path` names `experiment`; a function of that name (or `main`) is called.
-
-    Where words were given (`launching`), it is run as a program with these arguments, up to its first launch. What it
-    prints goes to stderr. Raises SpecError with ``file:line`` of the user's own code when it fails or defines nothing.
-    """
-    source = path.read_bytes()
-    how = launcher()
-    way_out = _RAISED if how.words is not None else f"{_RAISED}; a script takes its own arguments after --"
-    module = ModuleType(_MODULE if how.words is None else "__main__")
-    module.__file__ = str(path.absolute())
-    with _imports_beside(path, module), how.around(), redirect_stdout(sys.stderr), _as_program(path, module):
-        try:
-            with suppress(_Launched):
-                exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is what was asked
-            result = _made_by(module, path)
-        except SymphError as error:
-            raise _with_line(error, path) from error
-        except SystemExit as error:
-            what = f"the file called exit({error.code!r})"
-            raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
-        except Exception as error:  # the user's code may raise anything; it is reported as theirs
-            what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
-            raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
-    return result
-
-
-def note_launch(experiment: object) -> bool:
-    """Return True if a spec file is being read: then `experiment` is its result, and is not started."""
-    module = sys.modules.get(_MODULE)
-    if module is None:
-        return False
-    module.__dict__.setdefault(_LAUNCHED, []).append(experiment)
-    if launcher().words is not None:
-        raise _Launched
-    return True
-
-
-@contextmanager
-def _as_program(path: Path, module: ModuleType) -> Iterator[None]:
-    """Give the file its arguments, and the name `__main__` if it has any."""
-    words = launcher().words
-    argv, main = sys.argv, sys.modules["__main__"]
-    sys.argv = [str(path), *(words or ())]
-    if words is not None:
-        sys.modules["__main__"] = module
-    try:
-        yield
-    finally:
-        sys.argv, sys.modules["__main__"] = argv, main
-
-
-def _made_by(module: ModuleType, path: Path) -> object:
-    for name in () if _LAUNCHED in module.__dict__ else _NAMES:
-        value = getattr(module, name, None)
-        if value is None:
-            continue
-        value = value() if callable(value) and not hasattr(value, "finish") else value
-        if value is None:
-            raise SpecError.one(f"`{name}()` returned nothing", at=str(path), next="return the experiment")
-        return value
-    launched = module.__dict__.get(_LAUNCHED, [])
-    if len(launched) == 1:
-        return launched[0]
-    if launched:
-        next_step = "define `def experiment():` that returns the one to read"
-        raise SpecError.one(f"the file launches {len(launched)} experiments", at=str(path), next=next_step)
-    next_step = "name the experiment `experiment`, or define `def experiment():` that returns it"
-    if module.__name__ != "__main__":
-        next_step += "; a script with arguments of its own takes them after --"
-        next_step += "; a program to be run is named in a spec: symph init NAME"
-    raise SpecError.one("the file defines no experiment", at=str(path), next=next_step)
-
-
-@contextmanager
-def _imports_beside(path: Path, module: ModuleType) -> Iterator[None]:
-    """Let a spec file import its neighbours; they are forgotten afterwards, so that the next file finds its own."""
-    folder = str(path.absolute().parent)
-    before = set(sys.modules)
-    sys.path.insert(0, folder)
-    sys.modules[_MODULE] = module
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
-        for name in set(sys.modules) - before:
-            if name == _MODULE or _is_neighbour(sys.modules[name], folder):
-                del sys.modules[name]
-
-
-def _is_neighbour(module: ModuleType, folder: str) -> bool:
-    """Whether `module` belongs to the project of the spec file, and is no library that happens to lie below it."""
-    file = getattr(module, "__file__", None)
-    if file is None or module.__name__.partition(".")[0] == "symphony_charts":
-        return False
-    return Path(file).is_relative_to(folder) and _LIBRARIES.isdisjoint(Path(file).parts)
-
-
-def _with_line(error: SymphError, path: Path) -> SymphError:
-    if isinstance(error, SpecError):
-        return SpecError(error.problems, at=_line_in(path, error))
-    error.at = error.at or _line_in(path, error)
-    return error
-
-
-def _line_in(path: Path, error: BaseException) -> str:
-    """Return ``file:line`` of the last step of `error` in the file itself."""
-    if isinstance(error, SyntaxError) and error.filename == str(path):
-        return f"{path}:{error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f"{path}:{lines[-1]}" if lines else str(path)
 
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.

@@ -13,11 +13,7 @@ from importlib import import_module
 from symphony_charts.errors import ToolFailed
 
 _ENTRY_POINTS_FILE = "entry_points.txt"
-
-
 _OURS = "symph."
-
-
 # The integrations of this package, under the groups that other packages use. Nothing else in the core names them.
 _BUILT_IN = {
     "symph.kinds": {
