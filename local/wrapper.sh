@@ -3,7 +3,8 @@
 # FOLDER holds `start` (what becomes the process), and may hold `go` (a pipe to wait at), `mounts` (what only this
 # process sees), `plain` (no terminal: stdin is empty, output goes to the log) and `limited` (asked at the end, what
 # limits had to do with it). It gets `pid`, `exit` and perhaps `limit`.
-# With a terminal no program is started but the process itself: at hundreds each one more is what takes the time.
+# With a terminal no program is started but the process itself, and `sleep` if tmux is busy at its end: at hundreds each
+# one more is what takes the time.
 cd "$1" || exit 125
 # Tell the supervisor who this is. Opened for reading too, so that without a supervisor this does not wait for one.
 echo "${1##*/} $$" 1<>../../born
@@ -45,3 +46,10 @@ if [ -f plain ]; then
 fi
 (become) 2>&3 3>&-
 ended
+# Once this shell has ended, tmux closes the terminal if the kernel reports no unread output (FIONREAD). The kernel counts
+# output only after a delay, so the last lines could be lost. If tmux sleeps, it polls the terminal before it learns of
+# the end, which makes the count right. If tmux works, wait: it may have polled already.
+for pause in : : : : 'sleep 0.1'; do
+    { read -r _ && read -r _ && read -r _ state _; } <"/proc/$PPID/status"
+    case $state in [RD]) $pause ;; *) break ;; esac
+done

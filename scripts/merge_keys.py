@@ -23,8 +23,6 @@ Source: {source}.
 
 from __future__ import annotations
 
-__all__ = ["MERGE_KEYS"]
-
 MERGE_KEYS = {{
 {rows}}}
 '''

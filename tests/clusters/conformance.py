@@ -54,9 +54,12 @@ class Place:
         if "--" in words:
             before, dashes, after = list(words[: words.index("--")]), ["--"], list(words[words.index("--") + 1 :])
         argv = [sys.executable, "-m", "symphony_charts", verb, *before, *self.flags, *dashes, *after]
-        return subprocess.run(
+        done = subprocess.run(
             argv, capture_output=True, text=True, timeout=120, check=False, input=stdin or "", env={**self.env}
         )
+        # pytest shows it if the test fails.
+        sys.stdout.write(f"{done}\n")
+        return done
 
     def items(self, verb: str, *words: str) -> list[dict[str, Any]]:
         done = self.symph(verb, *words, "-o", "json")

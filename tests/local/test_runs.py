@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from symphony_charts.cli.main import main
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
+from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.runs import Run, find_run
-from symphony_charts.system import processes
+from symphony_charts.system import package_data, processes
 from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until, wrapper_pids
 from tests.waiting import is_alive
 
@@ -63,6 +65,18 @@ if os.fork() == 0:
     os._exit(0)
 print("ready", flush=True)
 time.sleep(300)
+"""
+
+# Plays tmux: runs the wrapper in a terminal and is busy until it has ended; prints how long that took from its status.
+BUSY_TERMINAL = """
+import os, pty, sys, time
+wrapper, folder = sys.argv[1:]
+pid, _ = pty.fork()
+if pid == 0:
+    os.execv("/bin/sh", ["sh", wrapper, folder])
+while os.waitpid(pid, os.WNOHANG) == (0, 0):
+    pass
+print(time.time() - os.stat(f"{folder}/exit").st_mtime)
 """
 
 
@@ -328,6 +342,20 @@ def test_output_printed_just_before_death_is_kept_whole(tmp_path: Path) -> None:
     )
     assert local_run.wait(run) == 1
     assert log_of(run, "a").split() == [str(number) for number in range(10000)]
+
+
+def test_a_terminal_that_is_busy_gets_time_to_read_the_last_output(tmp_path: Path) -> None:
+    # tmux asks the kernel for unread output before it closes the terminal of an ended program. The kernel counts output
+    # only after a delay, so tmux closes terminals with unread output if it is told of the end while it works.
+    folder = tmp_path / "p" / "0"
+    folder.mkdir(parents=True)
+    os.mkfifo(tmp_path / "born")
+    (folder / "start").write_text("exec echo last words\n")
+    (folder / "exit").write_bytes(NO_STATUS)
+    argv = [sys.executable, "-c", BUSY_TERMINAL, str(package_data.path("local") / "wrapper.sh"), str(folder)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert (folder / "exit").read_text() == "0  \n"
+    assert float(done.stdout) >= 0.1
 
 
 def test_the_users_own_tmux_server_is_not_touched(

@@ -18,7 +18,7 @@ from symphony_charts.system.processes import Machine, ProcessRecord
 REUSE = """
 import os, signal, time
 from pathlib import Path
-from symphony_charts.system import process_identity as it
+from symphony_charts.system import processes as it
 
 def start_at(number):
     Path("/proc/sys/kernel/ns_last_pid").write_text(str(number - 1))
@@ -83,7 +83,7 @@ def test_a_start_is_told_alike_in_a_time_namespace(namespaces: None) -> None:
     record = processes.identify(os.getpid())
     assert record is not None
     program = f"""
-    from symphony_charts.system import process_identity as it
+    from symphony_charts.system import processes as it
     print(it.identify({record.pid}) == it.{record!r}, it.identify({record.pid}).start <= it.ticks_now())
     """
     assert in_namespace(program, "--time", "--boottime", "5000", "--fork") == ["True True"]
