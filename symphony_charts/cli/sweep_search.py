@@ -24,8 +24,9 @@ from symphony_charts.errors import UsageError
 from symphony_charts.local.values import under_values
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.sweep.local import run_asked
+from symphony_charts.sweep.metrics import goal_of
 from symphony_charts.sweep.record import find_sweep
-from symphony_charts.sweep.search import Search, goal_of
+from symphony_charts.sweep.search import Search
 from symphony_charts.sweep.trial_runs import Outcome, TrialRun, prepare_trials
 from symphony_charts.sweep.trials import Axis, Span, Trial, trial_of
 from symphony_charts.system.user_folders import state_dir

@@ -12,8 +12,8 @@ from pathlib import Path
 from symphony_charts.cli import output
 from symphony_charts.cli.sweep_trials import columns_of, outcome_record, outcomes_of, reader_of
 from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.sweep.metrics import best_of, goal_of, means_over
 from symphony_charts.sweep.record import Sweep, find_sweep
-from symphony_charts.sweep.search import best_of, goal_of, means_over
 from symphony_charts.system.files import write_file
 
 

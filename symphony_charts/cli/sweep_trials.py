@@ -30,8 +30,8 @@ from symphony_charts.sweep.kubernetes import (
     trial_objects,
 )
 from symphony_charts.sweep.local import done_here, look_here, run_trials, series_here
+from symphony_charts.sweep.metrics import Series, Stopper, TrialComparison, goal_of, pattern_of
 from symphony_charts.sweep.record import Sweep, known_sweep, remember, remember_end
-from symphony_charts.sweep.search import Series, Stopper, TrialComparison, goal_of, pattern_of
 from symphony_charts.sweep.trial_runs import Outcome, TrialRun
 from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.files import write_file

@@ -27,7 +27,7 @@ from symphony_charts.kubernetes.releases.wait import Progress, progress_in, run_
 from symphony_charts.prepare import Prepared, Rendering
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.sweep.local import in_parallel
-from symphony_charts.sweep.search import Series, Stopper, series_of
+from symphony_charts.sweep.metrics import Series, Stopper, series_of
 from symphony_charts.sweep.trial_runs import TIMED_OUT, Outcome, TrialRun, too_long
 from symphony_charts.sweep.trials import Trial
 

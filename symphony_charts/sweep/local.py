@@ -25,7 +25,7 @@ from symphony_charts.local.status import RUN_PHASES
 from symphony_charts.local.up import exit_status
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.pods import allocate
-from symphony_charts.sweep.search import Series, Stopper, series_of
+from symphony_charts.sweep.metrics import Series, Stopper, series_of
 from symphony_charts.sweep.trial_runs import METRICS, TIMED_OUT, Outcome, TrialRun, too_long
 from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.files import write_file

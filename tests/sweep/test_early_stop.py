@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.sweep.search import Goal, Rule, TrialComparison
+from symphony_charts.sweep.metrics import Goal, Rule, TrialComparison
 
 RULES: tuple[Rule, ...] = ("median", "halving")
 

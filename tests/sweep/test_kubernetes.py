@@ -18,7 +18,7 @@ from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.data import from_data
 from symphony_charts.sweep import kubernetes
 from symphony_charts.sweep.kubernetes import Installation, install_trials
-from symphony_charts.sweep.search import Stopper, TrialComparison
+from symphony_charts.sweep.metrics import Stopper, TrialComparison
 from symphony_charts.sweep.trial_runs import Outcome, TrialRun
 from symphony_charts.sweep.trials import Trial
 

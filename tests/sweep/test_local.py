@@ -23,8 +23,8 @@ from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.pods import allocate
 from symphony_charts.sweep import local
 from symphony_charts.sweep.local import in_parallel, look_here, metrics_of, run_trials, series_here
+from symphony_charts.sweep.metrics import Stopper, TrialComparison
 from symphony_charts.sweep.record import Sweep, find_sweep, remember, remember_end
-from symphony_charts.sweep.search import Stopper, TrialComparison
 from symphony_charts.sweep.trial_runs import TIMED_OUT, Outcome, TrialRun, prepare_trials
 from symphony_charts.sweep.trials import Trial, parse_axis, trials
 from symphony_charts.system.user_folders import state_dir

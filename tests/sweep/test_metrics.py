@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.errors import UsageError
-from symphony_charts.sweep.search import best_of, goal_of, means_over, numbers_in, pattern_of, series_of
+from symphony_charts.sweep.metrics import best_of, goal_of, means_over, numbers_in, pattern_of, series_of
 
 
 @pytest.mark.parametrize(
