@@ -24,7 +24,7 @@ BUDGETS = {
     "integration lines": 11_300,
     "modules": 360,
     "package statements": 47_100,
-    "test lines": 70_380,
+    "test lines": 70_400,
 }
 
 

@@ -15,7 +15,7 @@ from symphony_charts.formats.yaml_write import dump_all
 from symphony_charts.kinds.registry import opened
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import Object
-from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
+from symphony_charts.kubernetes.experiments import objects_of_release, wait_gone
 from symphony_charts.kubernetes.releases.releases import prepared_chart
 from symphony_charts.kubernetes.status import managers_of, refuse_managed, refuse_protected
 from symphony_charts.placement.pools.pool import pools_of_spec

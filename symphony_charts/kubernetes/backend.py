@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from symphony_charts.backend.status import Event, InstanceStatus, LogLine, LogQuery, Usage
-from symphony_charts.kubernetes.delete import remove
 from symphony_charts.kubernetes.exec import copy_in, copy_out, run_captured, run_here, usage_of, visit
-from symphony_charts.kubernetes.experiments import KubeExperiments
+from symphony_charts.kubernetes.experiments import KubeExperiments, remove
 from symphony_charts.kubernetes.logs import read_lines
 from symphony_charts.kubernetes.status import status_of
 

@@ -8,8 +8,7 @@ import pytest
 
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.kubernetes.client import KubeApi, Object
-from symphony_charts.kubernetes.delete import objects_of_release, remove
-from symphony_charts.kubernetes.experiments import KubeExperiments
+from symphony_charts.kubernetes.experiments import KubeExperiments, objects_of_release, remove
 
 
 def made(kind: str, name: str, release: str = "blue", namespace: str = "ml", **labels: str) -> Object:
