@@ -26,11 +26,11 @@ _SCHEMAS = CHECKOUT / "symphony_charts" / "chart" / "lint" / "schemas"
 
 @pytest.fixture
 def repository(programs: Programs, charts: ExampleCharts, tmp_path: Path) -> Path:
-    """A Git repository with every example's chart, the project's ct settings, and an origin that lacks the charts."""
+    """A Git repository with every example's chart, the settings of `symph gitops init`, and an origin without charts."""
     work = tmp_path / "work"
     work.mkdir()
     for name in ("ct.yaml", "chart_schema.yaml", "lintconf.yaml"):
-        shutil.copy(CHECKOUT / name, work / name)
+        shutil.copy(CHECKOUT / "gitops" / name, work / name)
     _git(programs, work, "init", "-q", "-b", "main")
     _git(programs, work, "add", ".")
     _git(programs, work, "commit", "-q", "-m", "settings")
@@ -90,7 +90,8 @@ def test_ct_lint_refuses_an_unknown_field_of_chart_yaml(programs: Programs, repo
 def test_ct_install_passes(programs: Programs, repository: Path, namespace: str, example: str) -> None:
     # Only the values that hold finite processes up: ct dials services, which a finished experiment no longer has.
     (repository / "charts" / example / "ci" / "default-values.yaml").unlink()
-    done = _ct(programs, repository, "install", "--charts", f"charts/{example}", "--namespace", namespace)
+    words = ("--charts", f"charts/{example}", "--namespace", namespace, "--helm-extra-args", "--timeout 120s")
+    done = _ct(programs, repository, "install", *words)
     assert done.code == 0, done.out + done.err
     assert "All charts installed successfully" in done.out
 
