@@ -26,7 +26,7 @@ _SCHEMAS = CHECKOUT / "symphony_charts" / "chart" / "lint" / "schemas"
 
 @pytest.fixture
 def repository(programs: Programs, charts: ExampleCharts, tmp_path: Path) -> Path:
-    """A Git repository with every example's chart, the settings of `symph gitops init`, and an origin without charts."""
+    """A repository with every example's chart, the settings of `symph gitops init`, and an origin without them."""
     work = tmp_path / "work"
     work.mkdir()
     for name in ("ct.yaml", "chart_schema.yaml", "lintconf.yaml"):
