@@ -166,7 +166,7 @@ def run_to_change(args: argparse.Namespace, name: str | None, command: str) -> R
 
 
 def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:
-    """Return the status of the experiment that `args.experiment_name` means: exactly, else loosely; default the current.
+    """Return the status of the experiment that `args.experiment_name` names: exactly, else loosely, else the current.
 
     Verbs with a process before the experiment accept the other order, too. Print the watcher's note to stderr. Raises
     NotFound; UsageError if several experiments fit and there is no terminal to ask on.
@@ -200,7 +200,7 @@ def find_experiment(args: argparse.Namespace, watcher: Watcher) -> str:
 
 
 def some_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
-    """Return the instances that a word means: exactly, else loosely in Symphony's order. Raises NotFound, UsageError."""
+    """Return the instances that `word` names exactly, else loosely in Symphony's order. Raises NotFound, UsageError."""
     found = find_instances(status, word)
     if found:
         return found

@@ -153,7 +153,7 @@ def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The branch that a change goes to; `base` is the branch to merge it into, or empty if the change goes there directly."""
+    """The branch that a change goes to; `base` is the branch to merge it into, empty if it goes there directly."""
 
     branch: str
     base: str

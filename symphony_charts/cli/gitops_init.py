@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str, bytes]) -> tuple[Change, str]:
-    """Commit the files that forges read only at the top of the repository, before those of the folder; also describe it."""
+    """Commit the files that forges read only at the repository's top, before those of the folder; also describe it."""
     assert settings.repository is not None  # noqa: S101 - _completed has checked it
     folder, args.repo_path = args.repo_path, ""
     whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(settings.repository, path=""))

@@ -85,7 +85,7 @@ def _load_imports(module: ModuleType) -> None:
 
 
 def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int]:
-    """Return the method ``action_<verb>``; scripts call it from their own verbs, with arguments of their own parsers."""
+    """Return the method ``action_<verb>``; scripts call it from their own verbs, with their own arguments."""
 
     def action(self: SymphonyParser, args: argparse.Namespace) -> int:
         arguments.fill_defaults(self.get_subparser(verb.name), args)
@@ -173,7 +173,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return self._add(name, tuple(aliases or ()), action, kw)
 
     def get_subparser(self, name: str) -> argparse.ArgumentParser:
-        """Return the parser of a verb, to which arguments and defaults may be added. Raises KeyError for an unknown verb."""
+        """Return the parser of a verb, to which you may add arguments and defaults. Raises KeyError if unknown."""
         if name not in self._parsers:
             verb = find_verb(name, self._all_verbs())
             if verb is None:

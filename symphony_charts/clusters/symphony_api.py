@@ -150,7 +150,7 @@ class Watched:
     external_service = external_url
 
     def delete(self, experiment_name: str) -> None:
-        """Delete an experiment. Raises NotFound if it is missing or not the user's, Conflict if something else manages it."""
+        """Delete an experiment. Raises NotFound if it is missing or not ours, Conflict if something else manages it."""
         self.watcher.delete(experiment_name)
 
     def delete_batch(self, experiment_names: Iterable[str]) -> None:
