@@ -76,7 +76,6 @@ class Rendering:
         return refusal
 
     def refuse_unschedulable(self) -> None:
-        """Raise PlacementError if a group cannot be scheduled on the pools."""
         if refusal := self.refusal():
             raise refusal
 
@@ -261,7 +260,6 @@ class Verdict:
 
     @property
     def warnings(self) -> int:
-        """The number of warnings."""
         return sum(finding.severity == "warning" for finding in self.findings)
 
     def refuse(self) -> None:

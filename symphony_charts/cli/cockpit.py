@@ -323,14 +323,12 @@ class Cockpit(App[None]):
         self.query_one(Table).move(by)
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the log by `by` pages."""
         lines = self.query_one(Lines)
         lines.follows = False
         lines.scroll_relative(y=by * max(lines.size.height - 1, 1), animate=False)
         self._title()
 
     def action_follow(self) -> None:
-        """Toggle following the end of the log."""
         lines = self.query_one(Lines)
         lines.follows = not lines.follows
         self._looker.wish(self._wish)
@@ -405,8 +403,6 @@ class Cockpit(App[None]):
         self.push_screen(_Choice([f"{one.name}  {one.outside or one.address}" for one in services]), chosen)
 
     def action_stop(self) -> None:
-        """Stop the experiment after confirmation."""
-
         def chosen(number: int | None) -> None:
             if number == 1 and self._watcher.backend == "tmux":
                 self._run("down", self._wish.name)
@@ -422,7 +418,6 @@ class Cockpit(App[None]):
         self._run("restart", self.query_one(Table).chosen, "-e", self._wish.name)
 
     def action_attach(self) -> None:
-        """Attach to the terminal of the selected process, then return."""
         if self._watcher.backend != "tmux":
             self._say("only processes of this machine have a terminal to attach to; x opens a shell")
             return

@@ -170,12 +170,10 @@ def why_text(status: ExperimentStatus, path: str) -> str:
 
 
 def titles_of(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the column titles of these rows."""
     return _WITH_GPUS if rows and len(rows[0].cells) == len(_WITH_GPUS) else TITLES
 
 
 def cut(text: str, width: int) -> str:
-    """Cut the text to `width` cells, with an ellipsis if it is longer."""
     return text if len(text) <= width else f"{text[: width - 1]}…" if width else ""
 
 

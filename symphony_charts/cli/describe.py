@@ -37,7 +37,6 @@ def run_describe(args: argparse.Namespace) -> int:
 
 
 def record_of(status: backend_status.ExperimentStatus) -> dict[str, object]:
-    """Return the status as JSON types."""
     return {
         "name": status.name,
         "experiment": status.experiment,
@@ -166,7 +165,6 @@ def configure_events(parser: argparse.ArgumentParser) -> None:
 
 
 def run_events(args: argparse.Namespace) -> int:
-    """Print the events, the oldest first."""
     watcher = experiments.watcher_of(args)
     name = experiments.find_experiment(args, watcher)
     if not args.follow:

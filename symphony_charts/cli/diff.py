@@ -1,4 +1,4 @@
-"""`symph diff`: what would change, object by object, and what Argo CD would do about it."""
+"""`symph diff`: the changes, object by object, and their effect in Argo CD."""
 
 from __future__ import annotations
 

@@ -55,7 +55,6 @@ class LinePrinter:
                 sys.stdout.flush()
 
     def tell(self, told: StatusChange) -> None:
-        """Print a state change of some processes."""
         if self._form == "json":
             self._write_object({"time": time.time(), "processes": list(told.paths), "change": told.text})
             return

@@ -142,7 +142,6 @@ def configure_version(parser: argparse.ArgumentParser) -> None:
 
 
 def run_version(args: argparse.Namespace) -> int:
-    """Print the line of `--version`, or a record."""
     record = {"version": __version__, "python": platform.python_version()}
     output.print_record(args, "Version", record, f"symphony-charts {__version__}")
     return 0

@@ -115,7 +115,6 @@ def _effect(run: dict[str, object]) -> str:
 
 
 def helm_history(args: argparse.Namespace) -> int:
-    """Print the revisions of a release, the newest first."""
     with open_releases(args) as there:
         found = there.history(args.experiment_name, args.namespace or there.namespace)
     columns = [

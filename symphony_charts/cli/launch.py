@@ -361,7 +361,6 @@ def say_end(
 
 
 def left_running(args: argparse.Namespace, name: str) -> None:
-    """Print the commands to attach to and stop an experiment that keeps running."""
     where = "" if args.backend == "tmux" else " --on kube"
     end = f"symph down {name}" if args.backend == "tmux" else f"symph rm {name}{where}"
     output.note(f"{name} runs on")

@@ -42,7 +42,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the lines of all chosen processes in order of time."""
     if args.stream != "combined":
         raise UsageError(
             f'there is no stream "{args.stream}"', next="only the combined one is kept: leave out --stream"

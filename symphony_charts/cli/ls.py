@@ -109,7 +109,6 @@ def _grouped(items: Sequence[dict[str, object]], backend: str) -> list[dict[str,
 
 
 def _as_one(trials: Sequence[dict[str, object]], backend: str) -> dict[str, object]:
-    """Return the trials of a sweep as one item with counts of states."""
     sweep, first = str(trials[0]["sweep"]), min(trials, key=lambda item: float(str(item["started"])))
     phases = Counter(str(item["phase"]) for item in trials)
     on = " --on kube" if backend == "kube" else ""

@@ -75,7 +75,6 @@ def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    """Add `-y/--yes` (args.yes) for verbs that ask before they delete something."""
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask; needed where there is no terminal")
 
 
@@ -86,7 +85,6 @@ def add_force(parser: argparse.ArgumentParser, help: str) -> None:
 
 
 def add_volumes(parser: argparse.ArgumentParser) -> None:
-    """Add `--volumes` for verbs that remove experiments."""
     text = "on this machine: also the volumes that outlive runs, with all their files"
     parser.add_argument("--volumes", action="store_true", help=text)
 
@@ -96,7 +94,6 @@ def add_on(parser: argparse.ArgumentParser) -> None:
 
 
 def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
-    """Add `-n/--namespace` (`namespace` is its help), `--context` and `--kubeconfig`."""
     parser.add_argument("-n", "--namespace", default=None, help=namespace)
     parser.add_argument("--context", default=None, help="the kubeconfig's context (default: the current one)")
     parser.add_argument("--kubeconfig", metavar="FILE", default=None, help="default: $KUBECONFIG, else ~/.kube/config")
@@ -187,7 +184,6 @@ def spec_of(text: str) -> str:
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
-    """Add `--pools FILE` (args.pools) and `--force-unschedulable` (args.force_unschedulable)."""
     parser.add_argument(
         "--pools",
         metavar="FILE",
@@ -243,12 +239,10 @@ def add_system(parser: argparse.ArgumentParser) -> None:
 
 
 def add_examples(parser: argparse.ArgumentParser, *lines: str) -> None:
-    """Show these command lines below the verb's help."""
     parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def add_workload_kind(parser: argparse.ArgumentParser) -> None:
-    """Add the workload kind of an imported experiment."""
     parser.add_argument("--kind", default="", metavar="KIND", help="workload kind of the result")
 
 
@@ -273,7 +267,6 @@ _FLAGS = (
 
 
 def add_values(parser: argparse.ArgumentParser) -> None:
-    """Add `-f FILE` (args.values), and `--set` and its variants (args.set, ...)."""
     parser.add_argument(
         "-f",
         "--values",
@@ -352,7 +345,6 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
 
 
 def add_env(parser: argparse.ArgumentParser, *, text: str = "the environment") -> None:
-    """Add `--env NAME` (args.env)."""
     parser.add_argument("--env", metavar="NAME", default=None, help=f"{text} (default: the only one of .symph.yaml)")
 
 
@@ -380,7 +372,6 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
 
 
 def add_publish_options(parser: argparse.ArgumentParser) -> None:
-    """Add the environment to publish to, and its values."""
     add_env(parser, text="the environment that shall run it")
     parser.add_argument("--chart-only", action="store_true", help="publish the chart; no environment runs it yet")
     parser.add_argument(

@@ -72,7 +72,6 @@ class Column:
         self.state = state
 
     def cell(self, item: Mapping[str, object]) -> str:
-        """Return the cell's text for one item; ``-`` if there is none."""
         value = item.get(self.text) if isinstance(self.text, str) else self.text(item)
         return "-" if value is None or value == "" else printable_line(str(value))
 
@@ -191,7 +190,6 @@ def use_color(stream: TextIO, choice: str | None = None) -> bool:
 
 
 def line(text: str = "") -> None:
-    """Print text for people to stdout."""
     sys.stdout.write(f"{safe_text(text)}\n")
 
 
@@ -220,7 +218,6 @@ def be_quiet(is_quiet: bool) -> None:
 
 
 def note(text: str) -> None:
-    """Print information to stderr, so that pipes do not see it."""
     if not _said.is_quiet:
         _tell(text)
 
@@ -230,12 +227,10 @@ def _tell(text: str) -> None:
 
 
 def warn(text: str, next: str = "") -> None:
-    """Print a warning and the next step to stderr."""
     _tell(f"warning: {text}" + (f"\n  next: {next}" if next else ""))
 
 
 def next_step(*commands: str) -> None:
-    """Print the usual next commands to stderr."""
     note(f"next: {' | '.join(commands)}")
 
 
@@ -327,7 +322,6 @@ def _cut_all(texts: list[str], widths: list[int]) -> list[str]:
 
 
 def _cut(text: str, width: int) -> str:
-    """Cut the text to that many terminal cells, with an ellipsis if it is longer."""
     if _width(text) <= width:
         return text
     while _width(text) >= width:
@@ -377,7 +371,7 @@ def choose(matches: Sequence[str], name: str, noun: str) -> str:
 
 
 class Screen:
-    """Shows texts one after the other, each in place of the one before."""
+    """Show texts one after another, each in place of the last."""
 
     def __init__(self) -> None:
         self._lines = 0

@@ -184,7 +184,6 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return self._parsers[name]
 
     def add_dry_run(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--dry-run` (args.dry_run), also as `-dr`."""
         common.add_dry_run_like_symphony(parser)
 
     def main(self, argv: Sequence[str] | None = None) -> int:

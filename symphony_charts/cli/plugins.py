@@ -44,7 +44,6 @@ def find_program(name: str) -> str | None:
 
 
 def become(program: str, words: list[str]) -> NoReturn:
-    """Replace this process by the program."""
     sys.stdout.flush()
     os.execv(program, [program, *words])  # noqa: S606 - no shell; the program gets the terminal and determines the status
 

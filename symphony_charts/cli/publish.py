@@ -39,7 +39,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Publish all specs in one commit, or none."""
     publish(args, specs.specs_of(args.specs), specs.user_values_of(args))
     return 0
 

@@ -142,7 +142,6 @@ def print_findings(
 
 
 def note_warnings(verdicts: Sequence[Verdict]) -> None:
-    """Print the number of warnings to stderr, and the command that shows them."""
     found = [verdict for verdict in verdicts if verdict.warnings]
     if found:
         count = output.counted(sum(verdict.warnings for verdict in found), "warning")

@@ -40,7 +40,6 @@ def configure_rm(parser: argparse.ArgumentParser) -> None:
 
 
 def add_removal(parser: argparse.ArgumentParser) -> None:
-    """Add the backend options and the options of a removal."""
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_yes(parser)
@@ -110,7 +109,6 @@ _COLUMNS = (
 
 
 def run_rm(args: argparse.Namespace) -> int:
-    """List the removals, ask, and remove."""
     watcher = experiments.watcher_of(args)
     if args.match or args.selector:
         if args.experiment_name:

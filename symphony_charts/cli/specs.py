@@ -81,7 +81,6 @@ def overrides_of(args: argparse.Namespace) -> Overrides:
 
 
 def user_values_of(args: argparse.Namespace) -> Values:
-    """Return the values of the options, without those of the chart."""
     return user_values(overrides_of(args))
 
 

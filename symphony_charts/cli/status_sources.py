@@ -128,7 +128,6 @@ def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Diagnosis
 
 
 def ask_git(args: argparse.Namespace, settings: Settings, env: str | None) -> Published:
-    """Return the content of the repository. Raises the errors of fetching."""
     repository = settings.repository
     assert repository is not None  # noqa: S101 - the caller has checked it
     placed = pointers(git_repository.open_store(args, settings, reads_only=True), env)
@@ -211,7 +210,6 @@ class Row:
 
     @property
     def color(self) -> str:
-        """The meaning of the state: good, busy, or bad."""
         if self.is_bad:
             return "bad"
         return "good" if self.state == "published" or (self.live and not self.why) else "busy"
@@ -294,7 +292,6 @@ class Part(Generic[T]):
         self._is_done.set()
 
     def wait(self, began: float) -> None:
-        """Wait for the answer; set `error` on a timeout."""
         if not self._is_reached.wait(max(0.0, began + REACH_S + 0.5 - time.monotonic())):
             self.error = _silent(self.address, REACH_S)
         elif not self._is_done.wait(max(0.0, began + ANSWER_S - time.monotonic())):

@@ -98,7 +98,6 @@ def _study(
 
 
 def _refuse(args: argparse.Namespace) -> None:
-    """Raise UsageError for options that do not fit a search."""
     if not is_waited_for(args):
         what = "--search runs its trials itself, each after others were waited for"
         raise UsageError(what, next="add --up, here or with --on kube")

@@ -79,7 +79,6 @@ def reader_of(args: argparse.Namespace) -> Callable[[str], Series]:
 
 
 def outcomes_of(args: argparse.Namespace, sweep: Sweep) -> list[Outcome]:
-    """Return the current outcomes of the trials of a sweep."""
     trials = [Trial(name=name, settings=settings) for name, settings in sweep.trials.items()]
     if sweep.backend == "tmux":
         return [look_here(trial) for trial in trials]
@@ -168,7 +167,6 @@ def _marked(items: Sequence[dict[str, object]], kept: set[str]) -> list[tuple[di
 
 
 def show_plan(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
-    """Print the trials that would run here, and those that are done."""
     folder = spec.path.absolute().parent
     kept = [None if args.again else done_here(run, folder) for run in runs]
     outcomes = [done or Outcome(trial=run.trial, state="pending") for run, done in zip(runs, kept, strict=True)]
@@ -179,7 +177,6 @@ def show_plan(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]
 
 
 def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, runs: Sequence[TrialRun]) -> int:
-    """Run the trials and wait for them; return 1 if one fails."""
     outcomes: dict[str, Outcome] = {}
 
     def started(trial: Trial) -> None:
@@ -235,7 +232,6 @@ def stopper_here(args: argparse.Namespace) -> Stopper | None:
 
 
 def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namespace: str) -> int:
-    """Print the outcomes of all trials. Raises CheckFailed if one failed."""
     columns = columns_of(outcomes[0].trial, outcomes) if outcomes else []
     output.print_items(args, "Trial", list(map(outcome_record, outcomes)), columns)
     kept = sum(outcome.is_kept for outcome in outcomes)
@@ -296,33 +292,28 @@ def _print_interrupted(
 
 
 def removal(names: Sequence[str], target: str = "") -> str:
-    """Return the command that removes the trials."""
     first, last = min(names), max(names)
     same = next((at for at, letter in enumerate(first) if letter != last[at]), len(first))
     return f"symph rm --match '{first[:same]}.*'{target}"
 
 
 def _target(args: argparse.Namespace, namespace: str) -> str:
-    """Return the flags that select the place of the trials."""
     flags = [f" --on {args.on}" if args.on == "kube" else "", f" -n {namespace}" if namespace else ""]
     flags += [f" --context {args.context}" if args.context else ""]
     return "".join(flags)
 
 
 def words_of(outcome: Outcome) -> str:
-    """Return the outcome in one line."""
     status = f" ({outcome.status})" if outcome.status else ""
     after = f" after {outcome.seconds:.1f} s" if outcome.seconds is not None else ""
     return f"{outcome.state}{status}{after}{f': {outcome.error}' if outcome.error else ''}"
 
 
 def record_of(trial: Trial) -> dict[str, object]:
-    """Return a trial as an item of the output."""
     return {"name": trial.name, "settings": dict(trial.settings)}
 
 
 def outcome_record(outcome: Outcome) -> dict[str, object]:
-    """Return a trial and its outcome as an item of the output."""
     return record_of(outcome.trial) | {
         "state": outcome.state,
         "status": outcome.status,

@@ -106,7 +106,6 @@ def color_of(instance: InstanceStatus) -> str:
 
 
 def status_line(status: ExperimentStatus, left_out: int, now: float) -> str:
-    """Return the failed processes, the number without a tile, and the number that are ready."""
     failed = [one.path for one in status.instances if one.phase == "failed"]
     more = f" +{len(failed) - _NAMED}" if len(failed) > _NAMED else ""
     parts = [f"failed: {', '.join(failed[:_NAMED])}{more}"] if failed else []

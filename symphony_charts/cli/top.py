@@ -102,7 +102,6 @@ def _gpu(item: Mapping[str, object]) -> str:
 
 
 def _columns(items: Sequence[Mapping[str, object]]) -> list[output.Column]:
-    """Return the columns, with one for GPUs if any are measured."""
     return [
         output.Column("PROCESS", "name"),
         output.Column("STATE", "state", state=experiments.phase_color),

@@ -121,7 +121,6 @@ def _rendered_by_helm(args: argparse.Namespace, chart: chart_file.Chart) -> list
 
 
 def is_test(item: dict[str, object]) -> bool:
-    """Return True if `item` is an object of `helm test`."""
     return data.sub(item, "metadata", "annotations").get("helm.sh/hook") == "test"
 
 

@@ -39,11 +39,9 @@ class Verb:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name followed by the aliases."""
         return (self.name, *self.aliases)
 
     def without(self, taken: set[str]) -> Verb:
-        """Return the verb without the aliases in `taken`."""
         if taken.isdisjoint(self.aliases):
             return self
         aliases = tuple(name for name in self.aliases if name not in taken)
@@ -193,7 +191,6 @@ MEANINGS: dict[str, tuple[str, ...]] = {
 
 
 def find_verb(name: str, verbs: tuple[Verb, ...] = VERBS) -> Verb | None:
-    """Return the verb with that name or alias, or None."""
     for verb in verbs:
         if name in verb.names:
             return verb
