@@ -424,7 +424,7 @@ class Cockpit(App[None]):
         self._beside("attach", self._wish.name, "-p", self.query_one(Table).chosen)
 
     def action_shell(self) -> None:
-        """Open a shell beside the selected process, then return."""
+        """Open a shell in the environment of the selected process, then return."""
         self._beside("ssh", self.query_one(Table).chosen, self._wish.name)
 
     def _beside(self, *words: str) -> None:

@@ -84,8 +84,7 @@ def _options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
                 yield from _options_of(below)
         elif action.dest in VARIABLES and f"--{action.dest}" in action.option_strings:
             # The default output of an import is an experiment; only a typed format prints the report. A repeatable
-            # option
-            # defaults to all values, not to the current one.
+            # option defaults to all values, not to the current one.
             is_report = action.dest == "output" and not action.default
             if not is_report and not isinstance(action.default, list):
                 yield action

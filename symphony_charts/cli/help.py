@@ -119,7 +119,7 @@ def _text(text: str) -> str:
 
 
 def run_help(args: argparse.Namespace) -> int:
-    """Print a help or manual page; external programs print their own."""
+    """Print a help or manual page; plugin programs print their own help."""
     if args.man:
         sys.stdout.write(_manual(args))
         return 0

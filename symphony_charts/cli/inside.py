@@ -35,7 +35,7 @@ def run_exec(args: argparse.Namespace) -> int:
 
 
 def execute(args: argparse.Namespace, command: list[str]) -> int:
-    """Run `command` beside `args.component_name` and return its exit status, with a terminal if there is one here."""
+    """Run `command` in the environment of `args.component_name`, with a terminal if there is one; return its status."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher)
     instance = experiments.one_instance(status, args.component_name)

@@ -85,7 +85,7 @@ class KubeCluster(Cluster):
         force: bool = False,
         dry_run: bool = False,
     ) -> object:
-        """Start an experiment prepared already; `values` override those of the chart."""
+        """Start a prepared experiment; `values` override those of the chart."""
         if dry_run:
             sys.stdout.write(dump_all(prepared.objects))
             return list(prepared.objects)

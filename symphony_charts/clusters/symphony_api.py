@@ -104,13 +104,13 @@ class Watched:
     def exec_command(
         self, experiment_name: str, process_name: str, command: Sequence[str], process_group: str | None = None
     ) -> int:
-        """Run a command beside a process, on this terminal; return its exit status."""
+        """Run a command in the environment of a process, on this terminal; return its exit status."""
         return self.watcher.exec(
             experiment_name, self._instance(experiment_name, process_name, process_group), command, tty=_has_terminal()
         )
 
     def login(self, experiment_name: str, process_name: str, process_group: str | None = None) -> int:
-        """Open a shell beside a process, on this terminal; return its exit status."""
+        """Open a shell in the environment of a process, on this terminal; return its exit status."""
         return self.exec_command(experiment_name, process_name, LOGIN_SHELL, process_group)
 
     def transfer_file(
