@@ -1,4 +1,4 @@
-"""A spec file becomes a chart folder and an archive on disk: what is read, which version it gets, what is written."""
+"""Turn a spec file into a chart folder and an archive: read the folder, choose the version, write the changes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from symphony_charts.system import package_data
 from symphony_charts.system.files import write_file
 from symphony_charts.system.git.program import check_out_volume
 
-# A revision is never a host: `git@example.org:x.git` names none.
+# A revision never looks like a host: `git@example.org:x.git` has none.
 _PINNED = re.compile(r"(?P<url>.+[/:].+)@(?P<revision>[A-Za-z0-9][A-Za-z0-9._/-]*)")
 _NO_CONTENT = frozenset((".git", "__pycache__"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packaged:
-    """A chart that is ready to be written to `folder` and `archive_path`, and the lock file that goes with it.
+    """A chart ready to be written to `folder` and `archive_path`, with its lock file and its `verdict`.
 
-    `verdict` is that on the chart. `last` is the version before, None for the first one; `change` says how its values
-    differ, None if nothing does.
+    `last` is the previous version, None for the first one; `change` is the change of values, None if nothing changed.
     """
 
     spec: SpecFile
@@ -46,14 +45,13 @@ class Packaged:
 
     @property
     def archive_path(self) -> Path:
-        """The path that the chart's archive is written to."""
         return self.folder.parent / f"{self.chart.name}-{self.chart.version}.tgz"
 
 
 def template(fork: str = "") -> ChartTemplate:
-    """Return the chart template of this installation, or its `fork`: a folder, or ``URL@REVISION`` of a Git repository.
+    """Return the built-in chart template, or its `fork`: a folder, or ``URL@REVISION`` of a Git repository.
 
-    Only its files are read; no hook of it runs. Raises SpecError for what is no template, ToolFailed as git does.
+    Only its files are read; its hooks do not run. Raises SpecError for an invalid template, ToolFailed if git fails.
     """
     if not fork:
         return ChartTemplate(package_data.folder("chart-template"))
@@ -104,9 +102,9 @@ def package(
 ) -> Packaged:
     """Return the chart of `spec`, `prepared`, as it will be below `dest`; nothing is written.
 
-    The version is the last one if the content is the same, else the next by what changed. Raises SpecError for what
-    cannot be packaged, Conflict if a generated file was edited, and the errors of `Verdict.refuse` unless the chart
-    passes the gate; with `is_forced` a group that cannot be scheduled passes.
+    The version is the last one if the content is the same, else the next by the kind of change. Raises SpecError for a
+    spec that cannot be packaged, Conflict if a generated file was edited, and the errors of `Verdict.refuse`; with
+    `is_forced` a group that cannot be scheduled is accepted.
     """
     folder = dest / prepared.experiment.name
     present = _read_folder(folder)
@@ -133,7 +131,7 @@ def package(
 
 
 def write(packaged: Packaged) -> int:
-    """Write what changed and return the number of files touched (0 on a second run)."""
+    """Write the changes and return the number of changed files (0 on a second run)."""
     if packaged.folder.exists():
         touched = _update(packaged.folder, packaged.plan)
     else:
@@ -144,7 +142,7 @@ def write(packaged: Packaged) -> int:
 
 
 def _create(folder: Path, files: Mapping[str, bytes]) -> int:
-    """Create a new folder whole: write it beside its place and rename it."""
+    """Create a new folder completely: write it beside its place and rename it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as beside:
@@ -164,7 +162,7 @@ def _create(folder: Path, files: Mapping[str, bytes]) -> int:
 def _update(folder: Path, plan: WritePlan) -> int:
     for path in plan.removes:
         (folder / path).unlink(missing_ok=True)
-    # The record comes last: if writing stops half-way, the next run sees files of ours that it may replace.
+    # Write the record last: if writing stops half-way, the next run finds only generated files, which it may replace.
     ordered = sorted(plan.writes.items(), key=lambda item: item[0] == RECORD)
     return len(plan.removes) + sum(write_file(folder / path, content) for path, content in ordered)
 

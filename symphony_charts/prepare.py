@@ -1,6 +1,6 @@
 """Prepare an experiment: services, values, objects, findings, and the verdict that refuses it.
 
-Every verb that reads a spec takes it, so that no two of them can mean different things by the same file.
+Every verb that reads a spec uses this module, so that all of them interpret the file in the same way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _VALUE = re.compile(r"\bgroups\.[\w.\[\]-]*[\w\]]")
 
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """A release of `chart`: its complete `values`, the `objects` they make, and the node pools they are to fit on."""
+    """A release of `chart`: its complete `values`, its `objects`, and the node pools on which they must fit."""
 
     chart: BuiltChart
     values: Values
@@ -53,11 +53,11 @@ class Rendering:
 
     @cached_property
     def plan(self) -> Plan | None:
-        """What runs where, and how certain that is, read from the objects; None where no pools are known."""
+        """The placement of all pods and its certainty, computed from the objects; None if no pools are known."""
         if self.pools is None:
             return None
         workload = self.chart.experiment.workload
-        # Whoever schedules pods as a gang names its scheduler; elsewhere a name that we do not know says nothing.
+        # Gang scheduling of pods needs a named scheduler; otherwise a scheduler name tells nothing about the fit.
         scheduler = workload.scheduler_name if workload.gang in GANGS_OF_PODS else ""
         demands = demands_of(self.objects, scheduler=scheduler or "", pools=self.pools)
         plan = plan_demands(demands, self.pools, gang=workload.gang, experiment=self.chart.name)
@@ -65,7 +65,7 @@ class Rendering:
 
     @property
     def fit(self) -> str:
-        """The verdict in one line; empty where no pools are known."""
+        """The verdict in one line; empty if no pools are known."""
         return self.plan.summary() if self.plan is not None else ""
 
     def refusal(self) -> PlacementError | None:
@@ -76,17 +76,16 @@ class Rendering:
         return refusal
 
     def refuse_unschedulable(self) -> None:
-        """Raise PlacementError if a group cannot be scheduled on the pools."""
         if refusal := self.refusal():
             raise refusal
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """An experiment whose placement is settled, and its chart.
+    """An experiment with complete placement, and its chart.
 
-    `built` is the chart without the overrides, and `schema` that of its values. `own` is the release with the overrides
-    whose name is the experiment's. `losses` name what the chart ignores of the spec.
+    `built` is the chart without the overrides, and `schema` the schema of its values. `own` is the release with the
+    overrides and the experiment's name. `losses` name the parts of the spec that the chart ignores.
     """
 
     experiment: Experiment
@@ -103,12 +102,12 @@ class Prepared:
 
     @property
     def objects(self) -> tuple[dict[str, object], ...]:
-        """The objects that the chart makes as a release of the experiment's name."""
+        """The objects of the release with the experiment's name."""
         return self.own.objects
 
     @property
     def plan(self) -> Plan | None:
-        """The plan of what runs where; None where no pools are known."""
+        """The placement of all pods; None if no pools are known."""
         return self.own.plan
 
     def under(
@@ -121,7 +120,7 @@ class Prepared:
         version: str = "",
         is_draft: bool = True,
     ) -> Rendering:
-        """Return a release with `values` over the chart's own, only looked at if it `is_draft`.
+        """Return a release with `values` over the chart's own; set `is_draft` if it is only inspected.
 
         Raises SpecError as `render_release` does.
         """
@@ -149,7 +148,7 @@ class Prepared:
     ) -> Chart:
         """Return the chart with the user's own files (``templates/extra-*``).
 
-        Raises SpecError for what helm cannot read.
+        Raises SpecError for content that helm cannot read.
         """
         chart = self.own.chart if with_overrides else self.built
         return make_chart(chart, self.schema, version or FIRST_VERSION, template, extra)
@@ -164,12 +163,11 @@ def prepare(
     system: str | None = None,
     force: bool = False,
 ) -> Prepared:
-    """Return what a spec file becomes: `overrides` are merged into its chart's values as helm would merge them.
+    """Prepare a spec file; merge `overrides` into its chart's values as helm does.
 
-    It is placed on the node pools of the files `pools`, else of its own `placement.pools`, else of the project's
-    settings; `variables` are Terraform's, `system` is what `--system` says.
-    Raises SpecError with everything that helm would refuse, before anything is written, and PlacementError where a
-    group cannot be scheduled, unless `force` is set.
+    Place it on the node pools of the files `pools`, else of its own `placement.pools`, else of the project's settings;
+    `variables` are Terraform's, `system` is the value of `--system`. Raises SpecError with everything that helm would
+    refuse, before anything is written, and PlacementError if a group cannot be scheduled, unless `force` is set.
     """
     named = spec.experiment.placement.pools
     given = pools or ([] if named else settings_of_spec(spec.path).pools)
@@ -191,7 +189,7 @@ def prepare_experiment(
     force: bool = False,
     version: str | None = None,
 ) -> Prepared:
-    """Return what an experiment without a file becomes; `pins` are the ports that its services keep."""
+    """Prepare an experiment without a file; `pins` are the ports that its services keep."""
     settled, decisions = apply(finish(experiment, for_cluster=True), pools)
     services = allocate(settled, pins)
     release = Release(
@@ -249,7 +247,7 @@ def _holds(values: object, steps: Sequence[str]) -> bool:
 # `symph validate` prints the findings; `symph package`, `publish` and `install` refuse charts with errors. All of them
 # use this module, so that they agree.
 
-# The files of a chart with text of the spec. All others come from the template or from these.
+# The files of a chart that contain text of the spec. All others come from the template or from these.
 _OF_SPEC = ("Chart.yaml", "values.yaml", ORIGIN, "files/")
 
 
@@ -262,14 +260,13 @@ class Verdict:
 
     @property
     def warnings(self) -> int:
-        """The number of warnings."""
         return sum(finding.severity == "warning" for finding in self.findings)
 
     def refuse(self) -> None:
         """Raise an error if a finding is one.
 
         Raises ChartRefused with all errors. If all of them are secrets in the chart, or all are groups that cannot be
-        scheduled, raises Conflict or PlacementError, which have exit codes of their own.
+        scheduled, raises Conflict or PlacementError, which have their own exit codes.
         """
         errors = [finding for finding in self.findings if finding.severity == "error"]
         problems = [Problem(what=one.what, path=f"{self.path}, {one.path}", next=one.next) for one in errors]
@@ -293,9 +290,9 @@ def judge(
 ) -> Verdict:
     """Return the verdict on the `chart` of `spec`.
 
-    `rendering` is the release to look at (default: that with the chart's own values). With `is_forced`, a group that
-    cannot be scheduled is a warning. Without a `kube_version` such as ``1.34`` the objects are checked against one that
-    has their kinds.
+    `rendering` is the release to check (default: the one with the chart's own values). With `is_forced`, a group that
+    cannot be scheduled is a warning. Without a `kube_version` such as ``1.34`` the objects are checked against a
+    version that has their kinds.
     """
     seen = rendering or prepared.own
     found = lint_release(chart, seen.chart, seen.values, seen.objects, kube_version=kube_version)
@@ -304,7 +301,7 @@ def judge(
         findings.append(Finding(rule="unread", severity="warning", path=loss.path, what=loss.what, next=loss.next))
     guard = guard_of([spec], settings_of_spec(spec.path).allowed_leaks)
     leaks = guard.find({path: content for path, content in chart.files.items() if path.startswith(_OF_SPEC)})
-    # The origin repeats what other files hold.
+    # The origin file repeats content of other files.
     for leak in {leak.fingerprint: leak for leak in leaks}.values():
         findings.append(Finding(rule="leak", severity="error", path=leak.path, what=str(leak), next=leak.remediation))
     if refusal := seen.refusal():

@@ -1,4 +1,4 @@
-"""`Parser` is argparse as the command line needs it: our errors, our help page, the `--` rule, near misses."""
+"""`Parser` adapts argparse to the command line: symph's errors and help page, the `--` rule, suggestions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from symphony_charts.errors import UsageError
 
 # Options of the master parser that take the next word.
 _WITH_VALUE = ("--color",)
-# What others call one of our choices.
+# Other names of option values.
 _CALLED = {"local": "tmux", "k8s": "kube"}
-# Removed verbs, options and formats, as typed after `symph`, and what to use instead.
+# Removed verbs, options and formats, as typed after `symph`, and the replacement.
 _REMOVED = {
     "catalog refresh --prices": "prices are built in; to use your own, price the nodes in `symph plan -o json`",
     "gitops render --branch": "`symph gitops render` prints the manifests; redirect and commit them yourself",
@@ -32,7 +32,7 @@ _REMOVED = {
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose faults are raised as UsageError with the nearest name, and whose flags are never abbreviated."""
+    """argparse that raises UsageError with the nearest name and refuses abbreviated flags."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message, "", f"{self.prog} --help")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """The arguments, all of them known: the parser that got them knows which of its flags was meant."""
+        """Parse the arguments and refuse unknown ones here, where this parser's flags can be suggested."""
         namespace, extra = super().parse_known_args(args, namespace)
         if extra:
             self._refuse_removed(extra[0].partition("=")[0])
@@ -57,14 +57,14 @@ class Parser(argparse.ArgumentParser):
         return namespace, extra
 
     def _get_option_tuples(self, option_string: str) -> Any:
-        """Return the options that a word with one dash means, never one of several letters that begins like it.
+        """Return the matches of a word with one dash, without longer options that begin like it.
 
         `allow_abbrev=False` turns off abbreviations of options with two dashes only.
         """
         return [found for found in super()._get_option_tuples(option_string) if len(found[1]) == 2]
 
     def add_subparsers(self, **options: Any) -> Any:
-        """argparse's own; what stands below a verb takes the options that every verb takes."""
+        """Add subparsers whose parsers take the options of every verb."""
         options.setdefault("parser_class", NestedParser)
         return super().add_subparsers(**options)
 
@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class NestedParser(Parser):
-    """The parser of an action below a verb, as `lint` in `symph gitops lint`."""
+    """The parser of an action below a verb, such as `lint` in `symph gitops lint`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -98,10 +98,10 @@ class MasterParser(Parser):
         self._verbs = verbs
 
     def format_help(self) -> str:
-        """The text of `symph --help`: the verbs without importing them."""
+        """Return the text of `symph --help` without importing the verbs."""
         hidden = {verb.name for verb in HIDDEN}
         rows = [verb for verb in self._verbs() if verb.name not in hidden]
-        # A project says by its aliases what its users type; ours are there for those who know them already.
+        # List aliases of a project's verbs only: built-in aliases exist for users who know them already.
         names = {verb.name: verb.name if verb.group else ", ".join(verb.names) for verb in rows}
         width = max(len(text) for text in (*names.values(), "-v, --verbose"))
         lines = [f"usage: {self.prog} VERB [ARGUMENTS] [-- COMMAND]", "", self.description or ""]
@@ -120,9 +120,9 @@ class MasterParser(Parser):
 
 
 def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """The words before the first lone ``--``, those after it, and whether there was one.
+    """Return the words before the first ``--``, those after it, and True if there was one.
 
-    Further ones belong to the command or script that is given after the first.
+    Later ones belong to the command or script after the first.
     """
     if "--" not in words:
         return list(words), [], False
@@ -131,14 +131,14 @@ def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
 
 
 def refuse_bytes(words: Sequence[str]) -> None:
-    """Raise UsageError for a word that is no UTF-8: no name, and no file that we write, can hold it."""
+    """Raise UsageError for a word that is not UTF-8: no name and no written file can contain it."""
     for word in words:
         if any("\ud800" <= letter <= "\udfff" for letter in word):
             raise UsageError(f"{word!a} is no UTF-8", "", "rename the file, or set LC_ALL=C.UTF-8")
 
 
 def plain_words(words: Sequence[str]) -> list[str]:
-    """The words that may be a verb: no flags, and no values of the flags that stand before verbs."""
+    """Return the words that may be a verb: no flags, and no values of flags before the verb."""
     previous = ["", *words]
     return [
         word for before, word in zip(previous, words, strict=False) if word[:1] != "-" and before not in _WITH_VALUE
@@ -146,7 +146,7 @@ def plain_words(words: Sequence[str]) -> list[str]:
 
 
 def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
-    """Raise UsageError for a word that is no verb, naming those that do what it means, or the nearest one."""
+    """Raise UsageError for an unknown verb, with the verbs of that meaning, or the nearest one."""
     shown = {name: (verb.name,) for verb in verbs for name in verb.names if not name.startswith("_")}
     lines = {meant: found for meant in MEANINGS if (found := _known(MEANINGS[meant], shown))} | shown
     near = [word.lower()] if word.lower() in lines else get_close_matches(word, lines, n=1)
@@ -160,17 +160,16 @@ def _known(lines: Sequence[str], shown: Container[str]) -> tuple[str, ...]:
 
 
 def _nearest(word: str, names: Sequence[str]) -> str:
-    """The name that was probably meant, as a hint; flags are compared without their dashes, which all share."""
+    """Return the probable name as a hint; compare flags without their dashes, which all share."""
     bare = {name.lstrip("-"): name for name in names if name.startswith("--") or not word.startswith("--")}
     typed = _CALLED.get(word, word.lstrip("-"))
     near = [name for name in bare if typed and name.startswith(typed)] or get_close_matches(typed, bare, n=1)
-    # What is written out in full elsewhere: kubernetes for kube.
+    # A long form of a short name: kubernetes for kube.
     near = near or [name for name in bare if len(name) > 3 and typed.startswith(name)]
     return f" (did you mean {bare[near[0]]}?)" if near else ""
 
 
 def fill_defaults(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Give `args` the defaults of every argument of `parser` that it lacks."""
     for action in parser._actions:
         if action.default is not argparse.SUPPRESS and not hasattr(args, action.dest):
             setattr(args, action.dest, action.default)

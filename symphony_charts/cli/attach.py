@@ -40,17 +40,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Become a tmux client of the experiment's own server; detach with C-b d.
+    """Become a tmux client of the experiment's private server; detach with C-b d.
 
-    Within a pane of the experiment it goes over to another pane. Within any other tmux it refuses, unless nested, since
-    keys would go to the outer one, and says what to type there instead: nothing is asked of that server.
+    Inside a pane of the experiment, select another pane. Inside any other tmux, whose server would get the keys, refuse
+    unless nested, and print a command that works there; the outer server is not asked.
     """
     if args.into_current and args.tile is None:
         raise UsageError("--into-current is about tiles", next="add --tile, or leave it out")
     if args.tile is not None:
         if args.process:
             raise UsageError("--tile and -p exclude each other", next="name the processes after --tile")
-        # What tiles need takes 90 ms more to import, which a terminal has not.
+        # Tiles take 90 ms more to import; a terminal does not need them.
         from symphony_charts.cli.tiles import run_tiles
 
         return run_tiles(args)
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_nesting(live_run: runs.Run, args: argparse.Namespace, terminal: str) -> None:
-    """Raise UsageError within another tmux: one of the user's, or one of another experiment."""
+    """Raise UsageError inside another tmux: the user's, or that of another experiment."""
     others = (other.socket for other in runs.live_runs() if other != live_run)
     outer = tmux_client.surrounding_server() or next(
         (socket for socket in others if tmux_client.is_terminal_of(socket, terminal)), None

@@ -1,4 +1,4 @@
-"""`symph catalog`: machine types, and what a cluster file says of its node pools."""
+"""`symph catalog`: machine types, and the node pools of a cluster file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked for."""
     return {"import": _import, "show": _show, "search": _search, "refresh": _refresh}[args.action](args)
 
 

@@ -1,4 +1,4 @@
-"""`Cockpit` is the screen of `symph top`: who runs and how, what one of them writes, and keys to steer them."""
+"""The screen of `symph top`: the state of each process, the log of one, and keys to act on them."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _COLORS = {
 _TITLE, _FOUND = Style(bold=True, color="bright_black"), Style(reverse=True)
 
 
-# Keys are the screen's own: those of a `ScrollView` would scroll what is too high, where another row is to be chosen.
+# The screen has its own keys: those of `ScrollView` would scroll instead of moving the selection.
 class Table(ScrollView, can_focus=True, inherit_bindings=False):
-    """Rows below fixed titles, one of them chosen."""
+    """Rows below fixed titles, one of them selected."""
 
     class Chosen(Message):
-        """Another row is chosen: `path` is its instance."""
+        """Posted when another row is selected; `path` is its instance."""
 
         def __init__(self, path: str) -> None:
             self.path = path
@@ -67,7 +67,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         self.chosen = ""
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show these rows; the chosen one stays where it is there."""
+        """Show these rows; keep the selection if its instance is among them."""
         self._rows, self._widths = rows, layout(rows, self.size.width - 1)
         self.virtual_size = Size(self.size.width, len(rows) + 1)
         if rows and self.chosen not in [row.path for row in rows]:
@@ -75,11 +75,9 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Lay out the rows for the new width."""
         self.show(self._rows)
 
     def move(self, by: int) -> None:
-        """Choose another row."""
         paths = [row.path for row in self._rows]
         if paths:
             place = paths.index(self.chosen) if self.chosen in paths else 0
@@ -94,7 +92,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.Chosen(self.chosen))
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen: the titles, then the rows from the scroll offset on."""
+        """Return line `y` of the screen: the titles, then the rows from the scroll offset on."""
         width = self.size.width
         place = y - 1 + int(self.scroll_offset.y)
         if y == 0:
@@ -113,14 +111,13 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         return mark + "  ".join(texts)
 
     async def on_click(self, event: object) -> None:
-        """Choose the row that is clicked."""
         place = int(getattr(event, "y", 0)) - 1 + int(self.scroll_offset.y)
         if 0 <= place < len(self._rows):
             self._choose(place)
 
 
 class Lines(ScrollView, can_focus=False):
-    """Lines of a log, at the end of which it stays while it follows; what is searched for is marked."""
+    """Lines of a log, with matches highlighted; scrolled to the end while `follows` is true."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,25 +126,23 @@ class Lines(ScrollView, can_focus=False):
         self.follows = True
 
     def show(self, lines: Sequence[str]) -> None:
-        """Show these lines."""
         self._lines = lines
         self.virtual_size = Size(self.size.width, len(lines))
         if self.follows:
-            # Without force it does not scroll before it has drawn that there is more than fits.
+            # Without `force`, Textual does not scroll until it has drawn the longer content.
             self.scroll_end(animate=False, immediate=True, force=True)
         self.refresh()
 
     def on_resize(self) -> None:
-        """Stay at the end in the new height too."""
         self.show(self._lines)
 
     def search(self, pattern: str) -> bool:
-        """Mark what `pattern` finds and go to the last line with it; whether there is one. Raises re.error."""
+        """Highlight the matches of `pattern` and go to the last; return True if there is one. Raises re.error."""
         self.searched = re.compile(pattern) if pattern else None
         return self.next_match(from_end=True) if self.searched else True
 
     def next_match(self, *, from_end: bool = False) -> bool:
-        """Go to the line above with what is searched for, and from the first one to the last."""
+        """Go to the previous matching line; wrap around from the first to the last."""
         if self.searched is None:
             return False
         found = [place for place, line in enumerate(self._lines) if self.searched.search(printable_line(line))]
@@ -159,7 +154,6 @@ class Lines(ScrollView, can_focus=False):
         return bool(found)
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
         place, width = y + int(self.scroll_offset.y), self.size.width
         if place >= len(self._lines):
             return Strip.blank(width)
@@ -212,7 +206,7 @@ _STEERING = frozenset(action.partition("(")[0] for action in _ACTIONS.values()) 
 
 
 class _Choice(ModalScreen[int | None]):
-    """A question with a few answers; the number of the chosen one, None for none."""
+    """A question with a few answers; returns the index of the chosen one, or None."""
 
     CSS = "_Choice {align: center middle;} OptionList {width: 78; max-height: 16; border: round $primary;}"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "leave")]
@@ -222,20 +216,17 @@ class _Choice(ModalScreen[int | None]):
         self._answers = answers
 
     def compose(self) -> ComposeResult:
-        """The answers below each other."""
         yield OptionList(*self._answers, markup=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Take the answer."""
         self.dismiss(event.option_index)
 
     def action_leave(self) -> None:
-        """Take none."""
         self.dismiss(None)
 
 
 class Cockpit(App[None]):
-    """One experiment at a time of those that `watcher` knows. Verbs that keys call are given `flags`."""
+    """The screen of one experiment at a time, out of those of `watcher`. Verbs that keys run get `flags`."""
 
     CSS = """
     #head {height: 1; text-style: bold;}
@@ -246,7 +237,8 @@ class Cockpit(App[None]):
     #keys {height: 1; color: $text-muted;}
     #ask {height: 1; border: none; padding: 0; display: none;}
     """
-    # All with priority: those without are taken behind what the focus does, after keys that were pressed later.
+    # All with priority: other bindings are handled after those of the focused widget, so keys could overtake each
+    # other.
     BINDINGS: ClassVar[list[BindingType]] = [Binding(key, action, priority=True) for key, action in _ACTIONS.items()]
     ENABLE_COMMAND_PALETTE = False
 
@@ -260,7 +252,7 @@ class Cockpit(App[None]):
         self._looker = Looker(watcher, self._wish, self._shown, interval_s)
 
     def compose(self) -> ComposeResult:
-        """Head, table, why the chosen one does not run, lines, and one line for keys or a question."""
+        """Yield the head, the table, the reason for the selected row, the log, and a line for keys or a question."""
         yield Static(id="head", markup=False)
         table = Table()
         table.id = "table"
@@ -274,20 +266,18 @@ class Cockpit(App[None]):
         yield Static(_KEYS, id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Begin to look."""
         self.query_one(Table).focus()
         self._looker.start()
 
     def on_resize(self) -> None:
-        """Draw the title in the new width; the panes see to themselves."""
+        """Redraw the title; the panes resize themselves."""
         self.call_after_refresh(self._title)
 
     def on_unmount(self) -> None:
-        """Look no more."""
         self._looker.stop()
 
     def _shown(self, picture: Picture) -> None:
-        # Who leaves meanwhile has no screen left.
+        # The app may have exited while the picture was fetched.
         if self.is_running:
             self.call_from_thread(self._show, picture)
 
@@ -326,44 +316,39 @@ class Cockpit(App[None]):
         self._looker.wish(wish)
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
-        """Show the lines of another instance."""
         self.query_one(Lines).follows = True
         self._want(replace(self._wish, path=event.path))
 
     def action_move(self, by: int) -> None:
-        """Choose another row."""
         self.query_one(Table).move(by)
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the lines by a page."""
         lines = self.query_one(Lines)
         lines.follows = False
         lines.scroll_relative(y=by * max(lines.size.height - 1, 1), animate=False)
         self._title()
 
     def action_follow(self) -> None:
-        """Stay at the end of the lines, or where they are."""
         lines = self.query_one(Lines)
         lines.follows = not lines.follows
         self._looker.wish(self._wish)
         self._title()
 
     def action_again(self) -> None:
-        """Go to the next line that is searched for."""
         self._say("" if self.query_one(Lines).next_match() else "not found")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Leave keys that steer to the pattern that is typed, and to an open question."""
+        """Disable action keys while a pattern is typed or a question is open."""
         del parameters
         is_busy = isinstance(self.focused, Input) or isinstance(self.screen, ModalScreen)
         return action not in _STEERING or not is_busy
 
     def action_leave(self) -> None:
-        """Leave; everything runs on."""
+        """Exit; the experiment keeps running."""
         self.exit()
 
     def action_ask(self, what: str) -> None:
-        """Ask for a pattern. What is typed at once behind the key belongs to it: `r` would restart a process."""
+        """Ask for a pattern. Keys typed right behind the shortcut belong to it: `r` must not restart a process."""
         self._asked = what
         ask = self.query_one("#ask", Input)
         ask.value = ""
@@ -375,7 +360,6 @@ class Cockpit(App[None]):
         self.screen.set_focus(ask)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Search or filter by what was typed."""
         event.input.display = False
         self.query_one("#keys").display = True
         self.query_one(Table).focus()
@@ -390,7 +374,6 @@ class Cockpit(App[None]):
             self._want(replace(self._wish, regex=event.value))
 
     def action_next_experiment(self) -> None:
-        """Look at the next experiment."""
         names = self._picture.names if self._picture else ()
         if len(names) < 2:
             self._say("there is no other experiment")
@@ -399,11 +382,10 @@ class Cockpit(App[None]):
         self._want(Wish(name=names[(place + 1) % len(names)]))
 
     def action_help(self) -> None:
-        """Show all keys."""
         self.push_screen(_Choice(_ALL_KEYS.splitlines()))
 
     def action_service(self, what: str) -> None:
-        """Ask for a service, and open it or copy its address."""
+        """Let the user choose a service, then open its URL or copy its address."""
         services = self._picture.status.services if self._picture and self._picture.status else ()
         if not services:
             self._say("it has no services")
@@ -421,8 +403,6 @@ class Cockpit(App[None]):
         self.push_screen(_Choice([f"{one.name}  {one.outside or one.address}" for one in services]), chosen)
 
     def action_stop(self) -> None:
-        """End the experiment, after asking."""
-
         def chosen(number: int | None) -> None:
             if number == 1 and self._watcher.backend == "tmux":
                 self._run("down", self._wish.name)
@@ -432,21 +412,19 @@ class Cockpit(App[None]):
         self.push_screen(_Choice([f"leave {self._wish.name} running", f"end {self._wish.name}"]), chosen)
 
     def action_restart(self) -> None:
-        """Restart the chosen process."""
         if self._watcher.backend != "tmux":
             self._say("only processes of this machine can be restarted by hand")
             return
         self._run("restart", self.query_one(Table).chosen, "-e", self._wish.name)
 
     def action_attach(self) -> None:
-        """Go to the terminal of the chosen process, and come back."""
         if self._watcher.backend != "tmux":
             self._say("only processes of this machine have a terminal to attach to; x opens a shell")
             return
         self._beside("attach", self._wish.name, "-p", self.query_one(Table).chosen)
 
     def action_shell(self) -> None:
-        """Open a shell where the chosen process runs, and come back."""
+        """Open a shell in the environment of the selected process, then return."""
         self._beside("ssh", self.query_one(Table).chosen, self._wish.name)
 
     def _beside(self, *words: str) -> None:

@@ -1,4 +1,4 @@
-"""The state and the rows that the cockpit shows."""
+"""The state and the rows that the cockpit displays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TAIL = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What the screen shows: an experiment, one of its instances (a path), and which of its lines (all: empty)."""
+    """The selection on the screen: an experiment, an instance (its path), and a filter for its lines (empty: all)."""
 
     name: str
     path: str = ""
@@ -27,7 +27,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What was found for a wish: `status` is None where it could not be found, and `fault` says why."""
+    """The data for a wish; `status` is None if it could not be read, with the reason in `fault`."""
 
     wish: Wish
     names: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Picture:
 
 
 class Looker:
-    """A thread that gives `show` a picture of what is wished for, every `interval_s` and whenever the wish changes."""
+    """A thread that passes `show` a new picture every `interval_s` and whenever the wish changes."""
 
     def __init__(self, watcher: Watcher, wish: Wish, show: Callable[[Picture], None], interval_s: float) -> None:
         self._watcher, self._show, self._interval_s = watcher, show, interval_s
@@ -49,16 +49,13 @@ class Looker:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
         self._thread.start()
 
     def wish(self, wish: Wish) -> None:
-        """Look at something else from now on."""
         self._wish = wish
         self._is_new.set()
 
     def stop(self) -> None:
-        """Look no more."""
         self._is_over.set()
         self._is_new.set()
 
@@ -90,7 +87,7 @@ class Looker:
 
 TITLES = ("PROCESS", "STATE", "READY", "RESTARTS", "AGE", "CPU", "MEM", "LAST LINE")
 _WITH_GPUS = (*TITLES[:-1], "GPU", TITLES[-1])
-# What is never shorter than its title, and what gets the rest of the width.
+# Maximum width of the state column.
 _WIDEST_STATE = 24
 _UNITS = ("", "K", "M", "G", "T")
 _COUNTED = 6
@@ -98,7 +95,7 @@ _COUNTED = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One instance: its path and phase, and the texts of its cells in the order of `titles_of`."""
+    """One instance: path, phase, and the texts of its cells in the order of `titles_of`."""
 
     path: str
     phase: str
@@ -106,7 +103,7 @@ class Row:
 
 
 def size(count: int) -> str:
-    """`2252341248` -> ``2.1G``."""
+    """Format bytes: `2252341248` -> ``2.1G``."""
     number, unit = float(count), 0
     while number >= 1000 and unit < len(_UNITS) - 1:
         number, unit = number / 1024, unit + 1
@@ -116,7 +113,7 @@ def size(count: int) -> str:
 def rows_of(
     status: ExperimentStatus, usage: Mapping[str, Usage], last: Mapping[str, str], now: float
 ) -> tuple[Row, ...]:
-    """A row for each instance at `now`, in order of declaration; with a cell for GPUs where any are measured."""
+    """Return a row per instance at `now`, in order of declaration, with a GPU cell if any usage is measured."""
     has_gpus = any(map(_gpu_of, usage.values()))
     return tuple(
         _row(instance, usage.get(instance.path, Usage()), last.get(instance.path, ""), now, has_gpus=has_gpus)
@@ -125,7 +122,7 @@ def rows_of(
 
 
 def _gpu_of(usage: Usage) -> str:
-    """``74% 12G``, or what of that is known."""
+    """Return ``74% 12G``, or the part that is known."""
     busy = "" if usage.gpu is None else f"{usage.gpu:.0%}"
     return f"{busy} {'' if usage.gpu_memory is None else size(usage.gpu_memory)}".strip()
 
@@ -147,7 +144,7 @@ def _row(instance: InstanceStatus, usage: Usage, last: str, now: float, *, has_g
 
 
 def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) -> str:
-    """``rl  running 3m   learner 2/2  agent 31/32   cpu 3.1  mem 6.2G``: who is ready of whom, and what all use."""
+    """Return ``rl  running 3m   learner 2/2  agent 31/32   cpu 3.1  mem 6.2G``: counts per process, total usage."""
     until = status.ended if status.ended is not None else now
     counted = [
         f"{process.name} {process.ready + process.succeeded}/{len(process.instances)}" for process in status.processes
@@ -165,7 +162,7 @@ def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) ->
 
 
 def why_text(status: ExperimentStatus, path: str) -> str:
-    """Why the instance at `path` does not run or is not ready, and the step to take; empty where there is no need."""
+    """Return the reason why the instance at `path` is not ready, and the next step; empty if it needs none."""
     why = next((diagnose_instance(status, instance) for instance in status.instances if instance.path == path), None)
     if why is None or why.cause == "start":
         return ""
@@ -173,23 +170,21 @@ def why_text(status: ExperimentStatus, path: str) -> str:
 
 
 def titles_of(rows: Sequence[Row]) -> tuple[str, ...]:
-    """The titles of the cells of these rows."""
     return _WITH_GPUS if rows and len(rows[0].cells) == len(_WITH_GPUS) else TITLES
 
 
 def cut(text: str, width: int) -> str:
-    """The text, or as much of it as `width` cells hold, with a sign that there is more."""
     return text if len(text) <= width else f"{text[: width - 1]}…" if width else ""
 
 
 def layout(rows: Sequence[Row], width: int) -> tuple[int, ...]:
-    """The widths of the columns in a screen of `width` cells: each as wide as it must be, and the last has the rest."""
+    """Return column widths for a screen of `width` cells: as wide as needed, and the rest for the last column."""
     titles = titles_of(rows)
     widest = [max([len(title), *(len(row.cells[place]) for row in rows)]) for place, title in enumerate(titles)]
     widest[1] = min(widest[1], _WIDEST_STATE)
     widest[0] = min(widest[0], max(len(TITLES[0]), width // 3))
     for place in (1, 0):
-        # Whoever looks wants to read a state whole, and a name even more.
+        # Shorten states first, then names.
         beyond = sum(widest[:-1]) + 2 * len(widest[:-1]) - width
         widest[place] = max(len(titles[place]), widest[place] - max(0, beyond))
     left = width - sum(widest[:-1]) - 2 * len(widest[:-1])

@@ -29,7 +29,7 @@ _BUILT_IN = "built-in"
 
 
 def run_config(args: argparse.Namespace) -> int:
-    """Print them by name. Raises NotFound for a key that nothing sets."""
+    """Print the settings by name. Raises NotFound for a key that nothing sets."""
     folder = Path.cwd()
     every = {str(row["name"]): row for row in _rows(folder)}
     rows = [row for name, row in every.items() if not args.key or f"{name}.".startswith(f"{args.key}.")]
@@ -56,7 +56,7 @@ def _short(row: Mapping[str, object]) -> str:
 
 
 def _rows(folder: Path) -> Iterator[Row]:
-    """A row for each setting that has a value; what comes later takes the place of what came before."""
+    """Yield a row per setting that has a value; later rows override earlier ones."""
     yield _row("defaults.on", "tmux", _BUILT_IN)
     yield _row("defaults.output", "table", _BUILT_IN)
     layers = project.settings_files(folder)
@@ -82,7 +82,7 @@ def _of_environment(option: str, value: str, variable: str) -> Iterator[Row]:
         yield _row(f"defaults.{option}", value, f"${variable}")
         return
     url, _, branch = value.partition("#")
-    # An address with a password in it is refused here as everywhere, and not printed.
+    # Repository refuses a URL with a password, so that it is not printed.
     yield _row("repository.url", project.Repository(url=url).url, f"${variable}")
     yield _row("repository.branch", branch or "main", f"${variable}")
 
@@ -97,7 +97,7 @@ def _of_symphony() -> Iterator[Row]:
 
 
 def _flat(name: str, value: object, source: str) -> Iterator[Row]:
-    """The leaves of a value, each under its path; what is empty is no setting."""
+    """Yield the leaves of a value, each under its path; skip empty ones."""
     if isinstance(value, dict):
         for key, below in value.items():
             yield from _flat(f"{name}.{key}", below, source)
@@ -117,7 +117,7 @@ def configure_use(parser: argparse.ArgumentParser) -> None:
 
 
 def run_use(args: argparse.Namespace) -> int:
-    """Choose one, or print which is chosen. The kubeconfig is not touched."""
+    """Set the current experiment, or print it. The kubeconfig is not changed."""
     watcher = experiments.watcher_of(args)
     if args.experiment_name is None:
         output.line(experiments.find_experiment(args, watcher))

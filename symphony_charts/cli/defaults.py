@@ -1,8 +1,8 @@
-"""Options that nobody typed take their values from the environment or from settings, wherever the option stands.
+"""Options that were not typed take their values from the environment or from settings, on every verb.
 
-Such a value says which namespace, environment or format is meant, and never whether: the current namespace does not
-turn `symph ps` from this machine to a cluster, nor the current environment a sweep into a publish. `typed` is what the
-command line says itself.
+Such a value selects a namespace, environment or format, but never switches a mode: the current namespace does not turn
+`symph ps` from this machine to a cluster, nor the current environment a sweep into a publish. `typed` returns the value
+from the command line only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from symphony_charts.errors import UsageError
 
-# The option (by its long flag) and the variable that stands for it.
+# Options (by long flag) and their variables.
 VARIABLES = {
     "on": "SYMPH_ON",
     "namespace": "SYMPH_NAMESPACE",
@@ -22,44 +22,43 @@ VARIABLES = {
     "repo": "SYMPH_REPO",
     "output": "SYMPH_OUTPUT",
 }
-# What some verb can print; a verb that cannot prints as if nothing were said.
+# Formats of any verb; a verb without the format prints its default.
 _FORMATS = ("table", "wide", "json", "yaml", "name", "markdown", "sarif", "shell")
 
 
 class Default(str):
-    """A value that was not typed; `source` is the variable or the file that says it."""
+    """A value that was not typed; `source` is the variable or the file that sets it."""
 
     __slots__ = ("source",)
 
     source: str
 
     def __new__(cls, value: str, source: str) -> Default:
-        """The text `value`, which `source` says."""
         default = super().__new__(cls, value)
         default.source = source
         return default
 
     def __reduce__(self) -> tuple[type[Default], tuple[str, str]]:
-        """What a copy is made of."""
+        """Support copies, which need the source."""
         return Default, (str(self), self.source)
 
 
 def typed(args: argparse.Namespace, name: str) -> str | None:
-    """What the command line says of an option; None where a default says it, or nothing."""
+    """Return the value typed on the command line; None if it is a default or not set."""
     value: str | None = getattr(args, name, None)
     return None if isinstance(value, Default) else value
 
 
 def name_variables(parser: argparse.ArgumentParser) -> None:
-    """Name the variable in the help of each option that has one."""
+    """Add the variable to the help of each option that has one."""
     for action in _options_of(parser):
         action.help = f"{action.help} [${VARIABLES[action.dest]}]"
 
 
 def fill_in(parser: argparse.ArgumentParser, configured: Callable[[], Mapping[str, Default]]) -> None:
-    """Set the options' defaults by the environment, else by what is `configured`, asked only where it can matter.
+    """Set the options' defaults from the environment, else from `configured`, called only if needed.
 
-    Raises UsageError for a variable that says what no verb knows.
+    Raises UsageError for a variable with a value that no verb supports.
     """
     settings: Mapping[str, Default] | None = None
     for action in _options_of(parser):
@@ -78,14 +77,14 @@ def fill_in(parser: argparse.ArgumentParser, configured: Callable[[], Mapping[st
 
 
 def _options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The options of a parser, and of those below it, that a variable may stand for."""
+    """Yield the options, also of subparsers, that a variable may set."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for below in {id(choice): choice for choice in action.choices.values()}.values():
                 yield from _options_of(below)
         elif action.dest in VARIABLES and f"--{action.dest}" in action.option_strings:
-            # An import prints an experiment; only whoever asks for its report in a format gets that. What may be
-            # said several times means all of them by default, not the current one.
+            # The default output of an import is an experiment; only a typed format prints the report. A repeatable
+            # option defaults to all values, not to the current one.
             is_report = action.dest == "output" and not action.default
             if not is_report and not isinstance(action.default, list):
                 yield action

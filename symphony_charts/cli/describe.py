@@ -24,7 +24,7 @@ def configure_describe(parser: argparse.ArgumentParser) -> None:
 
 
 def run_describe(args: argparse.Namespace) -> int:
-    """Print phase and duration, processes with their replicas, services, and what happened last."""
+    """Print phase and duration, processes with their replicas, services, and the last events."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher, events=True)
     if args.output == "name":
@@ -37,7 +37,6 @@ def run_describe(args: argparse.Namespace) -> int:
 
 
 def record_of(status: backend_status.ExperimentStatus) -> dict[str, object]:
-    """Return the status as JSON types."""
     return {
         "name": status.name,
         "experiment": status.experiment,
@@ -133,7 +132,6 @@ def _tables(
 
 
 def event_items(events: Sequence[object]) -> list[dict[str, object]]:
-    """Events as rows."""
     return [
         {
             "time": event.time,
@@ -167,7 +165,6 @@ def configure_events(parser: argparse.ArgumentParser) -> None:
 
 
 def run_events(args: argparse.Namespace) -> int:
-    """Print them, the oldest first."""
     watcher = experiments.watcher_of(args)
     name = experiments.find_experiment(args, watcher)
     if not args.follow:
@@ -203,7 +200,7 @@ def configure_wait(parser: argparse.ArgumentParser) -> None:
 
 
 def run_wait(args: argparse.Namespace) -> int:
-    """Wait; the exit status is 1 when the condition cannot be reached any more, 6 when the time is over."""
+    """Wait for the condition; return 1 if it cannot be reached any more, 6 after the timeout."""
     watcher = experiments.watcher_of(args)
     try:
         name = experiments.find_experiment(args, watcher)

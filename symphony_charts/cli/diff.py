@@ -1,4 +1,4 @@
-"""`symph diff`: what would change, object by object, and what Argo CD would do about it."""
+"""`symph diff`: the changes, object by object, and their effect in Argo CD."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _what(text: str) -> str:
-    """A path is a spec; a bare word is a name, also where a folder is called so."""
+    """Return the spec of a path; a bare word is a name, even if a folder has that name."""
     return options.spec_of(text) if text == "." or os.sep in text else text
 
 
@@ -70,7 +70,7 @@ _COLORS = {
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the comparison; with --exit-code the status is 1 when something differs."""
+    """Print the comparison; with --exit-code return 1 if something differs."""
     is_spec = args.what == "-" or Path(args.what).is_file()
     settings = git_repository.settings_of(args, Path(args.what).absolute().parent if is_spec else None)
     before, after = _sides_of_spec(args, settings) if is_spec else _sides_of_name(args, settings)
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tuple[comparing.Side, comparing.Side]:
-    """What an environment runs, or a version, beside what the spec file would make of it."""
+    """Return the objects of an environment or a version, and those of the spec file."""
     if len(args.versions) > 1 or args.before or args.after:
         raise UsageError("a spec file is compared with one thing", next="--env NAME, or one VERSION")
     spec = files.read(args.what, args.spec_set)
@@ -102,7 +102,7 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
         namespace = pointer.destination.namespace
         after = comparing.Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
         return published.version(args.versions[0], pointer.values, namespace), after
-    # As a publish would have it: the settings of today count, and where they say that it runs.
+    # As a publish would do it: use the current settings, including the destination.
     configured = settings.environments.get(env)
     place = configured.destination if configured else pointer.destination
     values = environment_values.environment_values(
@@ -113,7 +113,7 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
 
 
 def _objects(prepared: preparing.Prepared, values: data.Values, namespace: str) -> tuple[dict[str, object], ...]:
-    """The objects of a spec as those of published charts are made: the version in a label is no difference."""
+    """Return a spec's objects with a fixed version, so that the version label is no difference."""
     return prepared.under(values, namespace=namespace, version=chart_version.FIRST_VERSION).objects
 
 
@@ -127,7 +127,7 @@ def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tupl
     if args.before and args.after and not args.versions:
         envs = [settings.environment(args.before), settings.environment(args.after)]
         published = diff.Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name)
-        # Side by side: between environments nothing moves.
+        # Two environments differ in destination; that is no move.
         before, after = (replace(published.in_environment(env), destination=None) for env in envs)
         return before, after
     if len(args.versions) != 2 or args.before or args.after:

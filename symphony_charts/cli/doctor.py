@@ -1,4 +1,4 @@
-"""`symph doctor`: what this machine, or a cluster, has and lacks."""
+"""`symph doctor`: the tools and features that this machine or a cluster has and lacks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COLORS = {"ok": "good", "warning": "busy", "missing": "bad"}
 
 
 def run(args: argparse.Namespace) -> int:
-    """List each thing with its state and, where it is not well, the step to take."""
+    """List each check with its state and, if it fails, the next step."""
     capabilities = _of_cluster(args) if args.cluster else _of_machine(args)
     items = [
         {"name": capability.name, "status": capability.status, "detail": capability.detail, "next": capability.next}

@@ -24,7 +24,7 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
 
 
 def run_down(args: argparse.Namespace) -> int:
-    """End the runs; a process that survives makes this fail and is named."""
+    """End the runs. Raises an error that names processes that survive."""
     runs = local_runs.live_runs(
         None if args.all else experiments.run_to_change(args, args.experiment_name, "down").experiment
     )
@@ -53,7 +53,7 @@ def configure_restart(parser: argparse.ArgumentParser) -> None:
 
 
 def run_restart(args: argparse.Namespace) -> int:
-    """Stop each as `symph down` would, start it again, and say which."""
+    """Stop each process as `symph down` does, start it again, and print it."""
     live_run, words = _choose(args)
     processes = live_run.state().processes
     named = [slot for word in words for slot in local_runs.find_slots(live_run, word)]
@@ -69,8 +69,7 @@ def run_restart(args: argparse.Namespace) -> int:
 def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:
     """Return the run and the processes that `PROCESS... [EXPERIMENT]` means; `-e` may name the experiment instead.
 
-    A last word that is a process of the experiment meant without a name, after others of it, is a process also where an
-    experiment has that name.
+    If all words are processes of the default experiment, the last one is a process even if an experiment has that name.
     """
     words: list[str] = args.process
     command = shlex.join(["restart", *words, "-e"])

@@ -1,7 +1,7 @@
-"""`report_error` writes what failed, where, and what to do next to stderr, and gives the exit status.
+"""`report_error` prints an error, its place and the next step to stderr, and returns the exit status.
 
-An error that nobody foresaw is one of a script that people gave us to run, shown with its traceback as its authors know
-it, a fault of the machine, or a bug of ours, whose traceback goes to a log file.
+An unexpected error comes from a user's script, printed with its traceback; from the machine; or from a bug in symph,
+whose traceback goes to a log file.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageErr
 from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, state_dir
 
-# What raises an error knows neither; so each `symph VERB` in its step is given those flags here that the verb takes.
+# The code that raises an error knows no flags, so each `symph VERB` in its next step gets those that the verb takes.
 
 _FLAGS = {"on": "--on", "namespace": "-n", "context": "--context", "kubeconfig": "--kubeconfig"}
 _COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*)(?= |$)")
 
 
 def placed(step: str, args: argparse.Namespace) -> str:
-    """`step` with what `args` say of the place after each verb that takes it and does not say it already."""
-    # This machine is where verbs look by themselves.
+    """Return `step` with the place flags of `args` added to each verb that takes them and does not have them yet."""
+    # This machine is the default place.
     given = {name: str(value) for name in _FLAGS if (value := getattr(args, name, None)) not in (None, "", "tmux")}
     starts = [match.start() for match in _COMMAND.finditer(step)]
     if not given or not starts or not hasattr(args, "symphony"):
@@ -61,17 +61,17 @@ def _completed(text: str, given: Mapping[str, str], args: argparse.Namespace) ->
 _SCRIPT = 3
 _BUG = 70
 _PACKAGE = Path(__file__).parents[1]
-# What these call is somebody else's code, wherever it is installed.
+# Code that these modules call belongs to the user, wherever it is installed.
 _RUNNERS = tuple(
     str(_PACKAGE / path) for path in ("spec/python_files.py", "integrations/torchx/components.py", "compat/__main__.py")
 )
-# What pathlib says of `~` without a home.
+# Message of pathlib's error for `~` without a home.
 _NO_HOME = "Could not determine home directory."
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def report_error(error: Exception, *, verbose: bool, args: argparse.Namespace | None = None) -> int:
-    """Print the error, its next step as one that fits `args`; the exit status that it means."""
+    """Print the error, with its next step completed from `args`; return the exit status."""
     if not isinstance(error, SymphError):
         return _report_unexpected(error, verbose=verbose)
     error.next = placed(error.next, args) if args is not None else error.next
@@ -101,14 +101,14 @@ def _report_unexpected(error: Exception, *, verbose: bool) -> int:
 
 
 def tell(error: SymphError) -> None:
-    """Print an error after which the command goes on."""
+    """Print an error after which the command continues."""
     _say(_blocks(error))
 
 
 def _blocks(error: SymphError) -> str:
-    """The error's text with ``error:`` before each fault; further lines of a fault are indented already."""
+    """Return the error's text with ``error:`` before each problem; further lines of a problem are already indented."""
     if isinstance(error, ToolMissing) and error.extra:
-        # What reads our own metadata takes 15 ms to import, which other errors have not.
+        # Reading the package metadata takes 15 ms to import; other errors do not need it.
         from symphony_charts.system.installation import command_for_extra
 
         error.next = f"{error.next}: {command_for_extra(error.extra)}"
@@ -117,7 +117,7 @@ def _blocks(error: SymphError) -> str:
 
 
 def _tool_output(error: ToolFailed, verbose: bool) -> str:
-    """What the program said: the last lines of stderr, or everything with `-v`."""
+    """Return the program's output: the last lines of stderr, or everything with `-v`."""
     lines = error.stderr.rstrip().splitlines()
     if not verbose:
         return "\n".join(f"  | {line}" for line in lines[-10:])
@@ -127,7 +127,7 @@ def _tool_output(error: ToolFailed, verbose: bool) -> str:
 
 
 class TheirError:
-    """An error of somebody's script: `what` and the `place` in it, and `lines`, its traceback without our frames."""
+    """An error in a user's script: message `what`, `place`, and `lines`, its traceback without symph's frames."""
 
     def __init__(self, error: BaseException, frames: traceback.StackSummary) -> None:
         self.what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
@@ -141,9 +141,9 @@ class TheirError:
 
 
 def their_error(error: BaseException) -> TheirError | None:
-    """`error`, or what it was made of, as that of a script; None where it is ours.
+    """Return `error`, or its cause, as an error of a user's script; None if it comes from symph.
 
-    It is theirs if no code of ours ran after the last of theirs, libraries aside.
+    It comes from a script if no symph frame follows the script's last one, libraries aside.
     """
     frames = traceback.extract_tb(error.__traceback__)
     ours = [number for number, frame in enumerate(frames) if _is_ours(frame.filename)]
@@ -157,7 +157,7 @@ def their_error(error: BaseException) -> TheirError | None:
 
 
 def _has_run(after: list[traceback.FrameSummary], error: BaseException) -> bool:
-    """Whether anything of the script ran, of which the machinery that starts it is no part."""
+    """Return True if a part of the script ran, not counting the import machinery that starts it."""
     return not isinstance(error, OSError) and any(not _is_machinery(frame.filename) for frame in after)
 
 
@@ -172,7 +172,7 @@ def _is_ours(file: str) -> bool:
 
 
 def _is_library(file: str) -> bool:
-    # Compiled modules name their sources, which are nowhere: "yaml/_yaml.pyx".
+    # Compiled modules name sources that do not exist: "yaml/_yaml.pyx".
     return file.startswith(("<frozen", *_LIBRARIES)) or file.endswith(".pyx")
 
 
@@ -186,9 +186,9 @@ def _script_text(error: TheirError) -> str:
 
 
 def _fault_of_the_machine(error: Exception) -> SymphError | None:
-    """What the operating system refused and no code of ours foresaw; None for any other error.
+    """Return an error for a refusal of the operating system that no other code handles; None for any other error.
 
-    A path that cannot be used and a disk that is full are faults of the machine, wherever they are met.
+    An unusable path or a full disk is a fault of the machine, whichever code meets it.
     """
     if isinstance(error, RuntimeError) and str(error) == _NO_HOME:
         return UsageError("a path begins with ~, and no home folder is known for it", "", "write the whole path")
@@ -219,14 +219,14 @@ def _traceback_of(error: Exception) -> str:
 
 
 def _write_log(error: Exception) -> str:
-    """The path of a new file, readable by its owner alone, that holds the traceback."""
+    """Write the traceback to a new file that only its owner can read; return the path."""
     prefix = f"symph-{time.strftime('%Y%m%d-%H%M%S')}-"
     try:
         folder = state_dir() / "logs"
         folder.mkdir(parents=True, exist_ok=True)
         descriptor, path = tempfile.mkstemp(".log", prefix, folder)
     except OSError:
-        # A home that cannot be written must not hide the bug.
+        # A home without write permission must not hide the bug.
         descriptor, path = tempfile.mkstemp(".log", prefix)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(_traceback_of(error))

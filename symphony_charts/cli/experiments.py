@@ -45,12 +45,11 @@ _COLORS = {
 
 
 def phase_color(item: Mapping[str, object]) -> str:
-    """The colour in which the phase of an item is printed."""
     return _COLORS.get(str(item["phase"]), "")
 
 
 def gpu_ids(item: Mapping[str, object]) -> str:
-    """The beginnings of the ids of an item's GPUs, by which nvidia-smi and CUDA know a GPU as well."""
+    """Return the first 12 characters of each GPU id, which nvidia-smi and CUDA accept, too."""
     return ",".join(gpu[:12] for gpu in output.texts(item["gpus"]))
 
 
@@ -65,7 +64,7 @@ def _took(item: Mapping[str, object]) -> str:
 
 
 def watcher_of(args: argparse.Namespace) -> Watcher:
-    """What watches the backend that these arguments mean: a user's own cluster, else the one of `--on`."""
+    """Return the watcher of the backend that the arguments mean: a project's own cluster, else that of `--on`."""
     flags = options.cluster_flags(args)
     if flags and typed(args, "on") == "tmux":
         raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
@@ -77,7 +76,7 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
         added: Watcher = args.symphony.cluster_for(args).watcher
         return added
     if flags or backend == "kube":
-        # The client of Kubernetes takes 100 ms to import, which `symph ps` on this machine has not.
+        # The client of Kubernetes takes 100 ms to import; `symph ps` on this machine does not need it.
         from symphony_charts.kubernetes.backend import KubeWatcher
 
         kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
@@ -93,7 +92,7 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
 
 
 def place_flags(args: argparse.Namespace) -> list[str]:
-    """What says where to look, for verbs that are called by what runs on the terminal."""
+    """Return the typed flags that select the place, for commands that symph runs on the terminal."""
     names = {"--on": "on", "-n": "namespace", "--context": "context", "--kubeconfig": "kubeconfig"}
     given = {flag: value for flag, name in names.items() if (value := typed(args, name))}
     words = [word for flag, value in given.items() for word in (flag, str(value))]
@@ -101,22 +100,22 @@ def place_flags(args: argparse.Namespace) -> list[str]:
 
 
 def name_in_spec(word: str) -> str:
-    """Return the name of the experiment whose spec, or folder with a spec, `word` is; of any other word itself."""
-    # A bare word is a name, also where a folder has that name.
+    """Return the name in the spec if `word` is a spec or a folder with one; else `word`."""
+    # A bare word is a name, even if a folder has that name.
     is_file = Path(word).suffix in _SPEC_SUFFIXES and ("/" in word or Path(word).exists())
     path = Path(options.spec_of(word))
     return _name_in(path) if is_file or word in (".", "..") or ("/" in word and path.is_file()) else word
 
 
 def _name_in(path: Path) -> str:
-    # What reads specs takes 0.2 s to import, which verbs that are given a name have not.
+    # Reading specs takes 0.2 s to import; verbs with a name do not need it.
     from symphony_charts.spec import files
 
     return files.read(path).experiment.name
 
 
 def _name_of_spec_here() -> str:
-    """Return the name of this folder's spec; empty if there is none, if it is broken, or if it is a script to run."""
+    """Return the name of this folder's spec; empty if it is missing, broken, or a Python script, which would run."""
     path = Path(options.spec_of("."))
     if path.suffix == ".py" or not path.is_file():
         return ""
@@ -126,11 +125,11 @@ def _name_of_spec_here() -> str:
 
 
 def meant_here(*, live: bool = False) -> tuple[str, str]:
-    """Return the experiment that a verb without a name means, and the folder it came from if that is another one.
+    """Return the experiment that a verb without a name means, and its folder if that is another one.
 
     The first of these: the only one that runs and came from this folder; the one of this folder's spec, if it runs or,
-    unless `live`, has run; the one that `symph use` chose; the only one that runs. Raises NotFound, and ToolMissing
-    if this machine cannot run experiments.
+    unless `live`, has run; the one that `symph use` chose; the only one that runs. Raises NotFound, and ToolMissing if
+    this machine cannot run experiments.
     """
     refuse_elsewhere()
     running = {run.experiment: run for run in live_runs()}
@@ -152,8 +151,8 @@ def meant_here(*, live: bool = False) -> tuple[str, str]:
 def run_to_change(args: argparse.Namespace, name: str | None, command: str) -> Run:
     """Return the live run that `name`, or without a name the current folder, means, for a verb that ends processes.
 
-    A run of another folder is taken without a name only after asking, or with `--yes`. `command` is the command line
-    that names it, up to the name. Raises NotFound, UsageError.
+    Without a name, use a run of another folder only after asking, or with `--yes`. `command` is the command line up to
+    the name, for the hint that names the run. Raises NotFound, UsageError.
     """
     if name is not None:
         return find_run(name_in_spec(name), live=True)
@@ -167,10 +166,10 @@ def run_to_change(args: argparse.Namespace, name: str | None, command: str) -> R
 
 
 def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:
-    """How the experiment that `args.experiment_name` means is: exactly it, the one it loosely fits, or the current one.
+    """Return the status of the experiment that `args.experiment_name` names: exactly, else loosely, else the current.
 
-    Verbs that take a process before it understand the other order, too. What else is to be known of it is said on
-    stderr. Raises NotFound; UsageError where it fits several and nobody can be asked.
+    Verbs with a process before the experiment accept the other order, too. Print the watcher's note to stderr. Raises
+    NotFound; UsageError if several experiments fit and there is no terminal to ask on.
     """
     name = args.experiment_name
     if name is None:
@@ -196,12 +195,12 @@ def _current(args: argparse.Namespace, watcher: Watcher) -> str:
 
 
 def find_experiment(args: argparse.Namespace, watcher: Watcher) -> str:
-    """The name of the experiment that `args.experiment_name` means; raises as `find_status` does."""
+    """Return the name of the experiment that `args.experiment_name` means; raises as `find_status` does."""
     return find_status(args, watcher).name
 
 
 def some_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
-    """The instances that a word means: exactly, else loosely in Symphony's order. Raises NotFound, UsageError."""
+    """Return the instances that `word` names exactly, else loosely in Symphony's order. Raises NotFound, UsageError."""
     found = find_instances(status, word)
     if found:
         return found
@@ -214,13 +213,13 @@ def some_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
 
 
 def one_instance(status: ExperimentStatus, word: str) -> InstanceStatus:
-    """The one instance a word means; of several replicas the first that runs."""
+    """Return the one instance that a word means; of several replicas the first that runs."""
     found = some_instances(status, word)
     return next((one for one in found if one.phase == "running"), found[0])
 
 
 def _in_other_order(args: argparse.Namespace, watcher: Watcher) -> str:
-    """The experiment where it stands before the process, which then take their places; empty where it does not."""
+    """Return the experiment if it was typed before the process, and swap both arguments; else an empty string."""
     process = getattr(args, "component_name", None)
     if not process or _prefix(args)(process) not in watcher.names():
         return ""
@@ -239,7 +238,7 @@ def _loosely(args: argparse.Namespace, watcher: Watcher, name: str) -> str:
 
 
 def _prefix(args: argparse.Namespace) -> Callable[[str], str]:
-    """How the configured user's experiments are called; only a user's own script configures one here."""
+    """Return the function that prefixes names with the user; only a project's own script configures one here."""
     if not args.symphony.has_own_cluster:
         return str
     prefix: Callable[[str], str] = args.symphony.cluster.prefix_username
@@ -250,10 +249,10 @@ _MOST = 200
 
 
 def diagnose(watcher: Watcher, status: ExperimentStatus) -> Diagnosis | None:
-    """`why_of`, with the last line of what failed, and with the plan's reason for what no node takes."""
+    """Return the diagnosis, with the last line of a failed process, or the plan's reason for an unschedulable one."""
     why = diagnose_status(status)
     if why is None or status.backend != "kube":
-        # Here the supervisor has kept the last line.
+        # On this machine the supervisor has added the last line.
         return why
     if why.cause == "failed":
         line = _last_line(watcher, status, why.paths[0])
@@ -267,20 +266,20 @@ def diagnose(watcher: Watcher, status: ExperimentStatus) -> Diagnosis | None:
 
 
 def say(why: Diagnosis | None) -> None:
-    """Print a cause and the step to take, for people; nothing where something is just being started."""
+    """Print a cause and the next step for people; print nothing while a process is just starting."""
     if why is not None and why.cause != "start":
         output.note(f"why:  {why.sentence}" + (f"\nnext: {why.next}" if why.next else ""))
 
 
 def _last_line(watcher: Watcher, status: ExperimentStatus, path: str) -> str:
-    """What an instance wrote last; empty where its log is gone."""
+    """Return the last line of an instance's log; empty if the log is gone."""
     instance = next(each for each in status.instances if each.path == path)
     is_back = instance.phase != "failed" and instance.restarts > 0
     for previous in (is_back, not is_back):
         try:
             lines = deque(watcher.logs(status.name, LogQuery(instances=(path,), tail=1, previous=previous)), maxlen=1)
         except SymphError:
-            # Its pod is gone, or it has no run before this one.
+            # Its pod is gone, or it has no earlier run.
             continue
         if lines:
             return printable_line(lines[0].text.rstrip())[:_MOST]

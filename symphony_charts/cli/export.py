@@ -1,4 +1,4 @@
-"""`symph export`: an experiment in the format of another tool, printed or written."""
+"""`symph export`: print or write an experiment in the format of another tool."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
 
 
 def _added() -> dict[str, Any]:
-    """Return the modules of formats that integrations and other packages add, by name."""
+    """Return the format modules of integrations and plugins by name."""
     return {name: entry.load() for name, entry in entry_points("symph.exporters").items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """Kubernetes `objects` in the order in which they are applied, or the `files` of a folder by path.
+    """Kubernetes `objects` in the order to apply them, or the `files` of a folder by path.
 
-    `notes` say what they do not carry of the experiment, or carry in another way.
+    `notes` list the parts of the experiment that the export lacks or changes.
     """
 
     objects: tuple[dict[str, object], ...] = ()
@@ -96,7 +96,7 @@ def _manifests(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
 
 
 def _secret_notes(spec: specfile.SpecFile) -> tuple[import_report.Note, ...]:
-    """What plain objects leave to others: the Secret of the experiment."""
+    """Return notes about the experiment's Secret, which is not among the objects."""
     notes = []
     if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
         next_step = f"symph secrets push {spec.path}"
@@ -112,7 +112,7 @@ def _secret_notes(spec: specfile.SpecFile) -> tuple[import_report.Note, ...]:
 
 
 def _kustomize(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
-    """A kustomization with a file for each object; the namespace stands in it once."""
+    """Return a kustomization with a file for each object; only the kustomization sets the namespace."""
     objects, notes = _chart_objects(spec, args, is_placed=False)
     return Exported(
         files=folder.kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec))
@@ -120,7 +120,7 @@ def _kustomize(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
 
 
 def _appwrapper(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
-    """The AppWrapper, after the objects that it needs and its controller may not create."""
+    """Return the AppWrapper, after the objects that it needs and its controller may not create."""
     workload = msgspec.structs.replace(spec.experiment.workload, kind="appwrapper")
     if args.api:
         workload = msgspec.structs.replace(
@@ -147,18 +147,18 @@ def _chart_objects(
 ) -> tuple[list[dict[str, object]], list[import_report.Note]]:
     """Return the objects of the chart of `spec` under the values of the command line, and a note for each loss.
 
-    The test pod is Helm's, so it is not among them. If `is_placed` is true, each object has its namespace.
+    The test pod is excluded because it is Helm's. If `is_placed` is true, each object has its namespace.
 
     Raises:
         SpecError: No chart can be made.
     """
     prepared = specs.prepared_of(args, spec, force=True)
     place = args.namespace or ""
-    # What is applied by hand is not Helm's.
+    # Objects applied by hand are not managed by Helm.
     rendering = prepared.under({}, release=args.release or "", namespace=place, service="symph", is_draft=False)
     lost = [import_report.Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses]
     objects = [item for item in rendering.objects if not validate.is_test(item)]
-    # Workloads come after what they need.
+    # Workloads follow the objects that they need.
     objects.sort(key=lambda item: registry.kind_for(item) is not None)
     return [_placed(item, args.namespace if is_placed else None) for item in objects], lost
 
@@ -170,7 +170,7 @@ def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]
     return {**item, "metadata": {**metadata, "namespace": namespace}}
 
 
-# The formats: a function that adds options, one line of help, and the function that exports.
+# Per format: a function that adds options, one line of help, and the export function.
 FORMATS = {
     "appwrapper": (_add_appwrapper, "one AppWrapper with all that runs, for kubectl and CodeFlare", _appwrapper),
     "kustomize": (_add_release, "a folder that kubectl kustomize builds to the chart's objects", _kustomize),
@@ -179,7 +179,7 @@ FORMATS = {
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print or write the experiment in the chosen format, and say on stderr what did not come over as it is."""
+    """Print or write the experiment in the chosen format, and print notes on losses to stderr."""
     spec = specfile.read(args.spec, args.spec_set)
     if args.format in FORMATS:
         *_, make = FORMATS[args.format]

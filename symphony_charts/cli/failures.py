@@ -13,32 +13,32 @@ from typing import Any
 
 from symphony_charts.formats.printable import printable_lines
 
-# What goes into a pipe or a file is UTF-8, as YAML and JSON are; a terminal is written to in its own encoding.
+# Pipes and files get UTF-8, like YAML and JSON; a terminal gets its own encoding.
 
 _ERRORS = "symph"
 
 
 def prepare_streams() -> None:
-    """Make all three streams usable: no text is refused by their encoding, and a closed one swallows what is written.
+    """Make all three streams usable: encode any text, and discard output to a closed stream.
 
-    A closed descriptor would otherwise be that of the next file we open, and programs we start would write into it.
+    Otherwise a closed descriptor would become that of the next file, and child processes would write into it.
     """
     codecs.register_error(_ERRORS, _escaped)
     for descriptor in range(3):
         if not _is_open(descriptor):
-            # The lowest free descriptor is taken, which is this one.
+            # open() takes the lowest free descriptor, which is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     sys.stdin = sys.stdin or _stream(0, "r")
     sys.stdout = sys.stdout or _stream(1, "w")
     sys.stderr = sys.stderr or _stream(2, "w")
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:  # A test or a notebook may have put something else there.
+        if reconfigure is not None:  # Tests and notebooks may replace the stream.
             reconfigure(encoding=None if stream.isatty() else "utf-8", errors=_ERRORS)
 
 
 def is_cut_off() -> bool:
-    """Whether somebody closed the other end of stdout or stderr, as `head` does when it has seen enough."""
+    """Return True if the reader of stdout or stderr has closed the pipe, like `head`."""
     poll = select.poll()
     for descriptor in (1, 2):
         poll.register(descriptor, 0)
@@ -46,7 +46,7 @@ def is_cut_off() -> bool:
 
 
 def leave_quietly() -> None:
-    """Send what is still to be written nowhere: Python flushes both streams once more at exit and would complain."""
+    """Redirect stdout and stderr to /dev/null: Python flushes both again at exit and would print an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
@@ -66,7 +66,7 @@ def _stream(descriptor: int, mode: str) -> Any:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """What an encoding lacks, in ASCII: names that are no UTF-8, and letters that a terminal does not know."""
+    """Replace characters that the encoding lacks by ASCII: undecodable file names, letters missing in a terminal."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = error.object[error.start : error.end].replace("\u2026", "...")
@@ -75,7 +75,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 OUTPUT_LOST = 6
 INTERRUPTED = 130
-# What a shell reports of a program that died of SIGPIPE, as `git log | head` does.
+# Exit status that a shell reports for a program killed by SIGPIPE, as in `git log | head`.
 BROKEN_PIPE = 141
 
 
@@ -86,10 +86,10 @@ def _nothing() -> None:
 def status_of(
     action: Callable[[], int], is_verbose: Callable[[], bool], given: Callable[[], argparse.Namespace | None] = _nothing
 ) -> int:
-    """Run `action` and return the exit status of the command whose arguments are those `given`.
+    """Run `action` and return the exit status of the command whose arguments `given` returns.
 
-    An expected error is printed with what failed, where and what to do next; anything else is a bug of ours, whose
-    traceback goes to a log file that is named. A reader that closed our output ends the command quietly.
+    Print an expected error with its place and the next step; for any other, a bug, write the traceback to a log file
+    and print its path. Exit quietly if the reader of the output is gone.
     """
     prepare_streams()
     try:
@@ -103,7 +103,7 @@ def status_of(
         except Exception as error:
             if isinstance(error, BrokenPipeError) and is_cut_off():
                 raise
-            # Tracebacks and log files take 15 ms to import, which only a failure pays.
+            # Tracebacks and log files take 15 ms to import; only a failure needs them.
             from symphony_charts.cli.error_report import report_error
 
             status = report_error(error, verbose=is_verbose(), args=given())
@@ -114,7 +114,7 @@ def status_of(
 
 
 def _status_of_output(error: OSError) -> int:
-    """What was said could not be written: somebody has seen enough, or the disk is full."""
+    """Handle output that could not be written: the reader is gone, or the disk is full."""
     is_pipe = isinstance(error, BrokenPipeError)
     if not is_pipe:
         with suppress(OSError):
@@ -124,7 +124,7 @@ def _status_of_output(error: OSError) -> int:
 
 
 def _status_of_exit(exit: SystemExit) -> int:
-    """argparse leaves with SystemExit after `--help`, and users' verbs may; a text is an error as in Python itself."""
+    """Return the status of SystemExit, raised by argparse and user verbs; print a text as Python does."""
     if exit.code is None or isinstance(exit.code, int):
         return exit.code or 0
     _say(str(exit.code))

@@ -1,4 +1,4 @@
-"""Print what an experiment does while a command waits: its lines and its changes of state."""
+"""Print log lines and state changes of an experiment while a command waits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from symphony_charts.backend.status import ExperimentStatus, LogLine, LogQuery
 from symphony_charts.cli import output
 from symphony_charts.formats.printable import printable_line, terminal_line
 
-# Colours of names in merged logs: one each, in turn.
+# Colours of names in merged logs, in turn.
 _NAME_COLORS = ("36", "33", "35", "32", "34", "31")
 
 
 class LinePrinter:
-    """Prints lines to stdout and changes to stderr, whole and one at a time, whichever threads bring them.
+    """Print lines to stdout and changes to stderr, one whole line at a time; safe for several threads.
 
-    With `form` ``json`` each is an object on a line of its own, on stdout. On a terminal a line may colour itself and
-    do nothing else to it. `has_names` puts names before lines, padded to the longest of `names`.
+    With `form` ``json`` print each as a JSON object per line on stdout. On a terminal, lines keep their colours but no
+    other control sequences. `has_names` puts names before lines, padded to the longest of `names`.
     """
 
     def __init__(
@@ -44,7 +44,6 @@ class LinePrinter:
         self._prefixes: dict[str, str] = {}
 
     def print(self, line: LogLine) -> None:
-        """Print one line that a process wrote."""
         text = line.text.removesuffix("\n")
         if self._form == "json":
             self._write_object({"time": line.time, "process": line.process, "line": text})
@@ -56,7 +55,6 @@ class LinePrinter:
                 sys.stdout.flush()
 
     def tell(self, told: StatusChange) -> None:
-        """Print what has changed of some processes."""
         if self._form == "json":
             self._write_object({"time": time.time(), "processes": list(told.paths), "change": told.text})
             return
@@ -95,15 +93,15 @@ class LinePrinter:
         return f"\x1b[{_NAME_COLORS[number % len(_NAME_COLORS)]}m{padded}\x1b[0m"
 
 
-# How long lines of a process may take from its log to here, in seconds: they stand before what they brought about.
+# Seconds to wait for lines, so that they are printed before the change that they caused.
 _LINES_S = 0.1
 
 
 class Follower:
     """Threads that print until the experiment has reached a final state or is gone.
 
-    `query` says which lines; without one there are changes of state alone. A new run of the same name is as much an end
-    where `run` says which one is meant. `last` is how it was when it was looked at last, None once it is gone.
+    `query` selects the lines; without it only state changes are printed. If `run` is given, a new run of the same name
+    is an end, too. `last` is the last known status, None once the experiment is gone.
     """
 
     def __init__(
@@ -122,12 +120,11 @@ class Follower:
         self._lines, self._changes, _ = self._threads
 
     def start(self) -> None:
-        """Begin to print."""
         for thread in self._threads:
             thread.start()
 
     def wait(self) -> ExperimentStatus | None:
-        """How the experiment ended, once all of it has been printed. Raises what kept it from being followed."""
+        """Return the final status after everything is printed. Raises the error that stopped the following."""
         self._is_over.wait()
         if self._error is not None:
             raise self._error
@@ -139,7 +136,7 @@ class Follower:
             target()
         except Exception as error:
             if not self._is_gone:
-                # Of what is gone nobody can read the lines any more, which is no news then.
+                # The lines of an experiment that is gone cannot be read; that is no error.
                 self._error = self._error or error
             self._stop()
 
@@ -167,7 +164,7 @@ class Follower:
         self._stop()
 
     def _tell_waits(self) -> None:
-        """Look again at waits, of which nothing tells how long they last."""
+        """Report long waits again: no event tells that a wait continues."""
         while self._is_somebody_waiting.wait() and not self._is_over.wait(1.0):
             if self.last is not None:
                 self._tell(self.last)

@@ -1,4 +1,4 @@
-"""How the verbs of Git find repository, settings and team, carry a change out, and print it."""
+"""Find the repository, settings and team of the Git verbs; apply and print changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from symphony_charts.system.user_folders import state_dir
 
 
 def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Settings:
-    """The settings above `folder` (default: the current one), with what the flags say over them."""
+    """Return the settings above `folder` (default: the current one), overridden by the flags."""
     settings = find_settings(folder or Path.cwd())
     given = getattr(args, "repo", None)
     if given:
@@ -53,13 +53,13 @@ def open_store(
     author: Author | None = None,
     reads_only: bool = False,
 ) -> Store:
-    """The store of the repository, to which `author` commits (default: `author_of_change`).
+    """Return the store of the repository, to which `author` commits (default: `author_of_change`).
 
-    With `--branch` a change goes to that branch; a new branch begins at the usual one. `guard` searches what goes out;
+    With `--branch` a change goes to that branch; a new branch starts at the usual one. `guard` checks outgoing content;
     without one, the store searches for private keys and tokens. If `reads_only`, no author is needed.
     """
     repository = settings.repository
-    assert repository is not None  # noqa: S101 - settings_of has seen to it
+    assert repository is not None  # noqa: S101 - settings_of has checked it
     review = getattr(args, "branch", None)
     guard = guard or Guard({}, allowed=settings.allowed_leaks)
     if review and not reads_only:
@@ -79,22 +79,22 @@ def open_store(
 
 
 def _reason(args: argparse.Namespace, guard: Guard) -> str:
-    """Why the change is made, in one line; empty where nobody says. Raises Conflict for one that holds a secret."""
+    """Return the reason for the change in one line, or an empty string. Raises Conflict if it contains a secret."""
     reason = " ".join(printable_line(getattr(args, "message", None) or "").split())
     guard.refuse({"the message (-m)": reason.encode()})
     return reason
 
 
 def author_of_change(args: argparse.Namespace, settings: Settings) -> Author:
-    """Who commits the change, as git and the flags say: see `author_of`."""
-    assert settings.repository is not None  # noqa: S101 - settings_of has seen to it
+    """Return the author of the change from git and the flags; see `author_of`."""
+    assert settings.repository is not None  # noqa: S101 - settings_of has checked it
     return author_of(settings.repository, getattr(args, "sign", None))
 
 
 def author_name(settings: Settings, author: Author | None) -> str:
-    """Who makes the change, as pointers write it: the `author` of the commit, or who that would be without one.
+    """Return the author's name for pointers: that of the commit's `author`, or of the configured identity without one.
 
-    Empty where nobody knows, and a commit by hand will say.
+    Empty if unknown; a commit by hand will name its author.
     """
     if author is not None:
         return author.name
@@ -106,7 +106,7 @@ def author_name(settings: Settings, author: Author | None) -> str:
 
 
 def move_text(facts: Mapping[str, object]) -> str:
-    """What a change of destination does, behind the line of a change; empty where there is none."""
+    """Describe a change of destination, to be appended to the line of a change; empty if there is none."""
     moves = facts.get("moves")
     if not isinstance(moves, Mapping):
         return ""
@@ -116,14 +116,14 @@ def move_text(facts: Mapping[str, object]) -> str:
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:
-    """The store, or None with `--into`, which needs no repository but the checkout."""
+    """Return the store, or None with `--into`, which needs only the checkout."""
     return None if args.into is not None else open_store(args, settings)
 
 
 def find_team(args: argparse.Namespace, settings: Settings, store: Store | None, env: str) -> str:
-    """The team of `args.experiment_name`; a ``team/`` before the name is taken off it.
+    """Return the team of `args.experiment_name`; strip a leading ``team/`` from the name.
 
-    Raises NotFound or UsageError where the name fits no team, or several.
+    Raises NotFound or UsageError if the name fits no team, or several.
     """
     team, _, name = args.experiment_name.rpartition("/")
     args.experiment_name = name
@@ -153,28 +153,27 @@ def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The branch that a change goes to; `base` is the one that it is to be merged into, empty if it is that one."""
+    """The branch that a change goes to; `base` is the branch to merge it into, empty if it goes there directly."""
 
     branch: str
     base: str
     repository: Repository | None
 
     def review_link(self, heard: Sequence[str]) -> str:
-        """The page that proposes the branch; empty where there is none, or nobody can know."""
+        """Return the URL that proposes the branch; empty without a proposal or if the forge is unknown."""
         if self.repository is None or not self.base:
             return ""
         return review_link(self.repository.url, self.branch, self.base, heard=heard, forge=self.repository.forge)
 
 
 def branch_of(args: argparse.Namespace, settings: Settings) -> Target:
-    """Where a change goes."""
     usual = settings.repository.branch if settings.repository else ""
     is_review = bool(args.branch) and args.branch != usual and args.into is None
     return Target(branch=args.branch or usual, base=usual if is_review else "", repository=settings.repository)
 
 
 def now_text(now: int) -> str:
-    """A time as pointers write it: ISO 8601 in UTC."""
+    """Format a time for pointers: ISO 8601 in UTC."""
     return datetime.fromtimestamp(now, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -185,9 +184,9 @@ def carry_out(
     now: int,
     guard: Guard | None = None,
 ) -> tuple[tuple[Change, ...], PushResult | None]:
-    """Push the operations' changes, or write them into `--into`, or with `--dry-run` only ask for them.
+    """Push the operations' changes, or write them into `--into`, or with `--dry-run` only preview them.
 
-    `guard` sees what is written into a checkout and what would be; what is pushed, the store shows to its own.
+    `guard` checks content for a checkout and previews; the store checks pushed content with its own guard.
     """
     guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
     if args.into is not None:
@@ -200,7 +199,7 @@ def carry_out(
             if not args.dry_run:
                 apply_to_checkout(checkout / folder, change.edits)
         return changes, None
-    assert store is not None  # noqa: S101 - only --into goes without
+    assert store is not None  # noqa: S101 - only --into has no store
     if args.branch:
         _refresh(store, operations, now, is_dry=args.dry_run)
     if args.dry_run:
@@ -213,7 +212,7 @@ def carry_out(
 
 
 def _refresh(store: Store, operations: Sequence[Operation], now: int, *, is_dry: bool) -> None:
-    """Bring the branch for review up to date with the one it is for, and say so."""
+    """Update the review branch from its base, and print that."""
     stale = find_stale(store)
     if stale is None:
         return
@@ -228,7 +227,7 @@ def _refresh(store: Store, operations: Sequence[Operation], now: int, *, is_dry:
 def print_changes(
     args: argparse.Namespace, changes: Sequence[Change], receipt: PushResult | None, *texts: str, branch: Target
 ) -> None:
-    """Say what became of each change, a line each in `texts`, then which commit holds them, and where to review it."""
+    """Print a line of `texts` per change, then the commit and the link to the review."""
     link = branch.review_link(receipt.heard if receipt else ()) if receipt else ""
     record: dict[str, object] = {
         "changes": [_record(change) for change in changes],
@@ -264,7 +263,7 @@ def print_changes(
 
 
 def say_what_is_new(settings: Settings, facts: Mapping[str, object]) -> None:
-    """Say that a change makes a new environment, which may be a misspelt one where no settings list it."""
+    """Note that a change creates a new environment: without a list in the settings it may be a typo."""
     env, others = str(facts["env"]), facts["newBeside"]
     if not isinstance(others, list) or env in settings.environments:
         return
@@ -291,7 +290,7 @@ def _record(change: Change) -> dict[str, object]:
 
 
 def _summed(edits: Mapping[str, bytes | None]) -> list[tuple[str, bytes | None]]:
-    """The paths, with all files of one new chart as one line."""
+    """Return the paths, with all files of a new chart as one line."""
     shown: dict[str, bytes | None] = {}
     for path, content in edits.items():
         parts = path.split("/")
@@ -306,7 +305,7 @@ def _print_markdown(
     texts: Sequence[str],
     target: Target,
 ) -> None:
-    """The title of a pull request, and its text: what changes, and what that does to objects."""
+    """Print title and text of a pull request: the changes, and their effect on objects."""
     title = changes[0].subject if len(changes) == 1 else f"{len(changes)} changes"
     output.line(f"# {title}\n\n| change | paths |\n| --- | --- |")
     for change, text in zip(changes, texts, strict=True):
@@ -316,7 +315,7 @@ def _print_markdown(
         settings = Settings(repository=target.repository)
         before = open_store(argparse.Namespace(), settings, reads_only=True)
         after = open_store(argparse.Namespace(branch=target.branch), settings, reads_only=True)
-        # Comparing takes 40 ms to import, which changes without a review have not.
+        # Comparing takes 40 ms to import; only reviews need it.
         from symphony_charts.cli.reports import difference_text
 
         output.line(f"\n{difference_text(before, after, changes)}")

@@ -133,7 +133,7 @@ def _destination(text: str) -> str:
 
 
 def _owners(text: str) -> str:
-    """Names as a CODEOWNERS file has them: accounts, teams and addresses of mail, with blanks between."""
+    """Parse names as in a CODEOWNERS file: accounts, teams and email addresses, separated by blanks."""
     if not re.fullmatch(r"[\w.+-]*@[\w./-]+( [\w.+-]*@[\w./-]+)*", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no owner: write @user, @org/team or a mail address")
     return text
@@ -194,7 +194,7 @@ def _tidy(args: argparse.Namespace) -> int:
         output.confirm(args, "Remove the chart versions that nothing needs?")
     changes, receipt = git_repository.carry_out(args, None if args.into else store, [operation], int(time.time()))
     removed = changes[0].facts["removed"]
-    assert isinstance(removed, list)  # noqa: S101 - what Tidy says
+    assert isinstance(removed, list)  # noqa: S101 - a fact of Tidy
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
     git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
     return 0

@@ -1,7 +1,7 @@
-"""`symph gitops init` begins a repository of charts: where its environments run is asked or taken, and written down.
+"""`symph gitops init` creates a repository of charts, and asks for or reads the places of its environments.
 
-What the cluster is given and what a publish writes come from the same settings: those that stand above the folder, or
-those that are written into it here.
+The cluster's objects and later publishes use the same settings: those above the folder, or those that this command
+writes into it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _NEW = "rl"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lay the files down, and write the settings where there are none."""
+    """Write the files of the repository, and the settings if there are none."""
     found = git_repository.settings_of(args)
     settings = _completed(args, found)
     environments = {name: settings.environments[name].destination for name in _names(args, settings)}
     repository = settings.repository
-    assert repository is not None  # noqa: S101 - _completed has seen to it
+    assert repository is not None  # noqa: S101 - _completed has checked it
     read_url = args.cluster_url or repository.url
     if fault := repository_fault(read_url, "--cluster-url"):
         raise SpecError([fault])
@@ -81,8 +81,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str, bytes]) -> tuple[Change, str]:
-    """Lay down what forges read at the top of the repository alone, in a commit before the folder's; in words, too."""
-    assert settings.repository is not None  # noqa: S101 - _completed has seen to it
+    """Commit the files that forges read only at the repository's top, before those of the folder; also describe it."""
+    assert settings.repository is not None  # noqa: S101 - _completed has checked it
     folder, args.repo_path = args.repo_path, ""
     whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(settings.repository, path=""))
     store = git_repository.store_or_none(args, whole)
@@ -90,8 +90,8 @@ def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str
     args.repo_path = folder
     facts = changes[0].facts
     written, kept = facts["written"], facts["kept"]
-    assert isinstance(written, list)  # noqa: S101 - what Initialise says
-    assert isinstance(kept, list)  # noqa: S101 - likewise
+    assert isinstance(written, list)  # noqa: S101 - a fact of Initialise
+    assert isinstance(kept, list)  # noqa: S101 - a fact of Initialise
     for path in kept:
         output.warn(f"{path} is there already and stays; add to it:\n{files[path].decode().rstrip()}")
     done = f", commit {receipt.commit[:7]}" if receipt and receipt.commit else ""
@@ -106,15 +106,15 @@ def _flux(args: argparse.Namespace, url: str) -> FluxSetup:
 
 def _text(facts: Mapping[str, object]) -> str:
     written, kept = facts["written"], facts["kept"]
-    assert isinstance(written, list)  # noqa: S101 - what Initialise says
-    assert isinstance(kept, list)  # noqa: S101 - likewise
+    assert isinstance(written, list)  # noqa: S101 - a fact of Initialise
+    assert isinstance(kept, list)  # noqa: S101 - a fact of Initialise
     return f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
 
 
 def _requirement(args: argparse.Namespace) -> str:
-    """What the check of the repository installs; empty without a CI of ours, where that is not known.
+    """Return the requirement that the repository's CI installs; empty if it is unknown and there is no CI.
 
-    Raises UsageError where nobody else could install the same.
+    Raises UsageError if this installation's source is not available to others.
     """
     if args.install_from is not None:
         return installation.requirement(installation.check_pinned(args.install_from))
@@ -128,14 +128,11 @@ def _requirement(args: argparse.Namespace) -> str:
 
 
 def _forge(args: argparse.Namespace, url: str) -> str:
-    """Whose CI runs the check: as asked, else by the name of the host, else any."""
+    """Return the forge whose CI runs the check: that of `--ci`, else by host name, else all."""
     if args.ci:
         return str(args.ci)
     host = re.sub(r"^[a-z+]+://", "", url).partition("/")[0].partition(":")[0]
     return next((forge for forge in ("github", "gitlab") if forge in host), "all")
-
-
-# Settings
 
 
 def _names(args: argparse.Namespace, settings: Settings) -> list[str]:
@@ -150,9 +147,9 @@ def _listed(args: argparse.Namespace) -> list[str]:
 
 
 def _completed(args: argparse.Namespace, settings: Settings) -> Settings:
-    """The settings with repository and a destination for every environment; `settings` itself if a file says them all.
+    """Return the settings with repository and a destination per environment; `settings` itself if a file has them all.
 
-    Raises UsageError where nobody says where an environment runs, Conflict where the file says something else.
+    Raises UsageError if an environment has no destination, Conflict if the file has another one.
     """
     given = dict(_destination(text) for text in args.destination)
     if settings.path is not None and settings.environments:
@@ -172,7 +169,7 @@ def _completed(args: argparse.Namespace, settings: Settings) -> Settings:
         answer = output.ask(f"where does {name} run? [CLUSTER/]NAMESPACE", name)
         given |= dict([_destination(f"{name}={answer}")])
     settings = _with_repository(args, settings)
-    assert settings.repository is not None  # noqa: S101 - just seen to
+    assert settings.repository is not None  # noqa: S101 - checked by _with_repository
     team = args.team or _likely_team(settings.repository.url)
     if not args.team and output.can_ask():
         team = output.ask("whose experiments are these? TEAM", team)
@@ -181,7 +178,7 @@ def _completed(args: argparse.Namespace, settings: Settings) -> Settings:
 
 
 def _destination(text: str) -> tuple[str, Environment]:
-    """``ENV=[CLUSTER/]NAMESPACE``; the cluster by its name, or by its address."""
+    """Parse ``ENV=[CLUSTER/]NAMESPACE``, with the cluster's name or URL."""
     name, _, place = text.partition("=")
     cluster, _, namespace = place.rpartition("/")
     check_names(environment=name, namespace=namespace)
@@ -191,7 +188,7 @@ def _destination(text: str) -> tuple[str, Environment]:
 
 
 def _agree(settings: Settings, given: Mapping[str, Environment], listed: list[str]) -> None:
-    """Raise Conflict or UsageError unless the settings' file says of each environment what the flags do."""
+    """Raise UsageError or Conflict unless the settings file has the environments and destinations of the flags."""
     for name in (*listed, *given):
         if name not in settings.environments:
             new = {name: given.get(name, Environment(namespace="NAMESPACE"))}
@@ -213,7 +210,7 @@ def _place_text(place: Environment) -> str:
 
 
 def _place(environment: Environment) -> dict[str, object]:
-    """What a file says of an environment: what differs from what is usual, and always the namespace."""
+    """Return the settings of an environment that differ from the defaults, and always the namespace."""
     usual = Environment()
     place = {"server": environment.server, "cluster": environment.cluster}
     said: dict[str, object] = {key: value for key, value in place.items() if value != getattr(usual, key)}
@@ -221,7 +218,7 @@ def _place(environment: Environment) -> dict[str, object]:
 
 
 def _with_repository(args: argparse.Namespace, settings: Settings) -> Settings:
-    """The settings with a repository: without one in them, that of which `--into` is a checkout. Raises UsageError."""
+    """Return settings with a repository: by default the origin of the checkout `--into`. Raises UsageError."""
     if settings.repository is not None:
         return settings
     url = origin_of(Path(args.into).expanduser()) if args.into is not None else ""
@@ -231,7 +228,7 @@ def _with_repository(args: argparse.Namespace, settings: Settings) -> Settings:
 
 
 def _likely_team(url: str) -> str:
-    """Whom the repository belongs to by its address, else who asks."""
+    """Return the repository's owner in the URL, else the user's name."""
     owner = re.split(r"[/:]", url.rstrip("/"))[-2:-1]
     is_remote = not Path(url).exists()
     if is_remote and owner and DNS_LABEL.fullmatch(owner[0].lower()):
@@ -240,9 +237,9 @@ def _likely_team(url: str) -> str:
 
 
 def _write_settings(settings: Settings, *, is_dry: bool) -> str:
-    """Write the settings into the current folder; the line that says so."""
+    """Write the settings into the current folder; return a line that reports it."""
     repository = settings.repository
-    assert repository is not None  # noqa: S101 - _completed has seen to it
+    assert repository is not None  # noqa: S101 - _completed has checked it
     is_here = "://" not in repository.url and Path(repository.url).is_dir()
     data = {
         "team": settings.team,

@@ -1,4 +1,4 @@
-"""`symph gitops review`: what a change of experiments means, as one Markdown text for its pull request."""
+"""`symph gitops review`: the effects of a change of experiments, as one Markdown text for its pull request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from symphony_charts.errors import ToolFailed, UsageError
 from symphony_charts.settings.project import find_settings
 from symphony_charts.system.subprocess_runner import run as start
 
-# GitHub Actions and GitLab CI say in the environment where that is; the token is read from there, too.
+# GitHub Actions and GitLab CI pass the pull request and the token in the environment.
 # Source: docs.github.com, "REST API endpoints for issue comments"; docs.gitlab.com, "Notes API".
 
 MARK = "<!-- symph review -->"
@@ -27,13 +27,13 @@ TOKENS = ("GITHUB_TOKEN", "GITLAB_TOKEN")
 _FORGE_TIMEOUT_S = 30
 _PAGE = 100
 _PAGES = 30
-# GitHub takes 65,536 characters, GitLab a million.
+# GitHub accepts 65,536 characters, GitLab a million.
 _LONGEST = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forge:
-    """Where comments of a pull request are: `comments` lists and takes them, `one` is the address of one by its id."""
+    """API of a pull request's comments: URL `comments` lists and creates them, `one` with an id updates one."""
 
     comments: str
     one: str
@@ -42,7 +42,7 @@ class Forge:
 
 
 def comment(text: str, *, is_dry: bool, env: Mapping[str, str] | None = None) -> str:
-    """Leave `text` there, in place of an earlier one; what was done, in words. Raises UsageError, ToolFailed."""
+    """Post `text` or replace our earlier comment; return a line that reports it. Raises UsageError, ToolFailed."""
     forge = forge_of(os.environ if env is None else env)
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}\n\n(It goes on; `symph gitops review` prints all of it.)"
@@ -57,7 +57,7 @@ def comment(text: str, *, is_dry: bool, env: Mapping[str, str] | None = None) ->
 
 
 def forge_of(env: Mapping[str, str]) -> Forge:
-    """The forge whose CI this is. Raises UsageError where no pull request is known, or no token."""
+    """Return the forge that runs this CI job. Raises UsageError without a pull request or a token."""
     github = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", env.get("GITHUB_REF", ""))
     if github and env.get("GITHUB_API_URL") and re.fullmatch(r"[\w.-]+/[\w.-]+", env.get("GITHUB_REPOSITORY", "")):
         issues = f"{env['GITHUB_API_URL']}/repos/{env['GITHUB_REPOSITORY']}/issues"
@@ -102,7 +102,7 @@ def _all(forge: Forge) -> Iterator[Mapping[str, object]]:
 
 
 def _ask(forge: Forge, method: str, url: str, data: Mapping[str, object] | None = None) -> object:
-    """The answer of the forge. Redirects are not followed: they would carry the token elsewhere."""
+    """Return the forge's parsed answer. Redirects are not followed: they would leak the token."""
     body = None if data is None else json.dumps(data).encode()
     headers = {**forge.headers, "User-Agent": "symph", **({"Content-Type": "application/json"} if body else {})}
     try:
@@ -122,16 +122,16 @@ def _ask(forge: Forge, method: str, url: str, data: Mapping[str, object] | None 
     return parsed
 
 
-# Its parts are what `validate`, `plan` and `diff` print, each run as by hand, so that a reader can run it, too.
+# The parts are outputs of `validate`, `plan` and `diff`, so that a reader can run the same commands.
 
 _TIMEOUT_S = 300
-# What says nothing against a change: no node pools are known, nothing of that name runs yet.
+# Exit statuses that do not reject a change: unknown node pools, and a name that does not run yet.
 _HARMLESS = {"plan": (0, 2), "diff": (0, 8)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A command that was run, without `symph`, its exit status, and what it printed."""
+    """A command (without `symph`), its exit status, and its output."""
 
     command: tuple[str, ...]
     status: int
@@ -139,12 +139,12 @@ class Part:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing speaks against the change."""
+        """True if the part does not reject the change."""
         return self.status in _HARMLESS.get(self.command[0], (0,))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the review, and with --post leave it at the pull request; the status is 1 when a part says no."""
+    """Print the review, and with --post comment on the pull request; return 1 if a part fails."""
     parts = [part for spec in specs_of(args.specs) for part in _parts(args, spec)]
     bad = [part for part in parts if not part.is_good]
     text = review_text(parts)
@@ -158,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def review_text(parts: Sequence[Part]) -> str:
-    """The Markdown of `parts`; it begins with the mark by which a later one finds it."""
+    """Return the Markdown of `parts`; it starts with the mark by which a later run finds the comment."""
     words = [f"{'ok' if part.is_good else '**no**'} `{_shown(part)}`" for part in parts]
     return "\n\n".join([MARK, "<br>".join(words), *(_part_text(part) for part in parts)])
 
@@ -179,9 +179,9 @@ def _parts(args: argparse.Namespace, spec: str) -> Iterator[Part]:
 
 
 def _run(*words: str) -> Part:
-    # A file of the current folder may be called as a module of ours: it is no place to import from.
+    # Do not import from the current folder: a file there may have the name of a module.
     begin = "import sys; sys.path = [*filter(None, sys.path)]; from symphony_charts.cli.main import main; "
-    # A spec in Python is run by these; what comments is none of its business.
+    # The command may run a Python spec, which must not see the tokens for comments.
     env = dict.fromkeys(TOKENS, None)
     argv = [sys.executable, "-c", f"{begin}sys.exit(main())", *words]
     ended = start(argv, timeout_s=_TIMEOUT_S, check=False, env=env)
@@ -191,7 +191,7 @@ def _run(*words: str) -> Part:
 def _part_text(part: Part) -> str:
     if part.command[0] == "diff" and part.status == 0:
         return f"`{_shown(part)}`\n\n{part.text}"
-    # No line of the text may end the block.
+    # Longer than any fence in the text, so that no line can end the block.
     fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", part.text))])
     is_open = " open" if not part.is_good or part.command[0] == "plan" else ""
     head = f"<details{is_open}><summary><code>{_shown(part)}</code></summary>"
@@ -199,6 +199,6 @@ def _part_text(part: Part) -> str:
 
 
 def _shown(part: Part) -> str:
-    """The command, as a line that no Markdown or HTML reads."""
+    """Return the command as a line without Markdown or HTML."""
     words = " ".join(part.command)
     return re.sub(r"[`<>&|\r\n]", "?", f"symph {words}")

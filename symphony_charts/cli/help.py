@@ -1,4 +1,4 @@
-"""`symph help`, the manual pages, and completion in shells."""
+"""`symph help`, the manual pages, and shell completion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SPECIAL = str.maketrans({"\\": "\\e", "-": "\\-", "`": "\\(ga", "'": "\\(aq", "
 
 
 def overview_page(verbs: Sequence[Verb] = VERBS) -> str:
-    """The page symph(1): all verbs by group, variables, exit statuses."""
+    """Return the page symph(1): all verbs by group, variables, exit statuses."""
     lines = [*_head("symph", "experiments in tmux, as Helm charts and in Git"), ".SH SYNOPSIS"]
     lines += [".B symph", _text("VERB [ARGUMENTS] [-- COMMAND]"), ".SH VERBS"]
     for group, title in GROUPS.items():
@@ -52,7 +52,7 @@ def overview_page(verbs: Sequence[Verb] = VERBS) -> str:
 
 
 def manual_page(name: str, parser: argparse.ArgumentParser) -> str:
-    """The page symph-VERB(1), with what stands below the verb."""
+    """Return the page symph-VERB(1), including the verb's subcommands."""
     description = parser.description or ""
     lines = _head(f"symph-{name}", description[:1].lower() + description[1:].rstrip(".").split("\n")[0])
     lines += [".SH SYNOPSIS", *_synopsis(parser), ".SH DESCRIPTION", _text(description)]
@@ -79,7 +79,7 @@ def _synopsis(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _arguments(parser: argparse.ArgumentParser, section: str) -> Iterator[str]:
-    """A section for each group of a parser's arguments; those that no help shows have none."""
+    """Yield a section for each group of a parser's arguments, without hidden ones."""
     for group in parser._action_groups:
         actions = [action for action in group._group_actions if action.help is not argparse.SUPPRESS]
         actions = [action for action in actions if not isinstance(action, argparse._SubParsersAction)]
@@ -99,7 +99,7 @@ def _below(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Argu
 
 
 def _statuses() -> Iterator[tuple[int, str]]:
-    """Each exit status with the first sentence of the class of errors that has it."""
+    """Yield each exit status with the first sentence of its error class."""
     yield 0, "done"
     pending = SymphError.__subclasses__()
     while pending:
@@ -119,7 +119,7 @@ def _text(text: str) -> str:
 
 
 def run_help(args: argparse.Namespace) -> int:
-    """Print the page, or let a program print its own."""
+    """Print a help or manual page; plugin programs print their own help."""
     if args.man:
         sys.stdout.write(_manual(args))
         return 0
@@ -142,7 +142,6 @@ def configure_version(parser: argparse.ArgumentParser) -> None:
 
 
 def run_version(args: argparse.Namespace) -> int:
-    """Print the line of `--version`, or a record."""
     record = {"version": __version__, "python": platform.python_version()}
     output.print_record(args, "Version", record, f"symphony-charts {__version__}")
     return 0
@@ -161,7 +160,7 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
     )
 
 
-# The arguments whose values are asked for at the prompt, and what `symph __complete` is asked.
+# Arguments with dynamic completion, and the word that `symph __complete` takes for each.
 _NAMES = {"experiment_name": "experiments", "component_name": "processes"}
 
 
@@ -180,7 +179,7 @@ _ZSH = """_symph_{what}() {{
 
 
 def run_completion(args: argparse.Namespace) -> int:
-    """Print a script that completes verbs, options, files, and the names of what runs on this machine."""
+    """Print a script that completes verbs, options, files, and names of experiments and processes of this machine."""
     args.symphony.load_all()
     parser = args.symphony.master_parser
     prog = parser.prog
@@ -189,7 +188,7 @@ def run_completion(args: argparse.Namespace) -> int:
         if action.dest in _NAMES:
             what = _NAMES[action.dest]
             asked = f"_symph_{what}"
-            # Where fish asks, it runs the command itself.
+            # fish runs the command itself.
             action.complete = {  # type: ignore[attr-defined]  # an attribute that shtab reads
                 "bash": asked,
                 "zsh": asked,
@@ -206,7 +205,7 @@ def run_completion(args: argparse.Namespace) -> int:
 
 
 def _leave_out_aliases(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Take our verbs' other names out of `verbs`; a name that a project gave to a verb of its own stays."""
+    """Remove aliases of built-in verbs from `verbs`; keep a name that a project gave to its own verb."""
     for verb in VERBS:
         for alias in verb.aliases:
             if verbs.choices.get(alias) is verbs.choices[verb.name]:
@@ -226,12 +225,12 @@ def configure_complete(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prefix", nargs="?", default="", help="only names that begin so")
 
 
-# Shells expand what they are offered; names of ours hold nothing else, whatever stands in a folder.
+# Shells expand completions, so print only names that are valid here, even if a folder has other ones.
 _PLAIN = "[A-Za-z0-9][A-Za-z0-9._/-]*"
 
 
 def run_complete(args: argparse.Namespace) -> int:
-    """Print the names; whatever is wrong with a run only leaves it out, since nobody reads errors at a prompt."""
+    """Print the names. Skip broken runs silently, because nobody reads errors while completing."""
     names = runs.experiment_names() if args.what == "experiments" else runs.process_names()
     sys.stdout.writelines(
         f"{name}\n" for name in sorted(names) if name.startswith(args.prefix) and re.fullmatch(_PLAIN, name)

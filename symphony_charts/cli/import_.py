@@ -1,4 +1,4 @@
-"""`symph import`: jobs of other tools as experiments, with a report of what did not come over."""
+"""`symph import`: convert jobs of other tools into experiments, and report losses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _STRICT = "change the input, or go without --strict"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the input, print or write the experiment, and report on stderr; a loss under `--strict` writes nothing."""
+    """Read the input, print or write the experiment, and report on stderr; with `--strict`, a loss prevents writing."""
     importer = args.importer
     if hasattr(importer, "main"):
         return int(importer.main(args))
@@ -115,7 +115,6 @@ def _read(name: str, *, has_python_tags: bool) -> input_file.Source:
 
 
 def _write(args: argparse.Namespace, imported: import_report.Imported) -> None:
-    """Write the experiment to the file that was named, or to stdout; nothing in a dry run."""
     if args.dry_run:
         if args.file:
             output.note(f"would write {args.file}")
@@ -133,7 +132,6 @@ def _write(args: argparse.Namespace, imported: import_report.Imported) -> None:
 
 
 def _title(args: argparse.Namespace, imported: import_report.Imported) -> str:
-    """What was made, and of what."""
     experiment = imported.experiment
     pods = sum(one.replicas for one in (*experiment.processes.values(), *experiment.groups.values()))
     count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())

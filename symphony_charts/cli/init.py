@@ -35,7 +35,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 
 
 def run_init(args: argparse.Namespace) -> int:
-    """Make the folder, whole or not at all; one that is there is never touched."""
+    """Create the folder completely or not at all; never change an existing one."""
     name = names.sanitize(args.name)
     answers = options.parse_assignments(args.answers)
     made = package_data.scaffold(name, args.template, Path(args.dest), answers, dry_run=args.dry_run)
@@ -72,7 +72,7 @@ VS Code (with the YAML extension), for all experiment files of a folder, in .vsc
 
 
 def run_schema(args: argparse.Namespace) -> int:
-    """Print the schema, or how to make an editor use it."""
+    """Print the schema, or the steps to use it in an editor."""
     if args.install_hint:
         output.line(_HINT.rstrip())
         return 0

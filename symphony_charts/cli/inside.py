@@ -1,4 +1,4 @@
-"""`symph exec`, `ssh`, `cp`, `open` and `collect`: reach the processes of an experiment."""
+"""`symph exec`, `ssh`, `cp`, `open` and `collect`: work inside the processes of an experiment."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def configure_exec(parser: argparse.ArgumentParser) -> None:
 
 
 def run_exec(args: argparse.Namespace) -> int:
-    """Run what follows ``--``; its exit status is ours."""
+    """Run the command after ``--``; return its exit status."""
     if not args.has_remainder or not args.remainder:
         raise UsageError("the command to run follows --", next="symph exec PROCESS -- COMMAND")
     return execute(args, args.remainder)
 
 
 def execute(args: argparse.Namespace, command: list[str]) -> int:
-    """Run `command` where `args.component_name` runs; the exit status. A terminal is used where this is one."""
+    """Run `command` in the environment of `args.component_name`, with a terminal if there is one; return its status."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher)
     instance = experiments.one_instance(status, args.component_name)
@@ -51,12 +51,12 @@ def configure_ssh(parser: argparse.ArgumentParser) -> None:
     options.add_examples(parser, "symph ssh learner", "echo nvidia-smi | symph ssh learner rl --on kube")
 
 
-# A login shell, where there is one; images of today often have but `sh`.
+# A login shell if there is bash; many current images only have `sh`.
 _SHELL = ["sh", "-c", "command -v bash >/dev/null && exec bash -l; exec sh -l"]
 
 
 def run_ssh(args: argparse.Namespace) -> int:
-    """Open it on this terminal, or let it read this input; its exit status is ours."""
+    """Open a login shell on this terminal, or run the commands from stdin; return its exit status."""
     return execute(args, _SHELL)
 
 
@@ -99,7 +99,7 @@ def run_cp(args: argparse.Namespace) -> int:
 
 
 def parse_place(text: str) -> tuple[str, str] | None:
-    """The process (empty: the only one) and path of ``PROCESS:PATH``; None for a path of this machine."""
+    """Return process (empty: the only one) and path of ``PROCESS:PATH``; None for a local path."""
     found = _REMOTE.fullmatch(text)
     return (found[1] or "", found[2]) if found else None
 
@@ -114,7 +114,7 @@ def configure_open(parser: argparse.ArgumentParser) -> None:
 
 
 def run_open(args: argparse.Namespace) -> int:
-    """Print the URL; where a port had to be forwarded for it, keep that open until interrupted."""
+    """Print and open the URL; keep a forwarded port open until interrupted."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher, events=True)
     service = args.service_name or _only(status)
@@ -162,9 +162,9 @@ def configure_collect(parser: argparse.ArgumentParser) -> None:
 
 
 def run_collect(args: argparse.Namespace) -> int:
-    """Write `experiment.json` and `<process>/log`, `<process>/<path>` into a folder; the status is 1 if any is missing.
+    """Write `experiment.json` and `<process>/log`, `<process>/<path>` into a folder; return 1 if any is missing.
 
-    A finished container gives its log alone: its files are gone from where anybody could read them.
+    A finished container provides only its log: its files cannot be read any more.
     """
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher, events=True)
@@ -196,7 +196,7 @@ def _collect(
     for path in paths:
         target = place / (path.strip("/").rpartition("/")[2] or "root")
         try:
-            # Into the folder, where an earlier one is copied over.
+            # Copy into the folder, over an earlier copy.
             watcher.copy_out(status.name, one, path, place)
             items.append({"name": one.path, "what": path, "result": str(target), "done": True})
         except SymphError as error:

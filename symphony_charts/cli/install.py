@@ -30,7 +30,7 @@ def configure_install(parser: argparse.ArgumentParser) -> None:
 
 
 def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> helm_releases.Releases:
-    """The releases of the cluster that the flags name; helm has `timeout_s`, or what `--timeout` says.
+    """Return the releases of the cluster that the flags name; helm's timeout is `timeout_s`, else `--timeout`.
 
     Raises ToolMissing or ToolFailed.
     """
@@ -41,7 +41,6 @@ def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> h
 
 
 def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
-    """Install or upgrade what `args.source` is."""
     if getattr(args, "create_namespace", False) and is_upgrade and not args.install:
         raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
     values = specs.user_values_of(args)
@@ -106,7 +105,7 @@ def _print_made(
 
 
 def _effect(run: dict[str, object]) -> str:
-    """What an upgrade is to what runs; empty for an install."""
+    """Describe the effect of an upgrade on the run; empty for an install."""
     if not run:
         return ""
     if run["run"] == run["wasRun"]:
@@ -116,7 +115,6 @@ def _effect(run: dict[str, object]) -> str:
 
 
 def helm_history(args: argparse.Namespace) -> int:
-    """Print the revisions of a release, the newest first."""
     with open_releases(args) as there:
         found = there.history(args.experiment_name, args.namespace or there.namespace)
     columns = [
@@ -131,7 +129,7 @@ def helm_history(args: argparse.Namespace) -> int:
 
 
 def helm_rollback(args: argparse.Namespace) -> int:
-    """Roll a release back, after saying which finished Jobs that runs again."""
+    """Roll a release back, after listing the finished Jobs that run again."""
     revision = _revision(args.to)
     with open_releases(args) as there:
         namespace = args.namespace or there.namespace
@@ -178,7 +176,7 @@ def _item(one: helm_client.Revision) -> dict[str, object]:
 
 
 def run_install(args: argparse.Namespace) -> int:
-    """Check every object on the cluster, push the declared secrets, install, and wait if that is asked for."""
+    """Check every object on the cluster, push the declared secrets, install, and wait if requested."""
     return send(args, is_upgrade=False)
 
 
@@ -201,7 +199,7 @@ def configure_upgrade(parser: argparse.ArgumentParser) -> None:
 
 
 def run_upgrade(args: argparse.Namespace) -> int:
-    """The same steps as `symph install`; values of earlier revisions do not count."""
+    """Do the same steps as `symph install`; values of earlier revisions are not reused."""
     return send(args, is_upgrade=True)
 
 
@@ -226,7 +224,7 @@ def configure_uninstall(parser: argparse.ArgumentParser) -> None:
 
 
 def run_uninstall(args: argparse.Namespace) -> int:
-    """Ask, uninstall, sweep."""
+    """Ask, uninstall the release, and delete leftovers of failed upgrades."""
     with open_releases(args) as releases:
         namespace = args.namespace or releases.namespace
         removal = releases.uninstall(args.release, namespace, dry_run=True)

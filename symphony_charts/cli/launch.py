@@ -39,12 +39,12 @@ from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.pods import allocate
 
-# As many restarts in a row, each caused so soon (in seconds) after the one before, are the processes' own doing.
+# This many restarts in a row, each within this many seconds of the last, are caused by the processes themselves.
 _ROW, _SOON_S = 3, 2.0
 
 
 def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
-    """Watch until interrupted; the run goes on. What changes after its end starts it anew, from the file `spec`."""
+    """Restart changed processes until interrupted; the run continues. A change after its end starts `spec` again."""
     watched = [parse_watched(text) for text in args.watch]
     for name in dict.fromkeys(name for one in watched for name in one.processes):
         find_slots(run, name)
@@ -70,14 +70,13 @@ def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
 
 
 class _Storm:
-    """Notices processes that write at each start what is watched, and says once how to leave that out."""
+    """Detect processes that write watched files at each start, and warn once with the `--ignore` option to use."""
 
     def __init__(self) -> None:
         self._last: set[Path] = set()
         self._row, self._settled, self._is_told = 0, 0.0, False
 
     def note(self, changed: set[Path]) -> None:
-        """These files have changed."""
         same = self._last & changed
         self._row = self._row + 1 if same and time.monotonic() - self._settled < _SOON_S else 0
         self._last = changed
@@ -87,12 +86,11 @@ class _Storm:
             output.warn(f"{name} changes after each restart", next=f"--ignore '{name}', if the processes write it")
 
     def settle(self) -> None:
-        """The restart is done."""
         self._settled = time.monotonic()
 
 
 def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: FileWatch) -> Run:
-    """The run after the change, which is told; an experiment that is wrong now changes nothing."""
+    """Restart what `changed` affects, print it, and return the run; an invalid spec changes nothing."""
     began = time.monotonic()
     try:
         spec = spec_here(args)
@@ -105,13 +103,13 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
                 )
                 break
             except NotFound:
-                # It ended in between: then it is started anew.
+                # The run ended meanwhile: start it again.
                 if is_last or run.is_live:
                     raise
     except SymphError as error:
         tell(error)
         return run
-    assert started is not None  # noqa: S101 - only a dry run gives none
+    assert started is not None  # noqa: S101 - only a dry run returns None
     output.note(f"{'again' if started == run else 'started'} in {time.monotonic() - began:.2f} s")
     return started
 
@@ -123,7 +121,7 @@ def _end_of(run: Run) -> str:
     return f"{run.experiment} has ended: {failed.name} failed ({describe_status(failed.status)})"
 
 
-# So many lines of a process that failed are shown.
+# Number of log lines printed of a failed process.
 _LAST_LINES = 5
 
 
@@ -132,7 +130,7 @@ def start(
 ) -> tuple[SpecFile, Run | None]:
     """Return the spec, and its run under the supervisor `spare`; with `--dry-run` print the plan, and return no run.
 
-    With `is_new` an experiment that runs already is a Conflict.
+    Raises Conflict if `is_new` and the experiment is already running.
     """
     spec = spec_here(args)
     started = local_run.up(
@@ -150,7 +148,7 @@ def start(
 
 
 def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: float) -> int:
-    """Say where the run is, with --wait how it ended; with --watch follow its files until interrupted."""
+    """Print where the run is; with --wait wait for its end; with --watch follow its files until interrupted."""
     plan, name = started.plan(), started.experiment
     for text in plan.notes:
         output.warn(text)
@@ -185,7 +183,7 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
 
 
 def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines: bool = False) -> None:
-    """Raise CheckFailed, whose exit status is that of the process, naming it and its place; it has the last words."""
+    """Print the last lines of the failed process; raise CheckFailed with its exit status and place in the spec."""
     state = run.state()
     if state.reason == "stopped":
         raise CheckFailed("the run was stopped before its end")
@@ -213,7 +211,7 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines
 
 
 def _next_step(run: Run, planned: PlannedProcess, failed: Failure) -> str:
-    """What to try: mostly to read on; a program whose name has spaces in it was meant to be several words."""
+    """Suggest a command: usually `symph logs`; a program not found whose name has spaces should be a list."""
     words = planned.argv[0].split()
     if failed.status == 127 and len(words) > 1:
         return f"write its words apart: command: {json.dumps(words)}"
@@ -228,18 +226,18 @@ _KEYS = "d: leave it running   ctrl-c: end it   any other key: go on looking"
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM: who ends the command ends what it runs, as with any other program in the foreground."""
+    """SIGTERM: stop the experiment together with the command, like any program in the foreground."""
 
 
 class _HungUp(KeyboardInterrupt):
-    """SIGHUP: the terminal is gone, which must not cost anybody hours of work."""
+    """SIGHUP: the terminal is gone; keep the experiment running so that no hours of work are lost."""
 
 
 def stay(name: str, begin: Callable[[], None], wait: Callable[[], int], end: Callable[[], None]) -> tuple[int, bool]:
-    """The exit status once `wait`, after `begin`, has returned one, and whether the experiment has ended.
+    """Call `begin`, then `wait`; return the exit status, and True if the experiment has ended.
 
-    Interrupted on a terminal it asks: the experiment is left running (0), ended by `end` (130), or waited for again.
-    Without a terminal an interrupt ends it. SIGTERM ends it (143); SIGHUP leaves it running (129).
+    On an interrupt in a terminal, ask: leave the experiment running (0), stop it with `end` (130), or keep waiting.
+    Without a terminal an interrupt stops it. SIGTERM stops it (143); SIGHUP leaves it running (129).
     """
     with _signals():
         is_begun = False
@@ -263,7 +261,7 @@ def stay(name: str, begin: Callable[[], None], wait: Callable[[], int], end: Cal
 
 
 def _whole(begin: Callable[[], None]) -> None:
-    """Do all of `begin`, whose threads would else be started in part; signals are heard afterwards."""
+    """Run `begin` with signals blocked until it returns, so that either all or none of its threads start."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         begin()
@@ -300,7 +298,7 @@ def _ask(name: str) -> Literal["leave", "end", "on"]:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """While it is open, SIGTERM and SIGHUP are exceptions as SIGINT is; what was ignored before stays so."""
+    """Raise exceptions for SIGTERM and SIGHUP inside the context, as for SIGINT; ignored signals stay ignored."""
 
     def terminated(*_: object) -> None:
         raise _Terminated
@@ -321,7 +319,7 @@ def _signals() -> Iterator[None]:
 
 
 def follow(args: argparse.Namespace, watcher: Watcher, name: str, *, run: str = "") -> Follower:
-    """A follower of the processes that `-p` names (default: of all) that is to be started."""
+    """Return a follower, not yet started, of the processes that `-p` names (default: all)."""
     status = watcher.describe(name, events=False)
     chosen = [one.path for word in args.process for one in experiments.some_instances(status, word)]
     paths = tuple(dict.fromkeys(chosen))
@@ -344,7 +342,7 @@ def say_end(
     began: float,
     plan: Plan | None,
 ) -> None:
-    """Print one line: how it ended, how long it took, the price of the plan's nodes per hour, and how to read the logs.
+    """Print one line: result, duration, the price of the plan's nodes per hour, and the command for the logs.
 
     `plan` is None if no node pools are known.
     """
@@ -363,7 +361,6 @@ def say_end(
 
 
 def left_running(args: argparse.Namespace, name: str) -> None:
-    """Say how to come back to an experiment that runs on."""
     where = "" if args.backend == "tmux" else " --on kube"
     end = f"symph down {name}" if args.backend == "tmux" else f"symph rm {name}{where}"
     output.note(f"{name} runs on")
@@ -371,14 +368,14 @@ def left_running(args: argparse.Namespace, name: str) -> None:
 
 
 def _span(seconds: float) -> str:
-    """A time span to the second, and to a tenth of one where that is much."""
+    """Format a time span to the second, or to a tenth below one minute."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return age(seconds) if seconds >= 3600 else f"{int(seconds // 60)} m {int(seconds % 60)} s"
 
 
 def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: float) -> int:
-    """Start it under the supervisor `spare`; its exit status, or 0 where it is left running."""
+    """Run the experiment under the supervisor `spare`; return its exit status, or 0 if it is left running."""
     args.backend, args.wait, args.watch = "tmux", False, []
     spec, started = start(args, spare, is_new=True)
     if started is None:
@@ -394,7 +391,7 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
     priced: Plan | None = None
 
     def wait() -> int:
-        # The plan takes a moment, in which the follower prints lines already.
+        # Planning takes a moment; the follower prints lines meanwhile.
         nonlocal priced
         priced = _plan_of(args, spec)
         return local_run.wait(started)
@@ -414,7 +411,7 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
 def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
     """Return the plan on the node pools of the options, the spec or the project; None without pools.
 
-    It only prices the run, so an error in it is a note.
+    The plan is only used for the price, so an error is printed as a note.
     """
     try:
         if args.pools or spec.experiment.placement.pools or settings_of_spec(spec.path).pools:
@@ -425,7 +422,7 @@ def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
 
 
 def run_there(args: argparse.Namespace) -> int:
-    """Start it on a backend that another package adds, which says what becomes of it."""
+    """Start the experiment on a plugin's backend, which reports its state itself."""
     spec = spec_here(args)
     cluster = args.symphony.cluster_for(args)
     cluster.start(spec.experiment, folder=spec.path.parent, pins=spec.pins, force=args.force, dry_run=args.dry_run)

@@ -1,4 +1,4 @@
-"""`symph local`: what processes here see, how that compares with their pods, other runners, and runs of the past."""
+"""`symph local`: the environment of processes, comparison with their pods, other runners, and past runs."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ _ACTIONS = (
 
 
 def env(args: argparse.Namespace) -> int:
-    """Print the environment of one process, of a run or of a file."""
+    """Print the environment of one process of a run or of a spec file."""
     word = args.component_name
     if args.spec is not None:
         environment = show_environment.of_spec(args.spec, word, args.spec_set)
@@ -180,7 +180,6 @@ def env(args: argparse.Namespace) -> int:
 
 
 def render(args: argparse.Namespace) -> int:
-    """Print the plan, or write the files of another runner."""
     spec = specfile.read(args.spec, args.spec_set)
     if args.form == "plan":
         return _print_plan(args, spec)
@@ -238,7 +237,7 @@ def _print_plan(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
 
 
 def _fill(plan: records.LocalPlan) -> None:
-    """Make the folders of volumes and check out those from Git, but for those that an earlier render has filled."""
+    """Create volume folders and check out Git volumes, unless an earlier render filled them."""
     for place in plan.folders:
         Path(place).mkdir(parents=True, exist_ok=True, mode=0o700)
     run_folder.make_sub_paths(plan)
@@ -246,7 +245,7 @@ def _fill(plan: records.LocalPlan) -> None:
 
 
 def _write(folder: Path, export: plain_files.Export, *, replaces: bool) -> None:
-    """Write the files into a private folder that is new, empty, or ours."""
+    """Write the files into a private folder that is new, empty, or written by symph."""
     if folder.exists() and any(folder.iterdir()) and not (replaces and (folder / "p").is_dir()):
         raise Conflict(
             f"{folder} is not empty", next="give another folder with --to, or --force for one of an earlier render"
@@ -316,7 +315,7 @@ def _gc(args: argparse.Namespace) -> int:
         else:
             runs.append(run)
             items.append(_item(history.past_run(run)))
-    # What an earlier removal left behind goes whatever is asked for: it is no run any more.
+    # Remove leftovers of earlier removals regardless of the arguments: they are not runs any more.
     rest = [str(path) for path in remover.trash(local_runs.home())]
     if not args.dry_run and (items or rest):
         if items and not args.yes:
@@ -341,7 +340,7 @@ def _what(items: list[dict[str, object]], rest: list[str]) -> str:
 
 
 def _is_removed(run: local_runs.Run, refusals: list[str]) -> bool:
-    """Remove a run; whether all of it is gone, else `refusals` get the reason."""
+    """Remove a run; return True if nothing is left, else add the reasons to `refusals`."""
     try:
         left = history.remove(run)
     except SymphError as error:
@@ -383,18 +382,18 @@ def _took(item: object) -> str:
 
 
 def _started(item: object) -> str:
-    assert isinstance(item, dict)  # noqa: S101 - likewise
+    assert isinstance(item, dict)  # noqa: S101 - made by _item
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item["started"])) if item["started"] else ""
 
 
 def _how(item: object) -> str:
-    assert isinstance(item, dict)  # noqa: S101 - likewise
+    assert isinstance(item, dict)  # noqa: S101 - made by _item
     status = "with unknown status" if item["status"] is None else item["status"]
     return f"failed {status} ({item['failed']})" if item["failed"] else str(item["phase"])
 
 
 def _size(item: object) -> str:
-    assert isinstance(item, dict)  # noqa: S101 - likewise
+    assert isinstance(item, dict)  # noqa: S101 - made by _item
     return printable.size(item["bytes"])
 
 

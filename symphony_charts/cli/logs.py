@@ -1,4 +1,4 @@
-"""`symph logs`: what processes printed, one or many, as a whole or as it comes."""
+"""`symph logs`: the output of one or several processes, complete or followed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the lines of all chosen processes in order of time."""
     if args.stream != "combined":
         raise UsageError(
             f'there is no stream "{args.stream}"', next="only the combined one is kept: leave out --stream"
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backend_status.ExperimentStatus, list[str]]:
-    """The experiment and processes that the words mean: `PROCESS [EXPERIMENT]`, or an experiment alone."""
+    """Return the experiment and processes of `PROCESS [EXPERIMENT]`, or of an experiment alone."""
     word = args.component_name
     words = [*([word] if word else []), *args.process]
     if word is None or args.experiment_name is not None:
@@ -100,7 +99,7 @@ def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backen
 
 
 def _of_ended(watcher: protocol.Watcher, word: str) -> NotFound:
-    """What to say of a word alone when nothing runs: it is mostly a process of what has ended."""
+    """Return the error for a single word when nothing runs: usually a process of an ended experiment."""
     ended = watcher.experiments(ended=True)
     names = [status.name for status in ended if _knows(status, word)]
     if not names:
@@ -115,12 +114,12 @@ def _knows(status: backend_status.ExperimentStatus, word: str) -> bool:
     try:
         return bool(protocol.find_instances(status, word))
     except NotFound:
-        # A process with another number of replicas; the error is raised where it is chosen.
+        # A process with another number of replicas; the error is raised when it is selected.
         return True
 
 
 def _moment(text: str) -> float | None:
-    """Seconds since 1970 of so long ago (`seconds`), or of a time such as 2026-03-01T12:00:00Z; None for ``0``."""
+    """Parse a span before now (`seconds`) or a time such as 2026-03-01T12:00:00Z into Unix time; ``0`` is None."""
     try:
         ago = options.seconds(text)
     except ValueError:

@@ -37,12 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-# As many trials of a sweep are listed one by one.
+# Number of a sweep's trials that are listed one by one.
 _FEW = 3
 
 
 def run(args: argparse.Namespace) -> int:
-    """List them by name; in the table many trials of a sweep are one line, unless they are asked for."""
+    """List experiments by name; by default a sweep with many trials is one line of the table."""
     watcher = experiments.watcher_of(args)
     sweeps = {trial: sweep.name for sweep in record.sweeps_of(watcher.backend) for trial in sweep.trials}
     phases = [phase for text in args.phase for phase in text.split(",")]
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _grouped(items: Sequence[dict[str, object]], backend: str) -> list[dict[str, object]]:
-    """The items, those of a sweep that has many as one, at the place of its first."""
+    """Return the items, with a large sweep as one item at the place of its first trial."""
     counts = Counter(str(item["sweep"]) for item in items if item["sweep"])
     groups: dict[str, list[dict[str, object]]] = {}
     for item in items:
@@ -109,7 +109,6 @@ def _grouped(items: Sequence[dict[str, object]], backend: str) -> list[dict[str,
 
 
 def _as_one(trials: Sequence[dict[str, object]], backend: str) -> dict[str, object]:
-    """The trials of a sweep as one item: how many are how."""
     sweep, first = str(trials[0]["sweep"]), min(trials, key=lambda item: float(str(item["started"])))
     phases = Counter(str(item["phase"]) for item in trials)
     on = " --on kube" if backend == "kube" else ""
@@ -135,7 +134,7 @@ def configure_ps(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ps(args: argparse.Namespace) -> int:
-    """List them once, or again at each change until the experiment has reached a final state or is gone."""
+    """List processes once, or after each change until the experiment is finished or gone."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher)
     if not args.watch:

@@ -1,4 +1,4 @@
-"""Add the options that several verbs share, under one spelling each."""
+"""Options that several verbs share, each with one spelling."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import UsageError
 from symphony_charts.system.launching import entry_points
 
-# Every verb takes `-v`, `-q` and `--color`, before or after its name; the rest is added by the verbs that need it.
+# Every verb takes `-v`, `-q` and `--color`, before or after its name; verbs add the other options they need.
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 FINDING_FORMATS = ("table", "json", "yaml", "sarif")
 
 
 class _Backends(tuple[str, ...]):
-    """The backends of this package; those that others add are among them, too, and looked for when they are named."""
+    """The built-in backends; plugin backends are contained, too, and looked up only when named."""
 
     __slots__ = ()
 
@@ -27,13 +27,13 @@ class _Backends(tuple[str, ...]):
 
 
 BACKENDS = _Backends(("tmux", "kube"))
-# How the spec of a folder is called, and what is said of the word that names one.
+# Names of a folder's spec file, and the help of the argument that takes a spec.
 SPEC_NAMES = ("experiment.yaml", "experiment.yml", "experiment.json", "experiment.py")
 SPEC_HELP = "experiment file (YAML, JSON or Python), its folder, or `-` for stdin (default: ./experiment.yaml)"
 
 
 def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False) -> None:
-    """Add `-v`, `-q` and `--color`; a verb's copy keeps what was given before the verb."""
+    """Add `-v`, `-q` and `--color`; a verb's copy keeps the value given before the verb."""
     absent: object = argparse.SUPPRESS if is_verb else None
     parser.add_argument(
         "-v",
@@ -57,7 +57,6 @@ def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False
 def add_output(
     parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS, *, default: str = "table", headers: bool = True
 ) -> None:
-    """Add `-o FORMAT` (args.output) and `--no-headers` (args.no_headers)."""
     parser.add_argument(
         "-o", "--output", choices=tuple(formats), default=default, help=f"format of the answer (default: {default})"
     )
@@ -66,55 +65,50 @@ def add_output(
 
 
 def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be done and change nothing") -> None:
-    """Add `--dry-run` (args.dry_run)."""
     parser.add_argument("--dry-run", action="store_true", help=help)
 
 
 def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
-    """Add `--dry-run`, and without a line of help the `-dr` that Symphony's `delete`, `delete-batch` and `scp` have."""
+    """Add `--dry-run`, and the hidden `-dr` of Symphony's `delete`, `delete-batch` and `scp`."""
     add_dry_run(parser)
     parser.add_argument("-dr", dest="dry_run", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    """Add `-y/--yes` (args.yes) for verbs that ask before they destroy."""
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask; needed where there is no terminal")
 
 
 def add_force(parser: argparse.ArgumentParser, help: str) -> None:
-    """Add `--force` (args.force), also under Symphony's `-f`, which no help shows: elsewhere that is values."""
+    """Add `--force` (args.force), and Symphony's `-f` hidden from help because other verbs use `-f` for values."""
     parser.add_argument("--force", action="store_true", help=help)
     parser.add_argument("-f", dest="force", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_volumes(parser: argparse.ArgumentParser) -> None:
-    """Add `--volumes`, for verbs that remove experiments."""
     text = "on this machine: also the volumes that outlive runs, with all their files"
     parser.add_argument("--volumes", action="store_true", help=text)
 
 
 def add_on(parser: argparse.ArgumentParser) -> None:
-    """Add `--on tmux|kube` (args.on), read by `backend_of`."""
     parser.add_argument("--on", choices=BACKENDS, default=None, help="where the experiment runs (default: tmux)")
 
 
 def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
-    """Add `-n/--namespace` (`namespace` is its help), `--context` and `--kubeconfig`."""
     parser.add_argument("-n", "--namespace", default=None, help=namespace)
     parser.add_argument("--context", default=None, help="the kubeconfig's context (default: the current one)")
     parser.add_argument("--kubeconfig", metavar="FILE", default=None, help="default: $KUBECONFIG, else ~/.kube/config")
 
 
 def cluster_flags(args: argparse.Namespace) -> list[str]:
-    """Which flags of a cluster were typed: any of them means one."""
+    """Return the cluster flags that were typed; any of them selects the kube backend."""
     names = ("namespace", "all_namespaces", "context", "kubeconfig")
     return [name.replace("_", "-") for name in names if typed(args, name)]
 
 
 def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> None:
-    """Add `--on`, and for a cluster `-n`, `-A`, `--context` and `--kubeconfig`, each of which means `--on kube`.
+    """Add `--on`, and `-n`, `-A`, `--context` and `--kubeconfig`, each of which implies `--on kube`.
 
-    `is_one`: for a verb that starts an experiment, which is in one namespace.
+    Set `is_one` for a verb that starts an experiment, which has one namespace.
     """
     add_on(parser)
     if is_one:
@@ -125,19 +119,19 @@ def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> Non
 
 
 def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
-    """Add `-A`, for verbs that look for experiments; those that make or end a release have one namespace."""
+    """Add `-A` for verbs that look for experiments; verbs that create or remove a release use one namespace."""
     text = "all of the cluster that may be read, whatever else says which namespace is meant"
     parser.add_argument("-A", "--all-namespaces", action="store_true", help=text)
 
 
 def add_selector(parser: argparse.ArgumentParser) -> None:
-    """Add `-l/--selector` (args.selector: what says whether labels fit, or None), for verbs that mean several."""
+    """Add `-l/--selector` (args.selector: a predicate over labels, or None) for verbs that select experiments."""
     text = "only those with these labels: KEY=VALUE, KEY!=VALUE, KEY or !KEY, all of a list with commas"
     parser.add_argument("-l", "--selector", metavar="LABELS", type=selector, default=None, help=text)
 
 
 def backend_of(args: argparse.Namespace) -> str:
-    """The backend the user chose: the flag, else $SYMPH_ON, else tmux."""
+    """Return the backend: the flag, else $SYMPH_ON, else tmux."""
     chosen: str = getattr(args, "on", None) or os.environ.get("SYMPH_ON", "") or "tmux"
     if chosen not in BACKENDS:
         raise UsageError(f'SYMPH_ON names no backend: "{chosen}"', "", f"use one of {', '.join(BACKENDS)}")
@@ -145,7 +139,7 @@ def backend_of(args: argparse.Namespace) -> str:
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, required: bool = False, positional: bool = True) -> None:
-    """Add the experiment's name (args.experiment_name), as a word or as `-e/--exp`."""
+    """Add the experiment's name (args.experiment_name), as an argument or as `-e/--exp`."""
     text = "the experiment; part of a name is enough when it fits only one"
     flags = ("-e", "--exp", "--experiment", "--experiment-name")
     if not positional:
@@ -153,7 +147,7 @@ def add_experiment(parser: argparse.ArgumentParser, *, required: bool = False, p
     elif required:
         parser.add_argument("experiment_name", metavar="EXPERIMENT", help=text)
     else:
-        # A word that is not there must not undo what the flag said.
+        # Without SUPPRESS, a missing argument would overwrite the value of the flag.
         text = f"{text} (default: the current one); also as -e EXPERIMENT"
         absent = argparse.SUPPRESS
         parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=absent, help=text)
@@ -166,7 +160,7 @@ def add_component(parser: argparse.ArgumentParser) -> None:
 
 
 def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
-    """Add the experiment files (args.specs, a list) or the one file (args.spec), by default the one of this folder."""
+    """Add the spec files (args.specs, a list) or the one file (args.spec), by default that of the current folder."""
     if many:
         parser.add_argument("specs", metavar="SPEC", nargs="*", type=spec_of, default=[spec_of(".")], help=SPEC_HELP)
     else:
@@ -175,14 +169,14 @@ def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 
 
 def add_spec_changes(parser: argparse.ArgumentParser) -> None:
-    """Add `--spec-set PATH=VALUE` (args.spec_set), for every verb that reads a spec."""
+    """Add `--spec-set PATH=VALUE` (args.spec_set) for every verb that reads a spec."""
     text = "change the spec before it is read, as in processes.agent.replicas=8; may be repeated"
     parser.add_argument("--spec-set", metavar="PATH=VALUE", action="append", default=[], help=text)
 
 
 def spec_of(text: str) -> str:
-    """The spec file that a word means: the one of a folder; as it is where a folder has none, which its reader says."""
-    is_file, join = os.path.isfile, os.path.join  # pathlib takes 5 ms to import, which help has not
+    """Return the spec file of the folder `text`; else `text` itself, and the reader reports a missing spec."""
+    is_file, join = os.path.isfile, os.path.join  # pathlib takes 5 ms to import, too long for help
     if not os.path.isdir(text) or is_file(join(text, "Chart.yaml")):  # noqa: PTH112 - likewise
         return text
     paths = [os.path.normpath(join(text, name)) for name in SPEC_NAMES]
@@ -190,7 +184,6 @@ def spec_of(text: str) -> str:
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
-    """Add `--pools FILE` (args.pools) and `--force-unschedulable` (args.force_unschedulable)."""
     parser.add_argument(
         "--pools",
         metavar="FILE",
@@ -205,7 +198,7 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, str]:
-    """`["a=1", "b=x=y"]` as `{"a": "1", "b": "x=y"}`; raises UsageError where the `=` or the key is missing."""
+    """Parse `["a=1", "b=x=y"]` into `{"a": "1", "b": "x=y"}`. Raises UsageError if the `=` or the key is missing."""
     assignments: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -216,7 +209,7 @@ def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, st
 
 
 def selector(text: str) -> Callable[[Mapping[str, str]], bool]:
-    """What says whether labels are those of `text`: ``team=rl,stage!=old,gpu,!draft``, as kubectl writes them."""
+    """Return a predicate over labels for a kubectl selector such as ``team=rl,stage!=old,gpu,!draft``."""
     terms = [re.fullmatch(r"(!?)([\w./-]+)(?:(!?==?)([\w.-]*))?", term.strip(), re.ASCII) for term in text.split(",")]
     if not all(term and not (term[1] and term[3]) for term in terms):
         raise argparse.ArgumentTypeError(f"{text!r} selects no labels: write KEY=VALUE,KEY!=VALUE,KEY,!KEY")
@@ -235,7 +228,7 @@ def _has(labels: Mapping[str, str], term: re.Match[str]) -> bool:
 
 
 def add_system(parser: argparse.ArgumentParser) -> None:
-    """Add --system, which says what the cluster's own pods take of the nodes."""
+    """Add --system: the resources that the cluster's system pods take on each node."""
     parser.add_argument(
         "--system",
         metavar="FILE|AMOUNTS",
@@ -246,12 +239,10 @@ def add_system(parser: argparse.ArgumentParser) -> None:
 
 
 def add_examples(parser: argparse.ArgumentParser, *lines: str) -> None:
-    """Show these command lines under the verb's help."""
     parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def add_workload_kind(parser: argparse.ArgumentParser) -> None:
-    """Add the kind of workload of what is imported."""
     parser.add_argument("--kind", default="", metavar="KIND", help="workload kind of the result")
 
 
@@ -259,7 +250,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def seconds(text: str) -> float:
-    """``90``, ``90s``, ``5m``, ``1h`` or ``2d`` in seconds; argparse turns the ValueError into wrong usage."""
+    """Parse ``90``, ``90s``, ``5m``, ``1h`` or ``2d`` into seconds; argparse reports a ValueError as wrong usage."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text, re.ASCII)
     if match is None:
         raise ValueError(f"{text!r} is no time")
@@ -276,7 +267,6 @@ _FLAGS = (
 
 
 def add_values(parser: argparse.ArgumentParser) -> None:
-    """Add `-f FILE` (args.values) and `--set` with its sisters (args.set, ...)."""
     parser.add_argument(
         "-f",
         "--values",
@@ -291,12 +281,11 @@ def add_values(parser: argparse.ArgumentParser) -> None:
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add `-n/--namespace`, `--context` and `--kubeconfig`."""
     add_cluster(parser, "the namespace (default: the spec's, else the context's)")
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add what is installed, its name, and the values over its own."""
+    """Add the source to install, the release name, and values."""
     text = "experiment file, its folder or `-` for stdin; chart folder or .tgz archive (default: ./experiment.yaml)"
     parser.add_argument("source", metavar="SPEC|CHART", nargs="?", type=spec_of, default=".", help=text)
     parser.add_argument("--name", default=None, help="the release (default: the experiment's name)")
@@ -306,7 +295,6 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def add_waiting(parser: argparse.ArgumentParser) -> None:
-    """Add `--wait`, `--wait-for-jobs` and `--timeout`."""
     parser.add_argument(
         "--wait", action="store_true", help="return when all is ready or has finished; fail when a Job fails"
     )
@@ -321,7 +309,7 @@ def add_waiting(parser: argparse.ArgumentParser) -> None:
 
 
 def helm_seconds(text: str) -> float:
-    """``90``, ``90s``, ``5m`` or ``1h`` in seconds, wrong usage otherwise: helm knows no days."""
+    """Parse ``90``, ``90s``, ``5m`` or ``1h`` into seconds; helm has no days. Errors are usage errors."""
     if text.endswith("d"):
         raise ValueError(f"{text!r} is no time")
     return seconds(text)
@@ -351,23 +339,22 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 
 
 def add_repository(parser: argparse.ArgumentParser) -> None:
-    """Add where the repository is, and `--team` (args.team)."""
+    """Add the location of the repository, and `--team` (args.team)."""
     add_place(parser)
     parser.add_argument("--team", default=None, help="whose experiment (default: the spec's, else .symph.yaml's)")
 
 
 def add_env(parser: argparse.ArgumentParser, *, text: str = "the environment") -> None:
-    """Add `--env NAME` (args.env)."""
     parser.add_argument("--env", metavar="NAME", default=None, help=f"{text} (default: the only one of .symph.yaml)")
 
 
 def add_named(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment (args.experiment_name) by its name in Git, ``team/name`` where teams share one."""
+    """Add the experiment (args.experiment_name) by its name in Git: ``team/name`` if several teams use the name."""
     parser.add_argument("experiment_name", metavar="EXPERIMENT", help="its name, or team/name")
 
 
 def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True) -> None:
-    """Add what every change of the repository takes; `is_alone`: also how it is printed, and `--dry-run`."""
+    """Add the options of every change of the repository; with `is_alone`, also output format and `--dry-run`."""
     parser.add_argument("--expect", metavar="VERSION", default=None, help="only if this version runs there now")
     parser.add_argument("--branch", metavar="NAME", default=None, help="push a branch of this name, for a review")
     parser.add_argument("--into", metavar="CHECKOUT", default=None, help="write into this work tree; do not push")
@@ -385,7 +372,6 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
 
 
 def add_publish_options(parser: argparse.ArgumentParser) -> None:
-    """Add which environment is published to, and its values."""
     add_env(parser, text="the environment that shall run it")
     parser.add_argument("--chart-only", action="store_true", help="publish the chart; no environment runs it yet")
     parser.add_argument(
@@ -419,7 +405,7 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_registry(parser: argparse.ArgumentParser) -> None:
-    """Add `--plain-http`, `--ca-file` and their like, and who asks."""
+    """Add `--plain-http`, `--ca-file` and the other registry options, and credentials."""
     group = parser.add_argument_group("registry")
     group.add_argument(
         "--plain-http", action="store_true", help="speak HTTP without TLS (default: to this machine alone)"

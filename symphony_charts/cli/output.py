@@ -1,4 +1,4 @@
-"""Print answers to stdout in the requested format, and all else to stderr; ask questions."""
+"""Print results to stdout in the requested format and everything else to stderr; ask questions."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from symphony_charts.formats.printable import printable_line, printable_lines
 
 API_VERSION = "symph.dev/v1"
 
-# SGR codes by the meaning of a state; nothing else is ever coloured.
+# SGR codes by the meaning of a state; nothing else is coloured.
 _COLORS = {"good": "32", "busy": "33", "bad": "31", "dim": "2", "bold": "1"}
 _OWN_COLOR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_COLORS.values())})m)")
 
-# What the command line says of everything that is printed.
+# Global output options from the command line.
 _said = SimpleNamespace(is_quiet=False)
 
 
-# No column is cut to less, as long as there are few; of many, each keeps a few letters.
+# Minimum width of a cut column: the first while the table fits, else the second.
 _LEAST, _LEAST_OF_MANY = 12, 5
 
 
 class Note(Protocol):
-    """What `print_report` prints: a fact, whether it is a change or a loss, its path, and the step to take."""
+    """An item of `print_report`: a fact, its kind (change or loss), its path, and the next step."""
 
     @property
     def what(self) -> str: ...
@@ -45,7 +45,7 @@ class Note(Protocol):
 
 
 class Report(Protocol):
-    """What became of an input: notes on what was changed or lost, and all of it in one line."""
+    """The result of an import or export: notes on changes and losses, and a one-line summary."""
 
     @property
     def notes(self) -> Sequence[Note]: ...
@@ -53,7 +53,7 @@ class Report(Protocol):
 
 
 class Column:
-    """A column of a table: its title, how a cell's text comes out of an item, whether only `-o wide` shows it."""
+    """A table column: its title, the text of a cell for an item, and a flag for `-o wide` only."""
 
     __slots__ = ("is_wide", "state", "text", "title")
 
@@ -65,14 +65,13 @@ class Column:
         is_wide: bool = False,
         state: Callable[[Mapping[str, object]], str] | None = None,
     ) -> None:
-        """`text` is a key of the item or a function of it; `state` names the cell's colour (good, busy, bad, dim)."""
+        """`text` is a key of the item or a function of it; `state` returns the cell's state (good, busy, bad, dim)."""
         self.title = title
         self.text = text
         self.is_wide = is_wide
         self.state = state
 
     def cell(self, item: Mapping[str, object]) -> str:
-        """The text of this column for one item; ``-`` where there is none."""
         value = item.get(self.text) if isinstance(self.text, str) else self.text(item)
         return "-" if value is None or value == "" else printable_line(str(value))
 
@@ -86,9 +85,9 @@ def print_items(
     empty: str = "",
     name: str = "name",
 ) -> None:
-    """Print a list as `-o` says: aligned columns, names, or JSON/YAML with apiVersion, kind ``<kind>List`` and items.
+    """Print a list in the format of `-o`: a table, names, or JSON/YAML with apiVersion, kind ``<kind>List`` and items.
 
-    An empty list is no error; `empty` then goes to stderr. `name` is the key that `-o name` prints.
+    An empty list is no error; `empty` is then printed to stderr. `name` is the key that `-o name` prints.
     """
     form = "name" if _said.is_quiet and args.output == "table" and all(name in item for item in items) else args.output
     if form in ("json", "yaml"):
@@ -106,7 +105,7 @@ def print_items(
 
 
 def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, object], text: str = "") -> None:
-    """Print one answer: `text` for people, or the record as JSON/YAML with apiVersion and kind."""
+    """Print one record: `text` for people, or JSON/YAML with apiVersion and kind."""
     if args.output in ("json", "yaml"):
         _print_document({**_head(args, kind), **record}, args.output)
     elif text:
@@ -126,10 +125,10 @@ def format_table(
     color: bool = False,
     room: int | None = None,
 ) -> str:
-    """The items as aligned columns, two spaces apart, without trailing blanks or a final newline.
+    """Format the items as columns two spaces apart, without trailing blanks or a final newline.
 
-    With `room` no line is longer: the widest columns are cut, and where that is not enough those that say nothing are
-    left out.
+    With `room` lines are at most that wide: cut the widest columns, and if that is not enough drop columns without
+    content.
     """
     items = list(items)
     rows = [[column.cell(item) for column in columns] for item in items]
@@ -154,22 +153,22 @@ def format_table(
 
 
 def room_of(form: str) -> int | None:
-    """How wide a table may be: as the terminal is; None for what a program reads, or what was asked for as wide."""
+    """Return the width of the terminal; None if stdout is not a terminal or the format is wide."""
     return get_terminal_size().columns if form != "wide" and sys.stdout.isatty() else None
 
 
 def paint(text: str, state: str, color: bool) -> str:
-    """`text` in the colour of a state (good, busy, bad, dim, bold), or as it is."""
+    """Return `text` in the colour of a state (good, busy, bad, dim, bold), or unchanged."""
     return f"\x1b[{_COLORS[state]}m{text}\x1b[0m" if color and state else text
 
 
 def texts(value: object) -> list[str]:
-    """The texts of a list that stands in an item; none of anything else."""
+    """Return the texts of a list; an empty list for any other value."""
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def print_report(report: Report) -> None:
-    """Print to stderr what was changed and what is lost, where, and what to do about it, equal things once; the sum."""
+    """Print changes and losses to stderr with their paths and next steps, without duplicates, then the summary."""
     places: dict[tuple[str, str, str], list[str]] = {}
     for item in report.notes:
         places.setdefault((item.verdict, item.what, item.next), []).append(item.path)
@@ -180,7 +179,7 @@ def print_report(report: Report) -> None:
 
 
 def use_color(stream: TextIO, choice: str | None = None) -> bool:
-    """Whether to colour: the flag, else NO_COLOR, FORCE_COLOR and CLICOLOR_FORCE, else a terminal that is not dumb."""
+    """Return True to colour: the flag, else NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, else a terminal that is not dumb."""
     if choice in ("always", "never"):
         return choice == "always"
     if os.environ.get("NO_COLOR"):
@@ -191,15 +190,14 @@ def use_color(stream: TextIO, choice: str | None = None) -> bool:
 
 
 def line(text: str = "") -> None:
-    """Print text for people to stdout."""
     sys.stdout.write(f"{safe_text(text)}\n")
 
 
 def safe_text(text: str) -> str:
-    """Return text that cannot drive a terminal: line breaks, tabs and the colours of `paint` are kept, nothing else.
+    """Return text without terminal control sequences: keep only line breaks, tabs and the colours of `paint`.
 
-    All text that is not a document goes through here, so that no verb can forget it: names and messages come from
-    repositories, clusters and files that others write.
+    All text except documents passes through here, so that no verb can forget it: names and messages come from
+    repositories, clusters and files of other people.
     """
     return "".join(part if _OWN_COLOR.fullmatch(part) else printable_lines(part) for part in _OWN_COLOR.split(text))
 
@@ -215,12 +213,11 @@ def _escaped(line: str) -> str:
 
 
 def be_quiet(is_quiet: bool) -> None:
-    """From now on leave out notes and next steps, and print tables as names; or no longer. Warnings are printed."""
+    """Suppress notes and next steps, and print tables as names, or stop doing so. Warnings are still printed."""
     _said.is_quiet = is_quiet
 
 
 def note(text: str) -> None:
-    """Print to stderr: what people may want to know and pipes must not see."""
     if not _said.is_quiet:
         _tell(text)
 
@@ -230,22 +227,19 @@ def _tell(text: str) -> None:
 
 
 def warn(text: str, next: str = "") -> None:
-    """Print a warning, and the step to take, to stderr."""
     _tell(f"warning: {text}" + (f"\n  next: {next}" if next else ""))
 
 
 def next_step(*commands: str) -> None:
-    """Print the commands that usually follow, to stderr."""
     note(f"next: {' | '.join(commands)}")
 
 
 def can_ask() -> bool:
-    """Whether somebody is there to answer a question."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def counted(number: int, noun: str) -> str:
-    """`1`, `pod` -> ``1 pod``; `3`, `process` -> ``3 processes``."""
+    """Return ``1 pod`` for `1`, `pod` and ``3 processes`` for `3`, `process`."""
     return f"{number} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
@@ -265,7 +259,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
 
 
 def ask(question: str, default: str) -> str:
-    """What the user types; `default` for an empty line. Only to be asked where `can_ask`."""
+    """Return the user's answer, or `default` for an empty line. Call it only if `can_ask`."""
     sys.stderr.write(safe_text(f"{question} [{default}]: "))
     sys.stderr.flush()
     return sys.stdin.readline().strip() or default
@@ -273,7 +267,7 @@ def ask(question: str, default: str) -> str:
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A function that advances a progress bar by so many steps; a bar is drawn on a terminal only, never in CI."""
+    """Yield a function that advances a progress bar by n steps; drawn only on a terminal, never in CI."""
     if (
         _said.is_quiet
         or total < 2
@@ -297,7 +291,7 @@ def _print_document(document: Mapping[str, object], form: str) -> None:
     if form == "json":
         sys.stdout.write(f"{json_text(document, indent=2)}\n")
     else:
-        # YAML takes 17 ms to import, which `symph ls` has not.
+        # YAML takes 17 ms to import; `symph ls` does not need it.
         from symphony_charts.formats import yaml_write
 
         sys.stdout.write(yaml_write.dump(document))
@@ -314,7 +308,7 @@ def _taken(widths: Sequence[int]) -> int:
 
 
 def _fitting(widths: list[int], room: int, least: int) -> list[int]:
-    """The widths with the widest of them made smaller until all fit; none becomes smaller than `least`."""
+    """Shrink the widest columns until all fit; none becomes smaller than `least`."""
     widths = list(widths)
     while widths and _taken(widths) > room and max(widths) > least:
         widest = widths.index(max(widths))
@@ -328,7 +322,6 @@ def _cut_all(texts: list[str], widths: list[int]) -> list[str]:
 
 
 def _cut(text: str, width: int) -> str:
-    """The text in so many cells of a terminal, with a sign where something is left out."""
     if _width(text) <= width:
         return text
     while _width(text) >= width:
@@ -341,14 +334,14 @@ def _pad(text: str, width: int) -> str:
 
 
 class Backend(Protocol):
-    """What the parser itself asks of a cluster; verbs use the full protocol of `symphony_charts.clusters`."""
+    """The part of a cluster that the parser needs; verbs use the full protocol of `symphony_charts.clusters`."""
 
     def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
-        """The experiments that `name` may mean, best first, and whether it is an exact match."""
+        """Return the experiments that `name` may mean, best first, and True if it is an exact match."""
 
 
 def choose_experiment(cluster: Backend, name: str) -> str:
-    """The experiment that `name` means on this cluster, matched in Symphony's order.
+    """Return the experiment that `name` means on this cluster, matched in Symphony's order.
 
     Raises NotFound if nothing fits; UsageError, listing them, if several do and there is no terminal.
     """
@@ -359,7 +352,7 @@ def choose_experiment(cluster: Backend, name: str) -> str:
 
 
 def choose(matches: Sequence[str], name: str, noun: str) -> str:
-    """One of `matches`, none of which is exactly `name`: the only one with a warning, or what the user picks."""
+    """Return the only inexact match with a warning, or the one that the user picks."""
     if not matches:
         raise NotFound(f'no {noun} matches "{name}"', "", "symph ls shows all experiments")
     if len(matches) == 1:
@@ -378,7 +371,7 @@ def choose(matches: Sequence[str], name: str, noun: str) -> str:
 
 
 class Screen:
-    """Shows one text after the other where the first one stood."""
+    """Show texts one after another, each in place of the last."""
 
     def __init__(self) -> None:
         self._lines = 0
@@ -386,7 +379,7 @@ class Screen:
         self._is_terminal = sys.stdout.isatty()
 
     def show(self, text: str) -> None:
-        """Show this text; the same text again changes nothing."""
+        """Show this text unless it is shown already."""
         if text == self._shown:
             return
         if self._is_terminal and self._lines:

@@ -89,7 +89,7 @@ def check_fork(item: package.Packaged, fork: str) -> None:
         text = f"{linted.text}\n{linted.error_text}".strip()
         raise CheckFailed(f"helm lint refuses the chart that {fork} makes:\n{text}", next="fix the template")
     values = _without_sealed(prepared)
-    # Helm's own label says that helm manages them.
+    # Helm adds this label to its own objects.
     native = json.dumps(prepared.under(values, service="Helm", version=chart.version).objects)
     theirs = _by_name(
         helm_client.template_chart(chart.name, chart.files, release.name, namespace=release.namespace, values=values)
@@ -116,7 +116,7 @@ def _by_name(objects: list[dict[str, object]]) -> dict[str, dict[str, object]]:
     return {f"{item.get('kind')}/{data.sub(item, 'metadata').get('name')}": item for item in objects}
 
 
-# What only the push of a workspace reads.
+# Options that only the push of a workspace uses.
 _REGISTRY = {
     "--plain-http": "plain_http",
     "--ca-file": "ca_file",
@@ -129,7 +129,7 @@ _REGISTRY = {
 
 
 def run(args: argparse.Namespace) -> int:
-    """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
+    """Package all specs or none; with `--push`, publish them afterwards."""
     images = oci_images.Images()
     named = project.settings_of_spec(Path(cli_specs.specs_of(args.specs)[0])).template
     args.template = named if args.template is None else args.template
@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
         what = "what is published is made by the template of this installation"
         raise UsageError(what, next="package with --template, and publish the folder by your own means")
     if args.workspace is not None or args.image_repo is not None or args.platform:
-        # The client of registries takes 28 ms to import, of the 250 in which a chart is packaged.
+        # The registry client takes 28 ms to import, of the 250 ms that packaging takes.
         from symphony_charts.cli.push import push_workspace
 
         images = push_workspace(args, cli_specs.specs_of(args.specs))
@@ -146,7 +146,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(what, next="leave it out, or give --workspace and --image-repo")
     status = _package(args, images)
     if args.push:
-        # The store takes 45 ms to import, likewise.
+        # The store takes 45 ms to import.
         from symphony_charts.cli.publish import publish
 
         publish(args, cli_specs.specs_of(args.specs), cli_specs.user_values_of(args), images.by_base)
@@ -167,11 +167,11 @@ def _package(args: argparse.Namespace, images: oci_images.Images) -> int:
 def _package_many(
     args: argparse.Namespace, specs: list[str], dest: Path, images: oci_images.Images
 ) -> list[dict[str, object]]:
-    """The records of all charts, in order; what has not changed since the last time is not even read."""
+    """Return the records of all charts, in order; unchanged specs are not read again."""
     cache = package_cache.PackageCache(
         dest, {"overrides": cli_specs.user_values_of(args), "version": args.version, "changes": args.spec_set}
     )
-    # What fits depends on files that the cache does not know, as does a fork of the template.
+    # The fit depends on files that the cache does not track; so does a fork of the template.
     has_pools = args.pools or any(project.settings_of_spec(Path(spec)).pools for spec in specs)
     cached = [] if has_pools or images.by_base or args.template else specs
     fresh = {spec: record for spec in cached if (record := cache.fresh(spec)) is not None}
@@ -215,10 +215,10 @@ def _prepare_all(
 
 
 def _say_missing(item: package.Packaged) -> None:
-    """Say which secret files are not here: the chart only names them, and its pods wait for the Secret."""
+    """Note missing secret files: the chart only names them, and its pods wait for the Secret."""
     experiment, folder = item.spec.experiment, item.spec.path.parent
     missing = [each.file for each in experiment.secrets if not (folder / Path(each.file).expanduser()).is_file()]
-    # What an external store holds is read from there.
+    # Secrets in an external store need no file.
     if missing and experiment.secret_source.source != "external":
         verb = "seal" if experiment.secret_source.source == "sealed" else "push"
         step = f"symph secrets {verb} {item.spec.path}, where they are: the pods wait for them"

@@ -45,10 +45,10 @@ def _method_name(verb: str) -> str:
 
 
 class _Lazily:
-    """Import modules of this package at their first use, for verbs of which only the arguments are needed.
+    """Import modules of this package at first use, because most verbs need only their arguments.
 
-    It is the finder of an import, without its base class, which takes 8 ms to import. Modules of verbs import modules
-    instead of names (`from symphony_charts.cli import specs`), since importing a name uses its module.
+    An import finder, without the base class, which takes 8 ms to import. Verb modules import modules instead of names
+    (`from symphony_charts.cli import specs`), because importing a name loads its module.
     """
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -68,7 +68,7 @@ class _Lazily:
 
 
 def _function_of(verb: Verb, name: str) -> Any:
-    """Return the function `configure` or `run` of a verb. Only here modules of verbs are imported."""
+    """Return `configure` or `run` of a verb. Verb modules are imported only here."""
     with _Lazily() if name == "configure" else nullcontext():
         module = import_module(f"symphony_charts.cli.{verb.module}")
         if name == "run":
@@ -78,14 +78,14 @@ def _function_of(verb: Verb, name: str) -> Any:
 
 
 def _load_imports(module: ModuleType) -> None:
-    """Load the lazy modules that `module` imports: in Python below 3.12.2 two threads must not do so at once."""
+    """Load the lazy modules that `module` imports: before Python 3.12.2 two threads must not do so at the same time."""
     for value in list(vars(module).values()):
         if isinstance(value, ModuleType) and type(value) is not ModuleType:
             _load_imports(value)
 
 
 def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int]:
-    """The method ``action_<verb>``: scripts call it from their own verbs, with arguments of their own parsers."""
+    """Return the method ``action_<verb>``; scripts call it from their own verbs, with their own arguments."""
 
     def action(self: SymphonyParser, args: argparse.Namespace) -> int:
         arguments.fill_defaults(self.get_subparser(verb.name), args)
@@ -98,7 +98,7 @@ def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int
     return action
 
 
-# A method ``action_<verb>`` for each name of each verb: projects override them, or call them from verbs of their own.
+# A method ``action_<verb>`` for each name of each verb: projects override them or call them from their own verbs.
 _VerbMethods: Any = type(
     "VerbMethods",
     (),
@@ -107,10 +107,10 @@ _VerbMethods: Any = type(
 
 
 class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are made from the table of verbs
-    """All of Symphony's verbs, and those added in `setup`.
+    """Symphony's verbs, and those that a project adds in `setup`.
 
-    Override `create_cluster` to say where experiments run and `setup` to add verbs and settings. Attributes:
-    `master_parser` and `subparsers` are argparse's own objects, `cluster` is made at first use.
+    Override `create_cluster` to choose where experiments run, and `setup` to add verbs and settings. Attributes:
+    `master_parser` and `subparsers` are argparse's objects, `cluster` is created at first use.
     """
 
     prog: str | None = None
@@ -131,24 +131,24 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         )
         self._cluster: Backend | None = None
         self._args = argparse.Namespace()
-        # A page of help is shown whatever variables and settings say.
+        # Help is printed even if variables or settings are invalid.
         self._is_help = False
         self.setup()
 
-    # What users override
+    # Methods that users override
 
     def create_cluster(self) -> Backend:
-        """The cluster of this command line; called once, when a verb first needs it."""
+        """Return the cluster of this command line; called once, when a verb first needs it."""
         return _new_cluster(common.backend_of(self._args))
 
     def setup(self) -> None:
-        """Add verbs with `add_subparser` and set configuration; Symphony's own verbs are there already."""
+        """Add verbs with `add_subparser` and set configuration; Symphony's verbs are already defined."""
 
-    # What users call
+    # Methods that users call
 
     @property
     def cluster(self) -> Backend:
-        """The cluster, made by `create_cluster` at first use, so that `--help` needs none."""
+        """The cluster, created by `create_cluster` at first use, so that `--help` needs none."""
         if self._cluster is None:
             self._cluster = self.create_cluster()
         return self._cluster
@@ -158,10 +158,10 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         self._cluster = cluster
 
     def add_subparser(self, name: str, aliases: Sequence[str] | None = None, **kw: Any) -> argparse.ArgumentParser:
-        """A new verb: the parser to which you add arguments.
+        """Add a verb and return its parser, to which you add arguments.
 
-        `symph NAME` calls the method ``action_<name>`` (``-`` written ``_``) with the parsed arguments; its docstring
-        is the help. It may return an exit status. Raises ValueError if there is no such method.
+        `symph NAME` calls the method ``action_<name>`` (``_`` for ``-``) with the parsed arguments; its docstring is
+        the help. It may return an exit status. Raises ValueError if there is no such method.
         """
         action: Action | None = getattr(self, _method_name(name), None)
         if action is None:
@@ -173,7 +173,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return self._add(name, tuple(aliases or ()), action, kw)
 
     def get_subparser(self, name: str) -> argparse.ArgumentParser:
-        """The parser of a verb, to which arguments and defaults may be added. Raises KeyError if there is none."""
+        """Return the parser of a verb, to which you may add arguments and defaults. Raises KeyError if unknown."""
         if name not in self._parsers:
             verb = find_verb(name, self._all_verbs())
             if verb is None:
@@ -184,14 +184,13 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return self._parsers[name]
 
     def add_dry_run(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--dry-run` (args.dry_run), also as `-dr`."""
         common.add_dry_run_like_symphony(parser)
 
     def main(self, argv: Sequence[str] | None = None) -> int:
-        """Run one command line and return its exit status; never raises for faults of the user or of programs.
+        """Run one command line and return its exit status; never raises for errors of the user or of programs.
 
-        Without `argv` the process's own arguments are taken, and a failure leaves the process through SystemExit, so
-        that the status counts also in scripts that end in a bare ``MyProject().main()``.
+        Without `argv` use the process's arguments and leave through SystemExit on failure, so that scripts that end in
+        a bare ``MyProject().main()`` return the status, too.
         """
         words = sys.argv[1:] if argv is None else list(argv)
         status = status_of(lambda: self._run(words), self._is_verbose, lambda: self._args)
@@ -208,20 +207,20 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         common.add_component(parser)
 
     def _get_experiment(self, args: argparse.Namespace) -> str | None:
-        """The experiment that `args.experiment_name` means, matched loosely; None if it was not given.
+        """Return the experiment that `args.experiment_name` loosely matches; None if it was not given.
 
-        Raises NotFound if nothing fits, UsageError if several do and nobody can be asked.
+        Raises NotFound if nothing fits, UsageError if several do and there is no terminal to ask on.
         """
         name = args.experiment_name
         return choose_experiment(self.cluster_for(args), name) if name else None
 
     @property
     def has_own_cluster(self) -> bool:
-        """Whether a project says by its own `create_cluster` where experiments run."""
+        """True if the project overrides `create_cluster`."""
         return type(self).create_cluster is not SymphonyParser.create_cluster
 
     def cluster_for(self, args: argparse.Namespace) -> Backend:
-        """The cluster of these arguments: `cluster`, unless `--on` names another backend than the script's own."""
+        """Return `cluster`, unless `--on` names another backend than the project's."""
         on = defaults.typed(args, "on")
         if on and self.has_own_cluster:
             return _new_cluster(on)
@@ -229,8 +228,9 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return self.cluster
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
-        """The arguments of one command line. What follows a lone ``--`` is args.remainder; args.has_remainder says
-        whether there was one. Raises UsageError.
+        """Parse one command line. Raises UsageError.
+
+        Arguments after a lone ``--`` are args.remainder; args.has_remainder is True if there was one.
         """
         arguments.refuse_bytes(words)
         ours, remainder, has_remainder = arguments.split_remainder(words)
@@ -243,14 +243,14 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return args
 
     def load_all(self) -> None:
-        """Import every verb, as completion scripts and tests need it."""
+        """Import every verb, for completion scripts and tests."""
         for verb in VERBS:
             self.get_subparser(verb.name)
 
-    # How a command line becomes a call
+    # From a command line to a call
 
     def _all_verbs(self) -> tuple[Verb, ...]:
-        """Those of the project, then ours without the names that it took."""
+        """Return the project's verbs, then the built-in ones without names that the project took, then plugins."""
         taken = {name for verb in self._own for name in verb.names}
         ours = (verb.without(taken) for verb in (*VERBS, *HIDDEN) if verb.name not in taken)
         return (*self._own, *ours, *self._plugins)
@@ -287,7 +287,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         module.configure(parser)
 
     def _action_for(self, verb: Verb) -> Action:
-        """The method that answers a verb: the one a project wrote under any of the verb's names, else ours."""
+        """Return the method of a verb: a project's override under any of the verb's names, else the built-in one."""
         for name in map(_method_name, verb.names):
             if getattr(type(self), name) is not getattr(SymphonyParser, name):
                 break
@@ -313,7 +313,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return status if isinstance(status, int) else 0
 
     def _prepare(self, words: list[str]) -> None:
-        """Load the verb that was typed, and only that; refuse a word that is none."""
+        """Load only the verb that was typed; refuse an unknown one."""
         verbs = self._all_verbs()
         plain = arguments.plain_words(words)
         if plain and find_verb(plain[0], verbs) is None and (plugin := plugins.find_plugin(plain[0])):
@@ -332,7 +332,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
 
 
 def _configured() -> Mapping[str, defaults.Default]:
-    """What settings files say of options. They are read only where one of them says something."""
+    """Return the options that settings files set. The files are read only if an option is set in one."""
     if not import_module("symphony_charts.settings.places").says_defaults():
         return {}
     said: Mapping[str, tuple[str, str]] = import_module("symphony_charts.settings.project").default_options()

@@ -1,4 +1,4 @@
-"""`symph plan`: where an experiment would run, and whether it certainly can."""
+"""`symph plan`: the nodes on which an experiment would run, and the certainty that it fits."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _STATES = {"PROVEN": "good", "PACKABLE": "busy", "UNKNOWN": "busy", "NO": "bad"}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the plan; raises PlacementError (exit 4) when a group cannot be scheduled."""
+    """Print the plan; raises PlacementError (exit 4) if a group cannot be scheduled."""
     spec = files.read(args.spec, args.spec_set)
     if not (args.pools or spec.experiment.placement.pools or project.settings_of_spec(spec.path).pools):
         hint = "add --pools FILE, or placement.pools to the spec; symph init makes a pools.yaml to begin with"
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_notes(prepared: prepare.Prepared, path: Path) -> None:
-    """Say what a plan of pods does not show: what a failure ends, and who tells what becomes of what runs already."""
+    """Print notes that a plan of pods lacks: the effect of a failure, and the command that shows changes of runs."""
     if text := registry.failure_difference(prepared.experiment):
         output.note(f"note: {text}")
     if environments := project.settings_of_spec(path).environments:
@@ -155,7 +155,7 @@ def _columns() -> list[output.Column]:
 
 
 def _pod_named(experiment: model.Experiment, plan: placement_plan.Plan, name: str) -> str:
-    """The group or lone process that `name` means: itself, or the one that holds the process of that name."""
+    """Return the group or lone process that `name` means: itself, or the one that contains the process of that name."""
     return name if any(group.name == name for group in plan.groups) else spec_pods.find_process(experiment, name).pod
 
 
@@ -193,7 +193,7 @@ _LIVE = "the cluster's nodes"
 def with_plan(
     watcher: protocol.Watcher, status: backend_status.ExperimentStatus, why: backend_why.Diagnosis
 ) -> backend_why.Diagnosis:
-    """The cause with the plan's verdict and way out, on the project's pools, else on the nodes that are there."""
+    """Add the plan's verdict and suggestion to the diagnosis, using the project's pools, else the cluster's nodes."""
     if not isinstance(watcher, experiments.KubeExperiments):
         return why
     first = next(instance for instance in status.instances if instance.path == why.paths[0])
@@ -220,7 +220,7 @@ def _pools(watcher: experiments.KubeExperiments, status: backend_status.Experime
     pods = [
         {**item, "kind": "Pod"}
         for item in api.listed(api.collection("v1", "Pod", None))
-        # Its own pods are what is planned.
+        # Exclude the experiment's own pods, because they are the ones to plan.
         if (item["metadata"].get("labels") or {}).get(kube_status.INSTANCE) != status.name
     ]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]})

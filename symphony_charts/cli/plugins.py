@@ -1,4 +1,4 @@
-"""Verbs that others add: programs called ``symph-NAME`` on PATH, and entry points of the group ``symph.verbs``."""
+"""Verbs from plugins: programs called ``symph-NAME`` on PATH, and entry points of the group ``symph.verbs``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 class Plugin(Verb):
-    """A verb that a package adds, or a program (`entry` is None)."""
+    """A verb of a package, or a program (`entry` is None)."""
 
     __slots__ = ("entry",)
 
@@ -30,13 +30,13 @@ class Plugin(Verb):
 
 
 def find_plugin(name: str) -> Plugin | None:
-    """The verb of that name that a package adds; programs are none, since nobody knows their arguments."""
+    """Return the verb of that name that a package adds; programs are excluded because their arguments are unknown."""
     entry = entry_points("symph.verbs").get(name)
     return Plugin(name, _of(entry), entry) if entry else None
 
 
 def find_program(name: str) -> str | None:
-    """The program that answers a verb of that name; the first on PATH, as a shell would have it."""
+    """Return the program ``symph-NAME``; the first on PATH, as in a shell."""
     if not _NAME.fullmatch(name):
         return None
     paths = [os.path.join(folder, _PREFIX + name) for folder in os.get_exec_path() if os.path.isabs(folder)]  # noqa: PTH117, PTH118 - pathlib takes 5 ms
@@ -44,13 +44,12 @@ def find_program(name: str) -> str | None:
 
 
 def become(program: str, words: list[str]) -> NoReturn:
-    """Let the program take the place of this process, with these arguments."""
     sys.stdout.flush()
-    os.execv(program, [program, *words])  # noqa: S606 - there is no shell; the terminal and the status are the program's
+    os.execv(program, [program, *words])  # noqa: S606 - no shell; the program gets the terminal and determines the status
 
 
 def plugins() -> list[Plugin]:
-    """All of them, as help lists them: those of packages, then programs."""
+    """Return all plugins in the order of the help: packages, then programs."""
     added = {name: Plugin(name, _of(entry), entry) for name, entry in entry_points("symph.verbs").items()}
     programs: dict[str, Plugin] = {}
     for folder in os.get_exec_path():
@@ -77,9 +76,9 @@ def _programs_in(folder: str) -> list[str]:
 
 
 class _AtFirstImport:
-    """Lends the names when `symphony` is first imported: they take 300 ms, which most spec files do not need.
+    """Provide the `symphony` names at their first import: they take 300 ms, and most spec files do not need them.
 
-    A MetaPathFinder, but by its interface alone: the module of that class takes 8 ms to import.
+    A MetaPathFinder without its base class, whose module takes 8 ms to import.
     """
 
     def __init__(self, stack: ExitStack) -> None:
@@ -91,7 +90,7 @@ class _AtFirstImport:
         path: Sequence[str] | None,  # noqa: ARG002 - part of the interface
         target: ModuleType | None = None,  # noqa: ARG002 - part of the interface
     ) -> ModuleSpec | None:
-        """Return the spec of the module in the integration of that name."""
+        """Install the names on the first import of `symphony`, and return the module's spec."""
         if fullname.partition(".")[0] != "symphony":
             return None
         sys.meta_path.remove(self)
@@ -102,7 +101,7 @@ class _AtFirstImport:
 
 @contextmanager
 def symphonys_names() -> Iterator[None]:
-    """Inside, `import symphony` gives this package's names, whatever else is installed under that one."""
+    """Let `import symphony` import this package's names inside the context, even if another `symphony` is installed."""
     with ExitStack() as stack:
         finder = _AtFirstImport(stack)
         sys.meta_path.insert(0, finder)

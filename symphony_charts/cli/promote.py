@@ -32,10 +32,10 @@ def configure_history(parser: argparse.ArgumentParser) -> None:
 
 
 def on_release(args: argparse.Namespace, verb: str) -> int | None:
-    """The exit status of `verb` on the Helm release that is meant; None where the Git repository is meant."""
+    """Run `verb` on the Helm release and return the exit status; return None if the Git repository is meant."""
     if not _means_helm(args):
         return None
-    # Clients of helm and Kubernetes take 190 ms to import, which Git's half of the verb has not.
+    # Clients of helm and Kubernetes take 190 ms to import; the Git verbs do not need them.
     from symphony_charts.cli import install
 
     verbs = {"history": install.helm_history, "rollback": install.helm_rollback}
@@ -43,10 +43,10 @@ def on_release(args: argparse.Namespace, verb: str) -> int | None:
 
 
 def _means_helm(args: argparse.Namespace) -> bool:
-    """Whether a verb that Git and Helm share means the release.
+    """Return True if a verb that Git and Helm share means the release.
 
-    `--env` and the flags of the repository choose Git, `-n`, `--context` and `--kubeconfig` the release. Without any
-    the one is taken that is there. Raises UsageError, listing them, where both are, and NotFound where neither is.
+    `--env` and the flags of the repository choose Git; `-n`, `--context` and `--kubeconfig` choose the release. Without
+    flags the one that exists is meant. Raises UsageError, listing them, if both exist, and NotFound if neither does.
     """
     if options.cluster_flags(args):
         if typed(args, "env"):
@@ -75,8 +75,8 @@ def _means_helm(args: argparse.Namespace) -> bool:
 
 
 def _find_release(args: argparse.Namespace) -> tuple[str | None, SymphError | None]:
-    """The namespace of the release of that name, else why there is none."""
-    # As above: only where a name alone does not say which is meant.
+    """Return the namespace of the release of that name, else the error."""
+    # As above: needed only if a name alone is ambiguous.
     from symphony_charts.cli.install import open_releases
 
     try:
@@ -103,7 +103,7 @@ def _environments(args: argparse.Namespace) -> list[str]:
 
 
 def run_history(args: argparse.Namespace) -> int:
-    """Print the entries, the newest first; what was retired has some, too."""
+    """Print the entries, the newest first, also those of retired experiments."""
     status = on_release(args, "history")
     if status is not None:
         return status
@@ -126,13 +126,13 @@ def run_history(args: argparse.Namespace) -> int:
 
 
 def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> list[environments.Event]:
-    """What happened to the experiment in `env`. Raises NotFound where nothing ever did."""
+    """Return the events of the experiment in `env`. Raises NotFound if there are none."""
     store = git_repository.open_store(args, settings, reads_only=True)
     log = git_log.Log(store.cache, store.folder)
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
-        # It may have run: then the commits know whose it was.
+        # It may have run in the past: then the commits name its team.
         events = environments.events_in(log, args.experiment_name, env)
         if not team_of_events(events, args.experiment_name):
             raise
@@ -150,7 +150,7 @@ def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> l
 
 
 def team_of_events(events: Iterable[environments.Event], name: str) -> str:
-    """Whose experiment it was; empty where there are no events. Raises UsageError where several teams had one."""
+    """Return the team of past events; empty without events. Raises UsageError if several teams had one."""
     teams = sorted({event.team for event in events})
     if len(teams) > 1:
         raise UsageError(f"{name} was an experiment of {', '.join(teams)}", next=f"say which: {teams[0]}/{name}")
@@ -194,7 +194,6 @@ def configure_promote(parser: argparse.ArgumentParser) -> None:
 
 
 def run_promote(args: argparse.Namespace) -> int:
-    """Move the pointer of the second environment."""
     settings = git_repository.settings_of(args)
     before, after = settings.environment(args.before), settings.environment(args.after)
     store = git_repository.store_or_none(args, settings)
@@ -246,7 +245,7 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
 
 
 def run_rollback(args: argparse.Namespace) -> int:
-    """Move the pointer back: version, digest and values; or make a release what it was."""
+    """Move the pointer back to a former version, digest and values; or roll a release back."""
     status = on_release(args, "rollback")
     if status is not None:
         return status
@@ -275,14 +274,14 @@ def run_rollback(args: argparse.Namespace) -> int:
 def _whose(
     args: argparse.Namespace, settings: project.Settings, store: git_store.Store | None, env: str
 ) -> tuple[str, pointer.Pointer | None]:
-    """The team, and the pointer that was retired last if nothing runs now; a checkout does not tell of that."""
+    """Return the team, and the last retired pointer if nothing runs now (None for a checkout, which has no history)."""
     if store is None:
         return git_repository.find_team(args, settings, store, env), None
     log = git_log.Log(store.cache, store.folder)
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
-        # It may have run: then the commits know whose it was.
+        # It may have run in the past: then the commits name its team.
         events = git_history.events_in(log, args.experiment_name, env)
         team = team_of_events(events, args.experiment_name)
         if not team:
@@ -309,7 +308,6 @@ def configure_retire(parser: argparse.ArgumentParser) -> None:
 
 
 def run_retire(args: argparse.Namespace) -> int:
-    """Remove the pointer, after asking."""
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.store_or_none(args, settings)

@@ -1,4 +1,4 @@
-"""`symph publish`: charts into the Git repository that Argo CD syncs, and an environment's pointer to them."""
+"""`symph publish`: write charts, and an environment's pointers to them, into the Git repository that Argo CD syncs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Publish all specs in one commit, or none."""
     publish(args, specs.specs_of(args.specs), specs.user_values_of(args))
     return 0
 
@@ -50,7 +49,7 @@ def publish(
     overrides: dict[str, object],
     images: Mapping[str, str] | None = None,
 ) -> None:
-    """What `symph publish` and `symph package --push` do with the spec files `paths`; `images` take others' places."""
+    """Publish `paths` for `symph publish` and `symph package --push`; `images` maps images to their replacements."""
     settings = git_repository.settings_of(args, Path(paths[0]).absolute().parent)
     if settings.template:
         what = f"{settings.path} names a template, and what is published is made by that of this installation"
@@ -73,7 +72,7 @@ def publish(
     git_repository.say_what_is_new(settings, changes[0].facts)
     git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run and args.into is None:
-        # What waits for review is shown without an environment: it runs in none yet.
+        # A change on a review branch runs in no environment yet, so show the status of all.
         output.next_step(
             f"symph status {candidates[0].chart.name}" + (f" --env {env}" if env and not args.branch else "")
         )
@@ -89,7 +88,7 @@ def _candidates(
     images: Mapping[str, str],
     by: str,
 ) -> list[prepare.Candidate]:
-    """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
+    """Return the charts to publish. Raises SpecError for the problems of all specs at once, and for duplicate names."""
     filled = package.template()
     place = settings.environments.get(env) if env else None
     given = _given(args)
@@ -120,9 +119,9 @@ def _candidates(
 
 
 def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Settings, env: str) -> None:
-    """Look whether the Secrets that charts only name are in the environment's cluster, where its context is known.
+    """Check that Secrets which charts only name exist in the environment's cluster, if its context is known.
 
-    Raises CheckFailed for one that is not, since its pods would wait for ever; a cluster out of reach is a warning.
+    Raises CheckFailed for a missing one, because its pods would wait forever; an unreachable cluster is a warning.
     """
     place = settings.environments.get(env)
     if place is None or place.context is None:
@@ -153,7 +152,7 @@ def _given(args: argparse.Namespace) -> pointer.Given:
 
 
 def _write_locks(candidates: Sequence[prepare.Candidate], changes: Sequence[base.Change]) -> None:
-    """Keep ports and version beside each spec, as `symph package` does."""
+    """Write ports and version beside each spec, as `symph package` does."""
     for candidate, change in zip(candidates, changes, strict=True):
         system_files.write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
 

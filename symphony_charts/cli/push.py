@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def access_of(args: argparse.Namespace, *, host: str) -> transport.Access:
-    """What the flags say of the registry at `host`. Raises UsageError for flags that contradict each other."""
+    """Return the access to the registry at `host` from the flags. Raises UsageError for contradicting flags."""
     wants_tls = args.ca_file or args.cert_file or args.insecure_skip_tls_verify
     if args.plain_http and wants_tls:
         raise UsageError("--plain-http is without TLS, of which other flags speak", next="leave one of them out")
@@ -86,7 +86,7 @@ def _login(args: argparse.Namespace, host: str) -> logins.Login | None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Push every chart, in order; what is there already is left alone."""
+    """Push every chart, in order; skip those that exist already."""
     if fault := names.address_fault(args.url, "--url"):
         raise SpecError([fault])
     charts = [chart_reader.read_chart(Path(path).expanduser()) for path in args.charts]
@@ -137,9 +137,9 @@ def _signed(chart: chart_reader.PackedChart, key: str) -> chart_reader.PackedCha
 
 
 def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images.Images:
-    """The images of all `specs` with the workspace in them.
+    """Add the workspace to the images of all `specs`, push them, and return them.
 
-    With `--dry-run` nothing is pushed: what would be is said on stderr. Raises Conflict for a secret in a file.
+    With `--dry-run` print the images to stderr instead of pushing. Raises Conflict for a secret in a file.
     """
     if args.workspace is None or args.image_repo is None:
         raise UsageError("--workspace and --image-repo go together", "", "give both: what to add, and where to push it")

@@ -19,7 +19,7 @@ from symphony_charts.version import __version__
 
 
 def markdown_of(comparison: Comparison, *, has_all: bool = False) -> str:
-    """The comparison as Markdown; with `has_all` also the objects that only follow others."""
+    """Return the comparison as Markdown; with `has_all` also objects that change only with others."""
     lines = [f"**{comparison.before} -> {comparison.after}**: {comparison.summary}", ""]
     lines += ["| object | effect | fields |", "| --- | --- | --- |"]
     for line in comparison.lines:
@@ -32,12 +32,12 @@ def markdown_of(comparison: Comparison, *, has_all: bool = False) -> str:
 
 
 def is_dull(line: Line) -> bool:
-    """Whether an object only follows what happens to others."""
+    """Return True if an object does not change by itself."""
     return line.effect == "nothing" or (line.effect == "updated" and not line.difference.fields)
 
 
 def shown_fields(line: Line) -> list[tuple[str, object, object]]:
-    """The fields under names that fit a line: ``agent.env.LR`` of a pod template's container."""
+    """Return the changed fields under short names: ``agent.env.LR`` of a pod template's container."""
     shown = []
     for field in line.difference.fields:
         path = field.path.removeprefix("spec.template.spec.").removeprefix("containers.")
@@ -76,7 +76,7 @@ def amounts_text(comparison: Comparison) -> str:
 
 
 def difference_text(before: Store, after: Store, changes: Sequence[Change]) -> str:
-    """What the changes do to objects, as Markdown: each experiment as one branch runs it, and as the other does."""
+    """Return Markdown that compares each changed experiment between the branches `before` and `after`."""
     texts = []
     for change in changes:
         env, team, name = (str(change.facts.get(key) or "") for key in ("env", "team", "name"))
@@ -142,7 +142,6 @@ def print_findings(
 
 
 def note_warnings(verdicts: Sequence[Verdict]) -> None:
-    """Print the number of warnings to stderr, and the command that shows them."""
     found = [verdict for verdict in verdicts if verdict.warnings]
     if found:
         count = output.counted(sum(verdict.warnings for verdict in found), "warning")

@@ -40,7 +40,6 @@ def configure_rm(parser: argparse.ArgumentParser) -> None:
 
 
 def add_removal(parser: argparse.ArgumentParser) -> None:
-    """Add where they run, and how they are removed."""
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_yes(parser)
@@ -64,14 +63,14 @@ def volumes(args: argparse.Namespace) -> int:
 
 
 def remove_all(chosen: Sequence[local_volumes.Volume]) -> None:
-    """Remove volumes. Raises CheckFailed naming what is left of them."""
+    """Remove volumes. Raises CheckFailed with the paths that could not be removed."""
     left = local_volumes.remove_volumes(chosen)
     if left:
         raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}")
 
 
 def say_what_is_kept(run: runs.Run) -> None:
-    """Say after the end of a run which of its files outlive it, and where; nothing where none do."""
+    """After the end of a run, print its volumes that remain and mount points that are stuck."""
     kept = ", ".join(f"{volume.name} ({volume.size}) in {volume.folder}" for volume in local_volumes.volumes_of(run))
     if kept:
         output.note(f"kept: {kept}   symph local volumes {run.experiment}")
@@ -110,7 +109,6 @@ _COLUMNS = (
 
 
 def run_rm(args: argparse.Namespace) -> int:
-    """Say what would go, ask, remove it."""
     watcher = experiments.watcher_of(args)
     if args.match or args.selector:
         if args.experiment_name:
@@ -128,9 +126,9 @@ def run_rm(args: argparse.Namespace) -> int:
 def _matching(
     watcher: protocol.Watcher, texts: Sequence[str], selector: Callable[[Mapping[str, str]], bool] | None
 ) -> list[str]:
-    """The experiments whose whole names a pattern fits, and labels the selector; those that have ended too.
+    """Return the experiments, also ended ones, whose full name matches a pattern and whose labels match the selector.
 
-    Raises NotFound for none.
+    Raises NotFound if there are none.
     """
     patterns = [_compiled(text) for text in texts]
     listed = watcher.experiments(ended=True)
@@ -153,7 +151,7 @@ def _compiled(text: str) -> re.Pattern[str]:
 
 
 def delete_all(args: argparse.Namespace, watcher: protocol.Watcher, names: Sequence[str]) -> int:
-    """Delete these experiments, after one question; with `--dry-run` only list what would go."""
+    """Delete these experiments, after one question; with `--dry-run` only list the removals."""
     kind = "run" if watcher.backend == "tmux" else "object"
     volumes = _volumes_of(args, watcher, names)
     removals = {name: watcher.delete(name, dry_run=True) for name in names}
@@ -180,7 +178,7 @@ def delete_all(args: argparse.Namespace, watcher: protocol.Watcher, names: Seque
 def _volumes_of(
     args: argparse.Namespace, watcher: protocol.Watcher, names: Sequence[str]
 ) -> list[local_volumes.Volume]:
-    """The volumes of these experiments that outlive their runs; only this machine has any."""
+    """Return the persistent volumes of these experiments. Raises UsageError for `--volumes` on a cluster."""
     if watcher.backend == "tmux":
         return [volume for name in names for volume in local_volumes.all_volumes(name)]
     if args.volumes:
@@ -199,6 +197,5 @@ def configure_delete_batch(parser: argparse.ArgumentParser) -> None:
 
 
 def run_delete_batch(args: argparse.Namespace) -> int:
-    """Remove what fits."""
     args.experiment_name, args.match, args.selector = None, args.experiment_names, None
     return run_rm(args)

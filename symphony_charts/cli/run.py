@@ -1,4 +1,4 @@
-"""`symph run`: start an experiment, print what it does, and end with its status."""
+"""`symph run`: start an experiment, print its output, and exit with its status."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Start it and stay until its end; `--detach` returns at once."""
+    """Start the experiment and wait for its end; `--detach` returns at once."""
     began = time.time()
     if args.no_color:
         args.color = "never"
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
     backend = options.backend_of(args)
     if flags or backend == "kube":
-        # The client of Kubernetes takes 100 ms to import, which no run on this machine has.
+        # The client of Kubernetes takes 100 ms to import; a run on this machine does not need it.
         from symphony_charts.cli.run_kube import run_kube
 
         return run_kube(args, began)
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         if args.dry_run or not is_here
         else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare
     ):
-        # As in `symph up`: meanwhile the supervisor imports the same.
+        # As in `symph up`: import while the supervisor starts and imports the same modules.
         from symphony_charts.cli.launch import run_here, run_there
 
         return run_here(args, spare, began) if is_here else run_there(args)

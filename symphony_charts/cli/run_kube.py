@@ -1,4 +1,4 @@
-"""`symph run --on kube`: the experiment's chart is installed, and its lines are printed until its end."""
+"""`symph run --on kube`: install the experiment's chart and print its lines until its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from symphony_charts.spec import files as specfile
 
 
 def run_kube(args: argparse.Namespace, began: float) -> int:
-    """Start it; its exit status, or 0 where it is left running."""
+    """Start the experiment; return its exit status, or 0 if it is left running."""
     args.backend = "kube"
     spec = specfile.read(args.spec, args.spec_set)
     prepared = prepared_of(args, spec)
@@ -47,7 +47,7 @@ def run_kube(args: argparse.Namespace, began: float) -> int:
 
 
 def _status_of(follower: Follower) -> int:
-    """0, or the exit status of the process that failed first; 1 where nobody knows one."""
+    """Return 0, or the exit status of the process that failed first; 1 if it is unknown."""
     status = follower.wait()
     if status is None or status.phase == "succeeded":
         return 0

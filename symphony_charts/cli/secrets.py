@@ -1,4 +1,4 @@
-"""`symph secrets`: the Secret that an experiment's files become, pushed, sealed or looked for."""
+"""`symph secrets`: push, seal or check the Secret made of an experiment's files."""
 
 from __future__ import annotations
 
@@ -46,13 +46,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked for."""
     spec = specfile.read(args.spec, args.spec_set)
     if not spec.experiment.secrets:
         raise SpecError.one(
             "the experiment has no `secrets`", "secrets", f"there is nothing to {args.action}", args.spec
         )
-    # A Secret with a name of its own may be mounted by several releases, so none of them deletes it.
+    # Several releases may mount a Secret with an explicit name, so none of them deletes it.
     args.owner = None if args.name else args.release or spec.experiment.name
     args.name = args.name or files.secret_name(spec, args.release)
     args.namespace = args.namespace or spec.experiment.namespace
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def certificate_of(source: str | None) -> sealing.Certificate:
-    """The certificate that `--cert` names, or kubeseal's own variable. Raises UsageError where neither does."""
+    """Return the certificate of `source`, else of kubeseal's variable. Raises UsageError without either."""
     chosen = source or os.environ.get("SEALED_SECRETS_CERT")
     if not chosen:
         raise UsageError("sealing needs the controller's certificate", next="--cert FILE, --cert URL or --cert cluster")
@@ -118,7 +117,7 @@ def _print(args: argparse.Namespace, made: dict[str, object]) -> None:
 
 
 def _apply(args: argparse.Namespace, made: dict[str, object]) -> None:
-    """By kubectl, through stdin: a secret in an argv can be read by every user of the machine."""
+    """Apply with kubectl through stdin: every user of the machine can read a secret in argv."""
     argv = ["kubectl", "apply", *files.cluster_options(args.context, args.kubeconfig)]
     argv += ["--server-side", "--field-manager=symph", "-f", "-"]
     ended = subprocess_runner.run(argv, input=json.dumps(made).encode(), timeout_s=30, check=False)

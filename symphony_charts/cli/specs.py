@@ -22,13 +22,13 @@ Result = TypeVar("Result")
 
 
 def specs_of(paths: Sequence[str]) -> list[str]:
-    """The spec files among `paths`: the lock files that a pattern like ``*.yaml`` catches as well are left out."""
+    """Return `paths` without lock files, which patterns like ``*.yaml`` match, too."""
     specs = [path for path in paths if not is_lock(Path(path))]
     return specs or list(paths)
 
 
 def each_spec(paths: Sequence[str], prepare: Callable[[str], Result]) -> list[Result]:
-    """Return what `prepare` makes of each spec, in order. Raises SpecError or ChartRefused with the faults of all."""
+    """Return the results of `prepare` for each spec, in order. Raises SpecError or ChartRefused with all problems."""
     results: list[Result] = []
     faults: list[Problem] = []
     is_wrong = False
@@ -48,14 +48,14 @@ def each_spec(paths: Sequence[str], prepare: Callable[[str], Result]) -> list[Re
 
 
 def _in_file(problem: Problem, path: str) -> Problem:
-    """The problem with the file that has it, where it does not say so itself."""
+    """Return the problem with its file in the path, if it is not there yet."""
     if problem.path.startswith(path):
         return problem
     return problem.moved_to(", ".join(part for part in (path, problem.path) if part))
 
 
 def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
-    """Raise SpecError where two specs make a chart of one name: the second would overwrite the first."""
+    """Raise SpecError if two specs make a chart of the same name: the second would overwrite the first."""
     first: dict[str, str] = {}
     problems = []
     for path, name in charts:
@@ -68,7 +68,7 @@ def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
 
 
 def overrides_of(args: argparse.Namespace) -> Overrides:
-    """What the options say, with the content of every file that they name."""
+    """Return the value options, with the content of every file that they name."""
     return Overrides(
         files=tuple(read_values(path) for path in _split(args.values)),
         json=tuple(args.set_json),
@@ -81,14 +81,13 @@ def overrides_of(args: argparse.Namespace) -> Overrides:
 
 
 def user_values_of(args: argparse.Namespace) -> Values:
-    """What the options say by themselves."""
     return user_values(overrides_of(args))
 
 
 def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None = None) -> Prepared:
-    """`spec` prepared with the command line's values and node pools.
+    """Return `spec` prepared with the command line's values and node pools.
 
-    `force` goes on where a group cannot be scheduled (None: as `--force-unschedulable` says). Raises as `prepare` does.
+    `force` accepts a group that cannot be scheduled (None: use `--force-unschedulable`). Raises as `prepare` does.
     """
     is_forced = bool(getattr(args, "force_unschedulable", False)) if force is None else force
     variables: dict[str, object] = dict(options.parse_assignments(getattr(args, "var", []), "--var"))
@@ -106,5 +105,5 @@ def _split(texts: list[str]) -> list[str]:
 
 
 def spec_here(args: argparse.Namespace) -> SpecFile:
-    """The spec as this machine runs it: with the command line's values in it. Raises SpecError."""
+    """Read the spec for this machine, with the command line's values. Raises SpecError."""
     return under_values(specfile.read(args.spec, args.spec_set), user_values_of(args))

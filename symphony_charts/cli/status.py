@@ -1,4 +1,4 @@
-"""`symph status`: how experiments are here, on clusters and in Git, and why one does not run."""
+"""`symph status`: the state of experiments on this machine, on clusters and in Git, and the cause of problems."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ _REPOSITORY = "no repository is configured: --repo URL, or `repository:` in .sym
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
-    """What is asked: one experiment or all, of which places.
+    """A query: one experiment or all, and the places to ask.
 
-    Flags may have named a cluster, or the repository; what was named has to answer. `left_out` says why of environments
-    that are not asked since a default names another one.
+    A cluster or repository named by flags must answer. `left_out` maps environments that are not asked, because a
+    default names another one, to the reason.
     """
 
     name: str
@@ -77,13 +77,13 @@ class _Question:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a row for each place of the experiment, or of all; the status is 1 where something is wrong."""
+    """Print a row per place of the experiment, or of all; return 1 if something is wrong."""
     question = _question(args)
     screen = Screen()
     while True:
         rows, silent = _ask(args, question)
         if args.selector:
-            # What runs nowhere has no labels.
+            # Only running experiments have labels.
             rows = [row for row in rows if row.live is not None and args.selector(row.live.labels)]
         _check(args, question, rows, silent)
         if args.watch and args.output in ("table", "wide"):
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _question(args: argparse.Namespace) -> _Question:
-    """What the arguments mean. Raises UsageError for flags that contradict each other."""
+    """Return the query of the arguments. Raises UsageError for flags that contradict each other."""
     flags = options.cluster_flags(args)
     named = typed(args, "env")
     if flags and named:
@@ -108,7 +108,7 @@ def _question(args: argparse.Namespace) -> _Question:
         if named:
             raise
         settings = project.find_settings(Path.cwd())
-    # An environment that a default names is the only one asked; this machine is asked all the same.
+    # If a default names an environment, ask only that one; always ask this machine.
     env = settings.environment(args.env) if args.env and not flags else None
     kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
     places = tuple(
@@ -134,7 +134,7 @@ def _question(args: argparse.Namespace) -> _Question:
 
 
 def _left_out(settings: project.Settings, is_named: object, env: str | None, default: object) -> dict[str, str]:
-    """The environments beside the one that a default names, which whoever typed nothing may look for here."""
+    """Return the environments that a default excludes, with the reason: the user typed no flag and may expect them."""
     if is_named or env is None:
         return {}
     why = f"{getattr(default, 'source', 'a default')} says {env}; --env NAME asks another"
@@ -142,7 +142,7 @@ def _left_out(settings: project.Settings, is_named: object, env: str | None, def
 
 
 def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sources.Row], dict[str, str]]:
-    """The rows, and what could not be asked with its reason; raises that where flags named the place."""
+    """Return the rows, and the unreachable places with the error. Raises that error if flags named the place."""
     silent = dict(question.left_out)
     here = status_sources.Part(name="here", ask=partial(status_sources.ask_here, question.name))
     clusters: dict[status_sources.Place, status_sources.Part[status_sources.Live]] = {}
@@ -193,7 +193,7 @@ def _rows_there(
     lives: Mapping[status_sources.Place, status_sources.Live],
     published: status_sources.Published | None,
 ) -> Iterator[status_sources.Row]:
-    """Environments as Git and their clusters say, then what runs beside, then what waits for review."""
+    """Yield environments from Git and clusters, then other running experiments, then changes that await review."""
     taken: set[tuple[str, str, str]] = set()
     for placed in published.pointers if published else ():
         if not _is_meant(question, placed.team, placed.name):
@@ -224,7 +224,7 @@ def _is_meant(question: _Question, team: str, name: str) -> bool:
 def _row_of(
     placed: environments.Placed, answer: status_sources.Live | None, repository: project.Repository | None
 ) -> status_sources.Row:
-    """A pointer with what its cluster says, if that was asked."""
+    """Return the row of a pointer, with its cluster's answer if the cluster was asked."""
     live, why = None, None
     pointer = placed.pointer
     if answer is not None and pointer is not None:
@@ -265,7 +265,7 @@ def _drift(placed: environments.Placed, live: backend_status.ExperimentStatus | 
 def _check(
     args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row], silent: Mapping[str, str]
 ) -> None:
-    """Raise NotFound for an experiment that nobody knows, ToolFailed where somebody who may know it did not answer."""
+    """Raise NotFound for an unknown experiment, ToolFailed if a place that may know it did not answer."""
     if not question.name or rows:
         return
     what = f"nothing is known of {args.experiment_name}"
@@ -306,7 +306,7 @@ def _note_silent(silent: Mapping[str, str]) -> None:
 
 
 def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row]) -> str:
-    """The table, cut to the width of the terminal; of one experiment each reason with its step below."""
+    """Return the table, cut to the terminal's width; for one experiment with each cause and next step below."""
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     items = [{**row.item(), "color": row.color, "sentence": row.why.sentence if row.why else ""} for row in rows]
     if not items:
@@ -365,7 +365,7 @@ _WIDE = (
 
 
 def _columns(args: argparse.Namespace, items: Sequence[Mapping[str, object]]) -> list[output.Column]:
-    """All of it for `-o wide`, else what fits: the reason has what the rest leaves of the width."""
+    """Return all columns for `-o wide`, else those that fit; the reason gets the remaining width."""
     why = output.Column("WHY", "sentence")
     if args.output == "wide":
         return [output.Column("NAME", "name"), *_LEADING, *experiments.took_columns(items), *_WIDE, why]

@@ -33,7 +33,7 @@ _ARGO = ("argoproj.io/v1alpha1", "Application")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place of a cluster: its context (None: the current one), namespace (None: all), and the environment there."""
+    """A place in a cluster: context (None: the current one), namespace (None: all), and the environment there."""
 
     context: str | None = None
     namespace: str | None = None
@@ -42,36 +42,35 @@ class Place:
 
     @property
     def name(self) -> str:
-        """What the place is called."""
         return self.env or self.context or "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """What runs in a place, each with why it does not; and Argo CD's Applications."""
+    """Experiments running in a place, each with a diagnosis, and Argo CD's Applications."""
 
     found: Sequence[tuple[ExperimentStatus, Diagnosis | None]]
     applications: Sequence[Mapping[str, Any]] = ()
     context: str | None = None
 
     def application(self, name: str, url: str) -> Mapping[str, Any] | None:
-        """The Application of a name; where several Argo CDs have one, that of the repository at `url`."""
+        """Return the Application of a name; if several Argo CDs have one, that of the repository at `url`."""
         named = [item for item in self.applications if item["metadata"]["name"] == name]
         ours = [item for item in named if sub(item, "spec", "source").get("repoURL") == url]
-        # Alone it may be ours by another address, as ssh is one of https.
+        # A single one may be ours under another URL of the repository, such as ssh instead of https.
         return next(iter(named if len(named) == 1 else ours), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What the repository holds: pointers, and what waits on branches with the version that runs instead."""
+    """The content of the repository: pointers, and changes on review branches with the version that runs instead."""
 
     pointers: Sequence[Placed]
     waiting: Sequence[tuple[Waiting, str | None]]
 
 
 def ask_here(name: str) -> Live:
-    """The experiments of this machine that run; by its name also one that has ended."""
+    """Return the running experiments of this machine; for a name, also an ended one."""
     watcher = LocalWatcher()
     try:
         statuses = [watcher.describe(name, events=False)] if name else watcher.experiments()
@@ -81,17 +80,17 @@ def ask_here(name: str) -> Live:
 
 
 def address_of(place: Place) -> tuple[str, int] | None:
-    """Host and port of a place's API server. Raises ToolFailed without a kubeconfig, SpecError for a broken one.
+    """Return host and port of a place's API server, or None behind a proxy.
 
-    None where a proxy leads there.
+    Raises ToolFailed without a kubeconfig, SpecError for a broken one.
     """
     cluster = read_context(place.kubeconfig, place.context).cluster
     return None if cluster.text("proxy-url") else direct_address(cluster.text("server"))
 
 
 def ask_cluster(place: Place, name: str) -> Live:
-    """The experiments of a place. Raises ToolFailed where there is no cluster."""
-    # The client of Kubernetes takes 100 ms to import, which whoever has no cluster has not.
+    """Return the experiments of a place. Raises ToolFailed if there is no cluster."""
+    # The client of Kubernetes takes 100 ms to import; users without a cluster do not need it.
     from symphony_charts.kubernetes.backend import KubeWatcher
 
     def watcher_of(namespace: str | None) -> KubeWatcher:
@@ -99,18 +98,18 @@ def ask_cluster(place: Place, name: str) -> Live:
 
     watcher = watcher_of(place.namespace)
     try:
-        # A look into logs for each of many takes too long.
+        # Reading the logs of each of many experiments takes too long.
         found = (
             [_diagnosed(watcher, name)] if name else [(each, diagnose_status(each)) for each in watcher.experiments()]
         )
     except NotFound:
         found = []
     except UsageError:
-        # Several namespaces have one of this name.
+        # Several namespaces have an experiment of this name.
         spaces = [each.namespace for each in watcher.experiments() if each.name == name]
         found = []
         for space in spaces:
-            # One of them may end between two looks.
+            # One of them may end between the two calls.
             with contextlib.suppress(NotFound):
                 found.append(_diagnosed(watcher_of(space), name))
     api, applications = watcher.api, []
@@ -118,7 +117,7 @@ def ask_cluster(place: Place, name: str) -> Live:
         try:
             applications = api.listed(api.collection(*_ARGO, None))
         except SymphError:
-            # Whoever may not read them is told of what runs alone.
+            # Without permission to read Applications, show the running experiments only.
             applications = []
     return Live(found=found, applications=applications, context=api.context)
 
@@ -129,9 +128,8 @@ def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Diagnosis
 
 
 def ask_git(args: argparse.Namespace, settings: Settings, env: str | None) -> Published:
-    """What the repository says. Raises what fetching raises."""
     repository = settings.repository
-    assert repository is not None  # noqa: S101 - the caller has seen to it
+    assert repository is not None  # noqa: S101 - the caller has checked it
     placed = pointers(git_repository.open_store(args, settings, reads_only=True), env)
     versions = {(each.env, each.team, each.name): each.pointer.version for each in placed if each.pointer}
     waiting = find_waiting(repository.url, repository.branch, state_dir() / "git")
@@ -145,9 +143,9 @@ _BAD_PHASES = ("failed", "lost", "damaged")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One place: what Git says of it (`placed`), what runs there (`live`), or a change that waits for it.
+    """A place of an experiment: its state in Git (`placed`), its live state (`live`), or a change that awaits review.
 
-    `where` is ``here``, an environment, or the context of a cluster. `runs` is what the environment of a change runs.
+    `where` is ``here``, an environment, or the context of a cluster. `runs` is the version that a change would replace.
     """
 
     where: str
@@ -163,30 +161,30 @@ class Row:
 
     @property
     def is_bad(self) -> bool:
-        """Whether something has failed, or does not pass by itself."""
+        """True if something has failed, or needs an action."""
         return bool((self.why and self.why.is_bad) or (self.live and self.live.phase in _BAD_PHASES))
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing of it will change by itself."""
+        """True if nothing will change by itself."""
         return self.live is None or self.live.is_final
 
     @property
     def running(self) -> str | None:
-        """The version of the chart whose objects are there."""
+        """The chart version of the live objects."""
         match = _VERSION.search(self.live.chart) if self.live else None
         return match[1] if match else None
 
     @property
     def version(self) -> str | None:
-        """The version that Git says, else the one that is there."""
+        """The version in Git, else the live one."""
         if self.waiting:
             return self.waiting.version
         return self.placed.pointer.version if self.placed and self.placed.pointer else self.running
 
     @property
     def phase(self) -> str:
-        """How it is, in a word that programs may rely on: a phase as of `ls` and `ps`, else what Git alone knows."""
+        """The state in one word that programs may rely on: a phase of `ls` and `ps`, else the state in Git."""
         if self.live is not None:
             return self.live.phase
         if self.waiting:
@@ -196,7 +194,7 @@ class Row:
 
     @property
     def state(self) -> str:
-        """How it is, in a few words."""
+        """The state in a few words."""
         if self.waiting:
             return f"waits on {self.waiting.branch}"
         if self.placed and not self.placed.pointer:
@@ -212,21 +210,20 @@ class Row:
 
     @property
     def color(self) -> str:
-        """What the state means: good, busy, or bad."""
         if self.is_bad:
             return "bad"
         return "good" if self.state == "published" or (self.live and not self.why) else "busy"
 
     @property
     def counts(self) -> tuple[int, int] | None:
-        """How many processes are ready or have succeeded, of how many; None of what runs nowhere."""
+        """The number of processes that are ready or have succeeded, and their total; None if nothing runs."""
         if self.live is None:
             return None
         counted = [each for each in self.live.instances if not each.is_step]
         return sum(each.ready or each.phase == "succeeded" for each in counted), len(counted)
 
     def item(self) -> dict[str, object]:
-        """All of it as JSON types; every key is always there."""
+        """Return the row as JSON types; every key is always present."""
         pointer, live, waiting = (self.placed.pointer if self.placed else None), self.live, self.waiting
         ready, wanted = self.counts or (None, None)
         env = self.placed.env if self.placed else waiting.env if waiting else None
@@ -263,15 +260,15 @@ class Row:
 
 T = TypeVar("T")
 
-# How long it may take until everything is answered, in seconds.
+# Timeout for all answers in seconds.
 ANSWER_S = 60.0
 
 
 @dataclass(kw_only=True)
 class Part(Generic[T]):
-    """One part: what it is called, how it is asked, and the host and port behind which it is, if that is known.
+    """A query: its name, its function, and the host and port that it needs, if known.
 
-    Afterwards it has an `answer`, or an `error` that says why there is none.
+    After `run` it has an `answer` or an `error`.
     """
 
     name: str
@@ -283,7 +280,7 @@ class Part(Generic[T]):
     _is_done: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Reach it, then ask it."""
+        """Connect to the address, then ask."""
         try:
             if self.address is not None:
                 _reach(self.address)
@@ -295,7 +292,6 @@ class Part(Generic[T]):
         self._is_done.set()
 
     def wait(self, began: float) -> None:
-        """Return once it has answered, or will not in time."""
         if not self._is_reached.wait(max(0.0, began + REACH_S + 0.5 - time.monotonic())):
             self.error = _silent(self.address, REACH_S)
         elif not self._is_done.wait(max(0.0, began + ANSWER_S - time.monotonic())):
@@ -303,7 +299,7 @@ class Part(Generic[T]):
 
 
 def ask_all(parts: Sequence[Part[Any]]) -> None:
-    """Ask all parts at once; each has an answer or an error then. What is no error of ours is raised."""
+    """Ask all parts at once, so that each has an answer or an error. Raises errors that are not SymphErrors."""
     began = time.monotonic()
     for part in parts:
         threading.Thread(target=part.run, daemon=True).start()

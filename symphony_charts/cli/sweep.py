@@ -143,12 +143,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _spec(text: str) -> str:
-    """`show` is a word of the command, also where a folder is called so."""
+    """Return the spec that `text` names; `show` is always the subcommand, even if a folder has that name."""
     return text if text == "show" else options.spec_of(text)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the chart and the trials' values or an Argo Workflow, or run the trials."""
     if args.spec == "show":
         return sweep_show.show(args)
     if args.sweep_name:
@@ -197,7 +196,7 @@ def _trials(args: argparse.Namespace, base: str) -> tuple[trial_settings.Trial, 
 
 
 def _space(args: argparse.Namespace) -> tuple[list[trial_settings.Axis], list[trial_settings.Span]]:
-    """What is varied: settings with their values, and those that are drawn between two numbers."""
+    """Return the settings to vary: axes with listed values, and spans between two numbers."""
     spans = [trial_settings.parse_span(text, is_log=False) for text in args.uniform]
     spans += [trial_settings.parse_span(text, is_log=True) for text in args.loguniform]
     axes = [trial_settings.parse_axis(text) for text in args.grid]
@@ -208,7 +207,7 @@ def _space(args: argparse.Namespace) -> tuple[list[trial_settings.Axis], list[tr
 
 
 def _search(args: argparse.Namespace, spec: files.SpecFile) -> int:
-    # optuna takes half a second to import, which a grid has not.
+    # optuna takes half a second to import; a grid does not need it.
     from symphony_charts.cli.sweep_search import search
 
     return search(args, spec, *_space(args))
@@ -261,7 +260,7 @@ def _write(
 
 
 def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[trial_runs.TrialRun]) -> int:
-    """Publish a pointer for each trial in one commit, with the chart that they share and those of single trials."""
+    """Publish a pointer per trial in one commit, with the shared chart and those of single trials."""
     settings = git_repository.settings_of(args, spec.path.absolute().parent)
     env, now = settings.environment(args.env), int(time.time())
     place = settings.environments.get(env)

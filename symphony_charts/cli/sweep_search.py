@@ -1,4 +1,4 @@
-"""`symph sweep --search N`: trials that optuna proposes one after the other, by what the ones before measured."""
+"""`symph sweep --search N`: trials that optuna proposes one after another from the results so far."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from symphony_charts.system.user_folders import state_dir
 
 
 def search(args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans: Sequence[Span]) -> int:
-    """Run the trials that are left of `--search N`, and tell optuna what each has measured."""
+    """Run the remaining trials of `--search N`, and report each result to optuna."""
     _refuse(args)
     overrides = user_values_of(args)
     base = None if args.on == "tmux" else prepared_of(args, spec)
     spec = under_values(spec, overrides) if base is None else spec
-    # All that could be proposed is seen to be taken before anything runs.
+    # Check that the spec accepts every possible proposal before anything runs.
     prepare_trials(spec, list(_corners(spec.experiment.name, axes, spans)), base, overrides)
     if args.dry_run:
         keys = [*(axis.key for axis in axes), *(span.key for span in spans)]
@@ -90,7 +90,7 @@ def search(args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans
 def _study(
     args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans: Sequence[Span], namespace: str
 ) -> Search:
-    """What optuna knows of these trials; those of each namespace are apart, since they run in it."""
+    """Return optuna's study of these trials, one per namespace because trials run in it."""
     name = f"{args.on}.{namespace}.{spec.experiment.name}" if namespace else spec.experiment.name
     file = state_dir() / "sweeps" / "optuna" / f"{name}.journal"
     goal = args.goal or goal_of(args.metric)
@@ -98,7 +98,6 @@ def _study(
 
 
 def _refuse(args: argparse.Namespace) -> None:
-    """Raise UsageError for what makes no search."""
     if not is_waited_for(args):
         what = "--search runs its trials itself, each after others were waited for"
         raise UsageError(what, next="add --up, here or with --on kube")
@@ -111,7 +110,7 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def _corners(base: str, axes: Sequence[Axis], spans: Sequence[Span]) -> Iterator[Trial]:
-    """Trials that have each value of each axis, and both ends of each span."""
+    """Yield trials that cover each value of each axis, and both ends of each span."""
     ends = {span.key: (f"{span.low:.6g}", f"{span.high:.6g}") for span in spans}
     values = {**{axis.key: axis.values for axis in axes}, **ends}
     if not values:

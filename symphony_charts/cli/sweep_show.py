@@ -1,4 +1,4 @@
-"""`symph sweep show`: how the trials of a sweep are and what they measured, at any time."""
+"""`symph sweep show`: the states and metrics of a sweep's trials, at any time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from symphony_charts.system.files import write_file
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print the trials with their metrics, and name the best one by the metric that the user chose."""
+    """Print the trials with their metrics, and the best one by the metric that the user chose."""
     if not args.sweep_name:
         raise UsageError("which sweep?", next="symph sweep show NAME, the experiment's name")
     if args.on == "argo":
@@ -28,7 +28,7 @@ def show(args: argparse.Namespace) -> int:
         args.namespace = args.namespace or sweep.namespace
     outcomes, read = outcomes_of(args, sweep), reader_of(args)
     series = {outcome.trial.name: read(outcome.trial.name) for outcome in outcomes}
-    # Programs say their settings, too.
+    # Programs often print their settings, which are no metrics.
     given = {key.rpartition(".")[2].lower() for settings in sweep.trials.values() for key in settings}
     names = list(dict.fromkeys(name for each in series.values() for name in each if name.lower() not in given))
     known = ", ".join(names) or "none"
@@ -76,7 +76,7 @@ def _metric(name: str) -> Callable[[Mapping[str, object]], object]:
 
 
 def _sorted(items: Sequence[dict[str, object]], key: str, *, is_falling: bool) -> list[dict[str, object]]:
-    """The items by a metric, a setting or a field; those that lack it come last."""
+    """Sort the items by a metric, a setting or a field; those that lack it come last."""
 
     def value(item: Mapping[str, object]) -> object:
         for place in (item["metrics"], item["settings"], item):
@@ -125,7 +125,7 @@ def _print_means(args: argparse.Namespace, sweep: Sweep, metric: str, last: Mapp
 
 
 def _write_csv(file: str, items: Sequence[Mapping[str, object]], names: Sequence[str]) -> int:
-    """Write a line for each trial: its settings, how it is, and its metrics; ``-`` is standard output."""
+    """Write a CSV row per trial: settings, state and metrics; ``-`` is standard output."""
     maps = [{key: value for key, value in item.items() if isinstance(value, dict)} for item in items]
     keys = list(dict.fromkeys(key for each in maps for key in each["settings"]))
     text = io.StringIO()

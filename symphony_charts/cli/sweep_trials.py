@@ -1,4 +1,4 @@
-"""Run the trials of a sweep here or on a cluster."""
+"""Run the trials of a sweep on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def installed(
     parallel: int,
     judge: TrialComparison | None,
 ) -> tuple[Generator[Outcome], str]:
-    """The outcomes of the trials as releases, and their namespace; `stack` holds their chart until all are through."""
+    """Install the trials as releases; return outcomes and namespace. `stack` keeps the chart until all have ended."""
     folder = spec.path.absolute().parent
     source = stack.enter_context(prepared_chart(base, folder, spec.lock.version, with_overrides=True))
     with open_releases(args, _HELM_S) as there:
@@ -70,7 +70,7 @@ def installed(
 
 
 def reader_of(args: argparse.Namespace) -> Callable[[str], Series]:
-    """What says of each trial what it has measured, wherever these arguments run it."""
+    """Return a function that reads the metrics of a trial from the place where it runs."""
     pattern = pattern_of(args.pattern) if args.pattern else None
     if args.on == "tmux":
         return lambda name: series_here(name, pattern)
@@ -79,7 +79,6 @@ def reader_of(args: argparse.Namespace) -> Callable[[str], Series]:
 
 
 def outcomes_of(args: argparse.Namespace, sweep: Sweep) -> list[Outcome]:
-    """How the trials of a sweep are, wherever it ran."""
     trials = [Trial(name=name, settings=settings) for name, settings in sweep.trials.items()]
     if sweep.backend == "tmux":
         return [look_here(trial) for trial in trials]
@@ -87,7 +86,7 @@ def outcomes_of(args: argparse.Namespace, sweep: Sweep) -> list[Outcome]:
         return [look_there(releases, trial, args.namespace, sweep.stopped) for trial in trials]
 
 
-# What helm itself may take, in seconds.
+# Timeout of helm in seconds.
 _HELM_S = 300.0
 
 
@@ -129,7 +128,7 @@ def _submit(
     items: Sequence[dict[str, object]],
     columns: Sequence[output.Column],
 ) -> int:
-    """Create the Workflow of the trials that have not succeeded as they are now; `items` are those that are shown."""
+    """Create the Workflow of all trials except those that succeeded unchanged; print `items`."""
     api = KubeApi(Path(args.kubeconfig).expanduser() if args.kubeconfig else None, args.context)
     try:
         namespace = args.namespace or spec.experiment.namespace or api.namespace
@@ -168,7 +167,6 @@ def _marked(items: Sequence[dict[str, object]], kept: set[str]) -> list[tuple[di
 
 
 def show_plan(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
-    """Print which trials would run here, and which have been done."""
     folder = spec.path.absolute().parent
     kept = [None if args.again else done_here(run, folder) for run in runs]
     outcomes = [done or Outcome(trial=run.trial, state="pending") for run, done in zip(runs, kept, strict=True)]
@@ -179,7 +177,6 @@ def show_plan(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]
 
 
 def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, runs: Sequence[TrialRun]) -> int:
-    """Run the trials and wait for them; the status is 1 when one fails."""
     outcomes: dict[str, Outcome] = {}
 
     def started(trial: Trial) -> None:
@@ -191,7 +188,7 @@ def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, run
     with ExitStack() as stack:
         namespace = ""
         if base is not None:
-            # helm is a process for each release: more at a time only wait for each other.
+            # Each release is a helm process: more of them at a time only wait for each other.
             parallel = args.parallel or min(len(runs), _INSTALLED_AT_A_TIME if args.no_wait else _AT_A_TIME)
             going, namespace = installed(
                 args, spec, base, runs, stack, started, parallel=parallel, judge=judge_of(args)
@@ -224,18 +221,17 @@ def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, run
     return print_outcomes(args, ordered, namespace)
 
 
-# From how many trials on a Workflow is cheaper, and how many releases are worked at by default.
+# Number of trials above which a Workflow is cheaper, and the default numbers of concurrent releases.
 _MANY, _INSTALLED_AT_A_TIME, _AT_A_TIME = 50, 8, 64
 
 
 def stopper_here(args: argparse.Namespace) -> Stopper | None:
-    """What ends hopeless trials of this machine, if that is asked for."""
+    """Return the object that stops hopeless trials on this machine, if the arguments ask for it."""
     judge = judge_of(args)
     return Stopper(judge=judge, read=reader_of(args)) if judge is not None else None
 
 
 def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namespace: str) -> int:
-    """Print how all trials ended; raises CheckFailed where one failed."""
     columns = columns_of(outcomes[0].trial, outcomes) if outcomes else []
     output.print_items(args, "Trial", list(map(outcome_record, outcomes)), columns)
     kept = sum(outcome.is_kept for outcome in outcomes)
@@ -252,12 +248,12 @@ def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namesp
 
 
 def is_waited_for(args: argparse.Namespace) -> bool:
-    """Whether the command runs the trials and sees each end, as a Workflow's are not."""
+    """Return True if this command waits for the trials; it does not wait for a Workflow."""
     return args.up and args.on in ("tmux", "kube") and not args.no_wait
 
 
 def judge_of(args: argparse.Namespace) -> TrialComparison | None:
-    """Who finds trials hopeless, if that is asked for; raises UsageError where nobody could end them."""
+    """Return the comparison that finds hopeless trials, if requested. Raises UsageError if nothing could stop them."""
     if not args.early_stop:
         return None
     if not args.metric:
@@ -273,17 +269,17 @@ def judge_of(args: argparse.Namespace) -> TrialComparison | None:
 
 
 def remember_trials(args: argparse.Namespace, spec: SpecFile, trials: Sequence[Trial], namespace: str) -> None:
-    """Write down which trials the sweep has, before the first of them starts."""
+    """Record the sweep's trials before the first of them starts."""
     settings = {trial.name: trial.settings for trial in trials}
     sweep = Sweep(name=spec.experiment.name, backend=args.on, trials=settings, namespace=namespace)
-    # What is gone here is forgotten; a cluster is not asked about each of them.
+    # Drop local trials that are gone; a cluster is not asked about each trial.
     remember(sweep, is_left=lambda name: args.on != "tmux" or bool(runs_of(name)))
 
 
 def _print_interrupted(
     args: argparse.Namespace, runs: Sequence[TrialRun], outcomes: Mapping[str, Outcome], namespace: str
 ) -> None:
-    """Print how far the sweep has come, and what goes on with it or removes what is left."""
+    """Print the progress of the sweep, and the commands that continue it or remove its trials."""
     ordered = [outcomes.get(run.trial.name) or Outcome(trial=run.trial, state="pending") for run in runs]
     if args.on == "tmux":
         ordered = [each if each.state != "running" else look_here(each.trial) for each in ordered]
@@ -296,33 +292,28 @@ def _print_interrupted(
 
 
 def removal(names: Sequence[str], target: str = "") -> str:
-    """The command that removes what is left of trials."""
     first, last = min(names), max(names)
     same = next((at for at, letter in enumerate(first) if letter != last[at]), len(first))
     return f"symph rm --match '{first[:same]}.*'{target}"
 
 
 def _target(args: argparse.Namespace, namespace: str) -> str:
-    """The flags that lead a verb to where the trials are."""
     flags = [f" --on {args.on}" if args.on == "kube" else "", f" -n {namespace}" if namespace else ""]
     flags += [f" --context {args.context}" if args.context else ""]
     return "".join(flags)
 
 
 def words_of(outcome: Outcome) -> str:
-    """How a trial ended, in one line."""
     status = f" ({outcome.status})" if outcome.status else ""
     after = f" after {outcome.seconds:.1f} s" if outcome.seconds is not None else ""
     return f"{outcome.state}{status}{after}{f': {outcome.error}' if outcome.error else ''}"
 
 
 def record_of(trial: Trial) -> dict[str, object]:
-    """A trial as an item of the output."""
     return {"name": trial.name, "settings": dict(trial.settings)}
 
 
 def outcome_record(outcome: Outcome) -> dict[str, object]:
-    """A trial and how it is, as an item of the output."""
     return record_of(outcome.trial) | {
         "state": outcome.state,
         "status": outcome.status,
@@ -333,7 +324,7 @@ def outcome_record(outcome: Outcome) -> dict[str, object]:
 
 
 def columns_of(trial: Trial, outcomes: Sequence[Outcome] = ()) -> list[output.Column]:
-    """The columns of a table of trials like `trial`; with `outcomes`, how they are."""
+    """Return the columns of a table of trials like `trial`; with `outcomes`, also their states."""
     columns = [output.Column("TRIAL", "name")]
     for key in trial.settings:
         columns.append(output.Column(key.rpartition(".")[2].upper(), _setting(key)))

@@ -1,4 +1,4 @@
-"""`symph attach --tile`: the lines of processes side by side, in a tmux server of its own or in the user's session."""
+"""`symph attach --tile`: logs of processes side by side, on a private tmux server or in the user's session."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from symphony_charts.formats.printable import printable_line, terminal_line
 from symphony_charts.local import tmux_client
 from symphony_charts.system.user_folders import make_runtime_dir
 
-# So many lines that are there already are shown.
+# Number of earlier lines that a tile shows.
 _TAIL = 500
 
 
 class Feed:
-    """Pipes in `folder`, one for each of the instances `paths` of an experiment.
+    """Pipes in `folder`, one per instance in `paths` of an experiment.
 
-    Who reads one sees its end when this program is gone, however that ended, so that no tile outlives it.
+    A reader sees end-of-file when this program ends, however it ends, so no tile outlives it.
     """
 
     def __init__(self, watcher: Watcher, name: str, paths: Sequence[str], folder: Path) -> None:
@@ -46,13 +46,13 @@ class Feed:
             os.mkfifo(pipe, 0o600)
 
     def start(self) -> None:
-        """Begin to hand on what is there and what comes; a line drives the terminal no further than by its colours."""
+        """Start copying earlier and new lines into the pipes; of control sequences only colours are kept."""
         for path, pipe in self.pipes.items():
             threading.Thread(target=self._hand_on, args=(path, pipe), daemon=True).start()
 
     def _hand_on(self, path: str, pipe: Path) -> None:
         query = LogQuery(instances=(path,), tail=_TAIL, follow=True)
-        # Left open at the end of the lines: the tile stays. A tile that was closed ends this with BrokenPipeError.
+        # Left open after the last line, so that the tile stays. A closed tile ends this with BrokenPipeError.
         descriptor = os.open(pipe, os.O_WRONLY)
         with contextlib.suppress(BrokenPipeError):
             try:
@@ -61,7 +61,7 @@ class Feed:
             except SymphError as error:
                 _write(descriptor, f"symph: {error.what}")
             except Exception as error:
-                # Nobody sees what a thread prints as it dies: the terminal is full of tiles.
+                # Show it in the tile: the traceback of a thread would be hidden behind the tiles.
                 _write(descriptor, f"symph: {type(error).__name__}: {error}")
 
 
@@ -72,19 +72,19 @@ def _write(descriptor: int, text: str) -> None:
 
 
 _MOST = 16
-# A tile that is smaller shows nothing worth reading, in cells; its border is one line more.
+# Minimum size of a usable tile in cells, without its border line.
 _WIDTH, _HEIGHT = 24, 3
 _NAMED = 3
 _COLORS = {"running": "green", "succeeded": "green", "failed": "red", "lost": "red", "damaged": "red"}
 
 
 def capacity(width: int, height: int) -> int:
-    """How many tiles a window of that size has room for; at least one."""
+    """Return the number of tiles that fit in a window of that size; at least 1."""
     return max(1, min(_MOST, (width // _WIDTH) * (height // (_HEIGHT + 1))))
 
 
 def choose(instances: Sequence[InstanceStatus], most: int) -> list[InstanceStatus]:
-    """At most so many of them in their order; where there are more, those that failed are among them."""
+    """Return at most `most` instances in order; if there are more, prefer failed ones."""
     if len(instances) <= most:
         return list(instances)
     first = sorted(instances, key=lambda one: one.phase not in ("failed", "lost"))[:most]
@@ -92,22 +92,20 @@ def choose(instances: Sequence[InstanceStatus], most: int) -> list[InstanceStatu
 
 
 def literal(text: str) -> str:
-    """`text` as tmux shows it in a format: nothing of it is a style, and it ends no command of an argument list."""
+    """Escape `text` for a tmux format, so that it sets no style and ends no command."""
     return f" {printable_line(text).replace('#', '##')} "
 
 
 def title_of(instance: InstanceStatus) -> str:
-    """``agent-0  running 4s``."""
+    """Return a title such as ``agent-0  running 4s``."""
     return f"{instance.path}  {instance.state}"
 
 
 def color_of(instance: InstanceStatus) -> str:
-    """tmux's name of the colour of an instance's state."""
     return _COLORS.get(instance.phase, "yellow")
 
 
 def status_line(status: ExperimentStatus, left_out: int, now: float) -> str:
-    """What has failed, how many there is no room for, and who is ready."""
     failed = [one.path for one in status.instances if one.phase == "failed"]
     more = f" +{len(failed) - _NAMED}" if len(failed) > _NAMED else ""
     parts = [f"failed: {', '.join(failed[:_NAMED])}{more}"] if failed else []
@@ -116,21 +114,20 @@ def status_line(status: ExperimentStatus, left_out: int, now: float) -> str:
 
 
 def window_name(status: ExperimentStatus) -> str:
-    """The status in the few cells that the name of a window has."""
+    """Return the status in the few cells of a window name."""
     processes = [one for one in status.instances if not one.is_step]
     well = sum(one.ready or one.phase == "succeeded" for one in processes)
     failed = sum(one.phase == "failed" for one in processes)
     return f"{status.name} {well}/{len(processes)}" + (f" {failed} failed" if failed else "")
 
 
-# Options are set on the window and its panes alone, so that a session of the user's is left as it was. What is said of
-# processes stands in options of the panes: tmux shows the value of an option as it is, and would run what it
-# found in a format.
+# Options are set on this window and its panes only, so that the user's session does not change. Texts about processes
+# are values of pane options: tmux shows such a value as it is, but would run commands found in a format.
 
 _FORMAT = "#{?pane_active,#[reverse],}#[fg=#{@symph_color}]#{@symph_title}#[default]"
 _HINTS = " arrows, mouse: choose  z: alone  /: search  a: its terminal  q: leave "
 _LEAVE = ("q", "d", "C-c")
-# Keys of our own server; no other key does anything there.
+# Keys of the private server; no other key does anything there.
 _KEYS: dict[str, tuple[str, ...]] = {
     "Left": ("select-pane", "-L"),
     "Right": ("select-pane", "-R"),
@@ -152,7 +149,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
 
 
 class Tiles:
-    """The panes by the paths of their instances, in `window`; `left_out` have no pane."""
+    """The panes in `window` by instance path; `left_out` is the number of instances without a pane."""
 
     def __init__(self, window: libtmux.Window, panes: Mapping[str, libtmux.Pane], left_out: int) -> None:
         self._window, self._panes, self._left_out = window, panes, left_out
@@ -160,11 +157,10 @@ class Tiles:
 
     @property
     def is_open(self) -> bool:
-        """Whether the window is there."""
         return self._window.server.cmd("list-panes", "-t", str(self._window.window_id)).returncode == 0
 
     def show(self, status: ExperimentStatus, now: float) -> None:
-        """Write names, states and the status line anew where they have changed; one call of tmux, mostly none."""
+        """Update titles, states and the status line if they changed; at most one call of tmux."""
         wanted: dict[tuple[str, ...], str] = {}
         for instance in status.instances:
             pane = self._panes.get(instance.path)
@@ -182,28 +178,27 @@ class Tiles:
             if self._said.get(command) != value:
                 words += [*([";"] if words else []), *command, value]
         if words and self._window.server.cmd(*words).returncode == 0:
-            # Else a pane was closed by hand: what tmux did before that is said again.
+            # Otherwise a pane was closed by hand: repeat all commands next time.
             self._said = wanted
 
     def wish(self) -> str:
-        """The path of the instance to whose terminal the key `a` is to lead, once; mostly empty."""
+        """Return the path of the instance that the key `a` selected, and clear it; empty if none."""
         server = self._window.server
         answer = server.cmd("show-options", "-sqv", "@symph_wish").stdout
         server.cmd("set-option", "-su", "@symph_wish")
         return answer[0] if answer else ""
 
     def close(self) -> None:
-        """Close the window, if it is there."""
         self._window.server.cmd("kill-window", "-t", str(self._window.window_id))
 
 
 def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width: int, height: int) -> Tiles:
-    """Tiles in the only window of a new server, which ends with them, for a terminal of that size."""
+    """Return tiles in the only window of a new server, for a terminal of that size; the server ends with them."""
     server = _server(socket, config_file="/dev/null")
     first, *_ = pipes.values()
     with ExitStack() as undo, _errors():
         session = server.new_session("tiles", window_command=_command(first), x=width, y=height)
-        # Panes of half a window would wait for ever for who writes to their pipes.
+        # If this fails, stop the server: its readers would wait forever for writers of their pipes.
         undo.callback(server.kill)
         tiles = _fill(session.windows[0], pipes, left_out)
         for table in ("root", "prefix"):
@@ -227,7 +222,7 @@ def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width:
 
 
 def in_session(socket: Path, pane: str, pipes: Mapping[str, Path], left_out: int) -> Tiles:
-    """Tiles in a new window of the session of a pane of that server, which is shown there."""
+    """Return tiles in a new, active window of the session that contains `pane`."""
     server = _server(socket)
     first, *_ = pipes.values()
     with ExitStack() as undo, _errors():
@@ -240,7 +235,6 @@ def in_session(socket: Path, pane: str, pipes: Mapping[str, Path], left_out: int
 
 
 def size_of(socket: Path, pane: str) -> tuple[int, int]:
-    """Width and height of the window of a pane."""
     with _errors():
         server = _server(socket)
         words = _do(server, "display-message", "-p", "-t", pane, "#{window_width} #{window_height}")
@@ -249,7 +243,7 @@ def size_of(socket: Path, pane: str) -> tuple[int, int]:
 
 
 def _server(socket: Path, *, config_file: str | None = None) -> libtmux.Server:
-    """The server, asked as one who reads UTF-8: others get _ for the sign by which libtmux tells fields apart."""
+    """Return the server with a UTF-8 locale: otherwise tmux replaces libtmux's field separator by `_`."""
     said = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "")
     if "utf" not in said.lower():
         os.environ["LC_ALL"] = "C.UTF-8"
@@ -265,7 +259,7 @@ def _fill(window: libtmux.Window, pipes: Mapping[str, Path], left_out: int) -> T
     for path, pipe in pipes.items():
         if panes:
             pane = pane.split(shell=_command(pipe), attach=False)
-        # Evened out after each: a window whose panes are halved has soon no room for another.
+        # Even out after each split: repeated halving soon leaves no room for another pane.
         window.select_layout("tiled")
         _do(window.server, "set-option", "-p", "-t", str(pane.pane_id), "@symph_path", path)
         panes[path] = pane
@@ -288,18 +282,18 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except LibTmuxException as error:
-        # The first argument is what tmux said, as text or lines; behind it libtmux puts all that it knows of the pane.
+        # The first argument is tmux's message, as text or lines; libtmux appends its whole record of the pane.
         said = error.args[0] if error.args else error
         words = "; ".join(said) if isinstance(said, list) else str(said)
         raise ToolFailed(f"tmux could not show the tiles: {words}", next="name the processes after --tile") from error
 
 
-# How often states are looked at, in seconds.
+# Seconds between two looks at the states.
 _LOOK_S = 1.0
 
 
 def run_tiles(args: argparse.Namespace) -> int:
-    """Show tiles until the user leaves them; the experiment runs on, or has ended long ago."""
+    """Show tiles until the user leaves; the experiment keeps running, or has ended already."""
     tmux_client.need_tmux()
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher)
@@ -342,7 +336,7 @@ def run_tiles(args: argparse.Namespace) -> int:
 
 
 def _wanted(args: argparse.Namespace, status: ExperimentStatus) -> list[InstanceStatus]:
-    """The instances that the words mean, each once; without words all but steps."""
+    """Return the instances that the arguments name, without duplicates; by default all except steps."""
     named = [one for word in args.tile for one in experiments.some_instances(status, word)]
     wanted = list(dict.fromkeys(named)) or [one for one in status.instances if not one.is_step]
     if not wanted:
@@ -360,14 +354,14 @@ def _check_terminal(args: argparse.Namespace, status: ExperimentStatus, outer: P
 
 def _keep_up(watcher: Watcher, name: str, tiles: Tiles) -> None:
     while tiles.is_open:
-        # What is gone stays on the screen as it was last.
+        # Keep the last state of an experiment that is gone.
         with contextlib.suppress(SymphError):
             tiles.show(watcher.describe(name, events=False), time.time())
         time.sleep(_LOOK_S)
 
 
 def _stay(args: argparse.Namespace, watcher: Watcher, name: str, socket: Path, tiles: Tiles) -> None:
-    """Be the client of the tiles until it is left; the key `a` goes to the terminal of a process and comes back."""
+    """Attach to the tiles until the user leaves; for the key `a`, open the process's terminal and come back."""
     argv, env = tmux_client.client_of(socket)
     while True:
         subprocess.run(argv, env=env, check=False)
@@ -385,7 +379,7 @@ def _stay(args: argparse.Namespace, watcher: Watcher, name: str, socket: Path, t
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """While it is open, SIGTERM and SIGHUP end the program as an error does: what was made is removed."""
+    """Turn SIGTERM and SIGHUP into SystemExit inside the context, so that cleanup runs."""
 
     def leave(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)
@@ -394,7 +388,7 @@ def _signals() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        # The way to leave a window of one's own session.
+        # Ctrl-C leaves a window in the user's own session.
         pass
     finally:
         for number, old in before.items():

@@ -1,4 +1,4 @@
-"""`symph top`: what processes do and use, live."""
+"""`symph top`: live state and resource usage of processes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 _MIB = 1 << 20
-# How often the cockpit and the plain table look, in seconds.
+# Refresh intervals of the cockpit and the plain table in seconds.
 _OFTEN_S, _SELDOM_S = 0.5, 2.0
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show processes, restarts, processors, memory and last lines, until the experiment has ended."""
+    """Show processes, restarts, CPU, memory and last lines until the experiment has ended."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher)
     if args.once or args.output != "table" or not sys.stdout.isatty():
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
 
     if not args.plain and importlib.util.find_spec("textual"):
-        # Textual takes half a second to import, which the plain table has not.
+        # Textual takes half a second to import; the plain table does not need it.
         from symphony_charts.cli.cockpit import Cockpit
 
         Cockpit(watcher, status.name, experiments.place_flags(args), args.interval or _OFTEN_S).run()
@@ -102,7 +102,6 @@ def _gpu(item: Mapping[str, object]) -> str:
 
 
 def _columns(items: Sequence[Mapping[str, object]]) -> list[output.Column]:
-    """The columns; that of GPUs where somebody measures any."""
     return [
         output.Column("PROCESS", "name"),
         output.Column("STATE", "state", state=experiments.phase_color),

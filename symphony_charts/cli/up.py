@@ -49,18 +49,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
+    """Start the experiment and print where; with --wait wait for its end; with --watch follow its files."""
     user_folders.refuse_elsewhere()
     if args.watch and (args.wait or args.dry_run):
         raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
     for text in args.watch:
-        # A path that cannot be watched is refused before anything is started.
+        # Refuse a path that cannot be watched before anything starts.
         reload.parse_watched(text)
     if not args.dry_run:
         tmux_client.need_tmux()
     began = time.monotonic()
     with contextlib.nullcontext() if args.dry_run else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare:
-        # What reads and plans experiments takes 190 ms to import; meanwhile the supervisor does the same.
+        # Reading and planning experiments takes 190 ms to import; meanwhile the supervisor imports the same modules.
         from symphony_charts.cli.launch import follow_up, start
 
         spec, started = start(args, spare)

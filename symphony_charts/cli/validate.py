@@ -70,7 +70,7 @@ def _by_helm(chart: chart_file.Chart) -> list[lint.Finding]:
 
 
 def _line_finder() -> Callable[[str, str], int | None]:
-    """Return a function that finds the line of a path in a spec file. It reads each file once, when it needs it."""
+    """Return a function that finds the line of a path in a spec file. It reads each file once, when needed."""
     texts: dict[str, str] = {}
 
     def line(file: str, path: str) -> int | None:
@@ -100,9 +100,9 @@ def configure_render(parser: argparse.ArgumentParser) -> None:
 
 
 def run_render(args: argparse.Namespace) -> int:
-    """Print the objects: natively, or as real helm renders them."""
+    """Print the objects, rendered natively or by helm."""
     spec = files.read(args.spec, args.spec_set)
-    # Whether it fits is for `plan` and `package` to say; the objects are the same either way.
+    # `plan` and `package` check the fit; the objects are the same either way.
     prepared = cli_specs.prepared_of(args, spec, force=True)
     there = prepared.under({}, release=args.release or "", namespace=args.namespace, is_draft=False)
     objects = list(there.objects)
@@ -121,12 +121,10 @@ def _rendered_by_helm(args: argparse.Namespace, chart: chart_file.Chart) -> list
 
 
 def is_test(item: dict[str, object]) -> bool:
-    """Return True if `item` is an object of `helm test`."""
     return data.sub(item, "metadata", "annotations").get("helm.sh/hook") == "test"
 
 
 def print_objects(args: argparse.Namespace, objects: list[dict[str, object]]) -> None:
-    """Print `objects` in the format `args.output`: yaml, json or name."""
     if args.output == "name":
         for item in objects:
             metadata = item["metadata"]

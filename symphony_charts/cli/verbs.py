@@ -1,8 +1,8 @@
-"""The table of verbs: what `symph --help` shows, and the module of each verb.
+"""The table of verbs: the content of `symph --help`, and the module of each verb.
 
-A module adds the arguments of its verb with ``configure(parser)`` and does the work with ``run(args)``, which returns
-the exit status. A module of several verbs has such a pair for each: ``configure_ssh`` and ``run_ssh``. It is imported
-when one of its verbs is typed. To add a verb, write a module, or a pair of functions, and add one row.
+A module adds the arguments of its verb with ``configure(parser)`` and runs it with ``run(args)``, which returns the
+exit status. A module of several verbs has such a pair for each: ``configure_ssh`` and ``run_ssh``. It is imported when
+one of its verbs is typed. To add a verb, write a module, or a pair of functions, and add one row.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ GROUPS = {
 
 
 class Verb:
-    """One row: a name, other names, one line of help, the key of its group in `GROUPS`, the module below `cli`.
+    """One row: name, aliases, one line of help, the key of its group in `GROUPS`, and its module below `cli`.
 
-    Help, messages and documentation show the name. The aliases are Symphony's names; they work, but no text offers
-    them. A verb of a user's own project has neither group nor module.
+    Help, messages and documentation use the name. The aliases are Symphony's names; they work, but no text lists them.
+    A verb of a user's own project has neither group nor module.
     """
 
     __slots__ = ("aliases", "group", "module", "name", "summary")
@@ -39,11 +39,9 @@ class Verb:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name followed by the aliases."""
         return (self.name, *self.aliases)
 
     def without(self, taken: set[str]) -> Verb:
-        """The same verb without these aliases."""
         if taken.isdisjoint(self.aliases):
             return self
         aliases = tuple(name for name in self.aliases if name not in taken)
@@ -107,13 +105,13 @@ VERBS: tuple[Verb, ...] = (
     Verb("version", (), "print the version", "tools", "help"),
 )
 
-# Verbs that no help page lists: a verb for programs, and a verb of Symphony whose arguments differ from `rm`.
+# Verbs that no help page lists: one for programs, and one of Symphony whose arguments differ from `rm`.
 HIDDEN: tuple[Verb, ...] = (
     Verb("__complete", (), "names for completion scripts", "tools", "help"),
     Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "inside", "rm"),
 )
 
-# What other tools call it: words that are no verbs here, and the command lines that do what they mean there.
+# Names of actions in other tools, and the verbs that do the same here.
 MEANINGS: dict[str, tuple[str, ...]] = {
     "add": ("publish",),
     "apply": ("up", "install", "publish"),
@@ -193,7 +191,6 @@ MEANINGS: dict[str, tuple[str, ...]] = {
 
 
 def find_verb(name: str, verbs: tuple[Verb, ...] = VERBS) -> Verb | None:
-    """The verb with that name or alias, or None."""
     for verb in verbs:
         if name in verb.names:
             return verb

@@ -35,25 +35,25 @@ __all__ = [
 ]
 
 
-# One class each serves every backend; the names that Symphony had for each backend are theirs.
+# One class serves every backend; Symphony's names per backend are aliases.
 
 
 class AddressBook:
-    """`entries`, which Symphony called `di`, maps a service to its ``host`` and ``port``."""
+    """Addresses of services: `entries`, Symphony's `di`, maps a service to its ``host`` and ``port``."""
 
     def __init__(self, di: Mapping[str, Mapping[str, object]] | None = None) -> None:
         self.entries: dict[str, dict[str, object]] = {name: dict(entry) for name, entry in (di or {}).items()}
 
     def add_entry(self, name: str, host: str, port: int | str) -> None:
-        """Say where a service is."""
+        """Set the address of a service."""
         self.entries[name] = {"host": host, "port": port}
 
     def format_name(self, name: str) -> str:
-        """``replay-server`` -> ``REPLAY_SERVER``."""
+        """Return the name in variables: ``replay-server`` -> ``REPLAY_SERVER``."""
         return service_prefix(name).removeprefix("SYMPH_")
 
     def dump(self) -> dict[str, str]:
-        """``SYMPH_<NAME>_HOST``, ``_PORT`` and ``_ADDR`` of every service."""
+        """Return the variables ``SYMPH_<NAME>_HOST``, ``_PORT`` and ``_ADDR`` of every service."""
         environment: dict[str, str] = {}
         for name, entry in self.entries.items():
             environment[service_variable(name, "HOST")] = str(entry["host"])
@@ -63,16 +63,16 @@ class AddressBook:
 
 
 def _render(experiment: Experiment, pod: str) -> dict[str, object]:
-    # What makes charts takes 130 ms to load, which only those spend who look at pod_yml; tmux does without it.
+    # Chart code takes 130 ms to load; only pod_yml needs it, tmux does not.
     from symphony_charts.clusters.kubernetes import render_pod
 
     return render_pod(experiment, pod)
 
 
 class ExperimentSpec(builder.ExperimentSpec):
-    """An experiment while it is described; `SymphonyConfig().username` owns it unless `owner` says otherwise.
+    """An experiment being described; its owner is `SymphonyConfig().username` unless `owner` is given.
 
-    `address_book` says where its services are, as its processes are told; it is empty before the launch.
+    `address_book` has the addresses of its services as its processes see them; it is empty before the launch.
     """
 
     renderer = staticmethod(_render)
@@ -81,7 +81,7 @@ class ExperimentSpec(builder.ExperimentSpec):
         if fields.get("owner") is None:
             fields["owner"] = SymphonyConfig().username
         super().__init__(name, **fields)
-        # Nobody knows where services are before they are somewhere: `Cluster.launch` fills it in.
+        # Addresses are unknown until `Cluster.launch` sets them.
         self.address_book = AddressBook()
 
 
@@ -103,9 +103,9 @@ class Launched(NamedTuple):
 
 
 class Cluster(Watched, ABC):
-    """A place where experiments run. A subclass called ``<Name>Cluster`` is what ``Cluster.new('<name>')`` makes.
+    """A place where experiments run. ``Cluster.new('<name>')`` creates a subclass called ``<Name>Cluster``.
 
-    `preamble_cmds` are shell lines that every experiment made here runs before each of its processes locally.
+    `preamble_cmds` are shell lines that local processes of the experiments created here run first.
     """
 
     _registry: ClassVar[dict[str, type[Cluster]]] = {}
@@ -142,10 +142,10 @@ class Cluster(Watched, ABC):
         return ExperimentSpec(name, **fields)
 
     def launch(self, exp: Launchable, force: bool = False, dry_run: bool = False, **options: Any) -> object:
-        """Start an experiment; with `dry_run` only print what would be started.
+        """Start an experiment; with `dry_run` only print the plan.
 
-        It is saved first where an experiment folder is configured; `force` replaces one of the same name there.
-        While `symph` reads the calling script as a spec file, nothing is started: the experiment is what was read.
+        Save it first if an experiment folder is configured; `force` replaces a saved one of the same name. While
+        `symph` reads the calling script as a spec file, nothing is started: the experiment is the content of the spec.
         """
         if note_launch(exp):
             return None
@@ -172,7 +172,7 @@ class Cluster(Watched, ABC):
     ) -> object:
         """Start a finished experiment whose files are read; `pins` are the ports that its services keep.
 
-        Paths that processes mean relatively (`cwd`) count from `folder`.
+        Relative paths of processes (`cwd`) are relative to `folder`.
         """
 
     def addresses(self, _launched: Launched, /) -> Addresses:
@@ -180,7 +180,7 @@ class Cluster(Watched, ABC):
         return {}
 
     def prefix_username(self, name: str) -> str:
-        """`name` as experiments of the configured user are called."""
+        """Return `name` with the prefix of the configured user."""
         username = SymphonyConfig().username
         return prefix_owner(sanitize(name), sanitize(username) if username else None)
 
@@ -196,7 +196,7 @@ def _finished(exp: Launchable) -> Experiment:
 def _beside_script() -> tuple[Path, Mapping[str, int]]:
     """Return the folder of the running script, and the ports that the lock file beside it pins.
 
-    Without a script (a notebook, a console) it is the current folder, and nothing is pinned.
+    Without a script (a notebook, a console), return the current folder and no ports.
     """
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if script is None:

@@ -35,10 +35,10 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class GitopsCluster(Cluster):
-    """One environment of a repository of charts: launching publishes, deleting retires, listing reads the pointers.
+    """One environment of a repository of charts: launch publishes, delete retires, list reads the pointers.
 
-    `env`, `repo` (``URL`` or ``URL#BRANCH``) and `team` go over what ``.symph.yaml`` says in `folder` (default: the
-    current one) or above. Git says what shall run, not how it is: that is asked of the cluster itself.
+    `env`, `repo` (``URL`` or ``URL#BRANCH``) and `team` override ``.symph.yaml`` in `folder` (default: the current one)
+    or above. Git has the desired state only; ask the cluster itself for the actual one.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class GitopsCluster(Cluster):
     ) -> PushResult | Sequence[str]:
         """Publish the experiment to the environment; with `dry_run` print and return the paths that would change.
 
-        `force` replaces the experiment where one of the name is saved; the repository keeps every version anyway.
-        Raises what `symph publish` ends with: PlacementError, CheckFailed, Conflict, SpecError, ToolFailed.
+        `force` replaces a saved experiment of the same name; the repository keeps every version anyway. Raises the
+        errors of `symph publish`: PlacementError, CheckFailed, Conflict, SpecError, ToolFailed.
         """
         path = folder / f"{experiment.name}.yaml"
         spec = SpecFile(path=path, experiment=experiment, lock_path=lock_path_of(path), lock=Lock(ports=dict(pins)))
@@ -103,24 +103,24 @@ class GitopsCluster(Cluster):
         return store.apply([candidate.operation], now=now)
 
     def list(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """Return what the environment should run, by name; `ended` adds nothing: retired ones leave no pointer."""
+        """Return the experiments that should run, by name; `ended` has no effect: retired ones leave no pointer."""
         del ended
         statuses = [_status(pointer, self._repository.url) for pointer in self._pointers()]
         return sorted(statuses, key=lambda status: (status.name, status.held_by))
 
     def list_experiments(self) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
-        """Return the names of what the environment shall run."""
+        """Return the names of the experiments that should run in the environment."""
         return sorted({pointer.name for pointer in self._pointers()})
 
     def describe(self, experiment_name: str) -> ExperimentStatus | None:
-        """Return what should run under the name, with the version in `run`; None if nothing should.
+        """Return the desired experiment of the name, with its version in `run`; None if there is none.
 
-        The phase always is ``pending``: Git does not know how it is.
+        The phase is always ``pending``: Git does not know the actual state.
         """
         return next((status for status in self.list() if status.name == experiment_name), None)
 
     def delete(self, experiment_name: str) -> None:
-        """Take an experiment out of the environment; its charts stay. Raises NotFound where it does not run."""
+        """Remove an experiment from the environment; its charts stay. Raises NotFound if it does not run there."""
         published = [pointer for pointer in self._pointers() if pointer.name == experiment_name]
         teams = sorted(pointer.team for pointer in published)
         if not teams:

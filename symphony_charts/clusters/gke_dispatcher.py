@@ -1,7 +1,7 @@
-"""Symphony's dispatcher: a process gets its share of a machine, its pod the labels and tolerations to get there.
+"""Symphony's dispatcher: request a share of a machine for a process, and the labels and tolerations to get there.
 
-The calls are those of Symphony's Kubernetes guide; the numbers are those that nodes really leave. Calls raise for
-wrong use only: whether all processes fit together is said by `symph plan`.
+The calls are those of Symphony's Kubernetes guide; the default numbers are the allocatable resources of real nodes.
+Calls raise for wrong use only: `symph plan` checks that all processes fit together.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 class GKEDispatcher:
     """Assigns processes to the node pools of one cluster.
 
-    `source` is a cluster file (any format of `symphony_charts.placement.pools`, Cloudwise's ``.tf.json`` among them)
-    or its parsed content. `formula="symphony"` reproduces Symphony's own numbers. Every call returns the `Decision`
-    it made, and `decisions` keeps them. The process group is inferred; giving another one is an error.
+    `source` is a cluster file (any format of `symphony_charts.placement.pools`, such as Cloudwise's ``.tf.json``) or
+    its parsed content. `formula="symphony"` reproduces Symphony's own numbers. Every call returns its `Decision`, and
+    `decisions` keeps them. The process group is inferred; passing another one is an error.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class GKEDispatcher:
         process_per_machine: int = 1,
         exclusive: bool | None = None,
     ) -> Decision:
-        """Claim 1/`process_per_machine` of a machine of the pool; `exclusive` keeps other pods off it."""
+        """Request 1/`process_per_machine` of a machine of the pool; `exclusive` keeps other pods off it."""
         assignment = Assignment(
             assign_to="machine",
             node_pool_name=node_pool_name,
@@ -101,9 +101,9 @@ class GKEDispatcher:
         gpu_count: int | None = None,
         exclusive: bool | None = None,
     ) -> Decision:
-        """Claim one GPU and its share of a machine of the pool.
+        """Request one GPU and its share of a machine of the pool.
 
-        With `cpu`, `memory_m`, `gpu_type` or `gpu_count` it is `assign_to_resource`, as Symphony's guide writes it.
+        With `cpu`, `memory_m`, `gpu_type` or `gpu_count` it calls `assign_to_resource`, as in Symphony's guide.
         """
         assignment = Assignment(
             assign_to="gpu",
@@ -128,7 +128,7 @@ class GKEDispatcher:
         gpu_count: int | None = None,
         exclusive: bool | None = None,
     ) -> Decision:
-        """Claim cores, memory (MiB) and GPUs on the pool that they use best; `gpu_type` alone means one GPU."""
+        """Request cores, memory (MiB) and GPUs on the pool that they use best; `gpu_type` alone means one GPU."""
         assignment = Assignment(
             assign_to="resource",
             node_pool_name=node_pool_name,
@@ -151,7 +151,7 @@ class GKEDispatcher:
         gpu_count: int | None = None,
         exclusive: bool | None = None,
     ) -> Decision:
-        """Claim cores, memory (MiB) and GPUs on the named pool."""
+        """Request cores, memory (MiB) and GPUs on the named pool."""
         assignment = Assignment(
             assign_to="node_pool",
             node_pool_name=node_pool_name,
@@ -170,9 +170,9 @@ class GKEDispatcher:
         assign_to: str,
         **settings: object,
     ) -> Decision:
-        """One of the other calls by its mode, for settings out of configuration; None counts as not given.
+        """Call the method of a mode with settings from a configuration; None counts as not given.
 
-        Raises SpecError for an unknown mode, TypeError (as Symphony did) for a key that the mode does not take.
+        Raises SpecError for an unknown mode, TypeError (as Symphony does) for a key that the mode does not take.
         """
         if assign_to not in _MODES:
             raise SpecError.one(f'no mode "{assign_to}"', "assign_to", f"use one of {', '.join(_MODES)}")
@@ -202,7 +202,7 @@ class GKEDispatcher:
         return decision
 
     def _name_pools(self, experiment: ExperimentBuilder | None) -> None:
-        """Let an experiment that names no node pools name the file of these, so that every verb proves its fit."""
+        """Set the pools file of an experiment that names none, so that every verb checks that it fits."""
         if experiment is None or not self._file:
             return
         placement = experiment.to_data().get("placement")

@@ -1,4 +1,4 @@
-"""`hera_flows` gives an experiment as hera objects, to be part of a flow that somebody writes with hera."""
+"""`hera_flows` returns an experiment as hera objects, to be part of a user's own hera flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`KubeCluster` starts experiments on Kubernetes as charts: by helm where it is there, else the same objects."""
+"""`KubeCluster` starts experiments on Kubernetes as charts: with helm if installed, else by applying the objects."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _END_TIMEOUT_S = 180.0
 
 
 class KubeCluster(Cluster):
-    """A Kubernetes cluster, by a context of the kubeconfig (the current one unless told), which is never written.
+    """A Kubernetes cluster, by a context of the kubeconfig (default: the current one), which is never written.
 
-    Experiments go to `namespace`, else to the one they name themselves, else to the context's.
+    Experiments run in `namespace`, else in the one that they name, else in the context's.
     """
 
     def __init__(
@@ -61,19 +61,19 @@ class KubeCluster(Cluster):
         force: bool = False,
         dry_run: bool = False,
     ) -> object:
-        """Save the experiment if that is configured, push its secrets and start it; its status.
+        """Save the experiment if an experiment folder is configured, push its secrets and start it; return its status.
 
-        With `dry_run` the objects are printed and returned, and nothing is asked of any cluster. `force` ends what
-        runs under the name and starts anew; nothing is merged. Raises Conflict, before anything is touched, where it
-        runs and `force` is not given, where Git manages it, and for protected namespaces; SpecError with everything
-        that the cluster does not take; PlacementError where the pools that are named cannot hold it.
+        With `dry_run` print and return the objects without asking any cluster. `force` ends a running experiment of the
+        name and starts again; nothing is merged. Raises, before any change, Conflict if it is running and `force` is
+        not given, if Git manages it, and for protected namespaces; SpecError with everything that the cluster refuses;
+        PlacementError if the named pools cannot hold it.
         """
         pools = pools_of_spec(folder / experiment.name, experiment.placement.pools)
         prepared = prepare_experiment(experiment, pins, pools=pools)
         return self.start_prepared(prepared, folder=folder, force=force, dry_run=dry_run)
 
     def addresses(self, launched: Launched, /) -> Addresses:
-        """Return each service at its name in the cluster."""
+        """Return each service's name and port in the cluster."""
         return addresses_in_chart(launched.experiment, launched.pins)
 
     def start_prepared(
@@ -85,7 +85,7 @@ class KubeCluster(Cluster):
         force: bool = False,
         dry_run: bool = False,
     ) -> object:
-        """`start` of what was prepared under `values`, which helm is given over those of the chart."""
+        """Start a prepared experiment; `values` override those of the chart."""
         if dry_run:
             sys.stdout.write(dump_all(prepared.objects))
             return list(prepared.objects)
@@ -110,7 +110,7 @@ class KubeCluster(Cluster):
             if secret is not None:
                 api.apply(secret, namespace, force=True)
             if not self._install(experiment.name, source.chart, values, namespace):
-                # What helm would run as a hook, it runs when it is asked to test.
+                # Without helm, skip hooks: helm runs them only for `helm test`.
                 for item in objects:
                     if not _is_hook(item):
                         api.apply(_marked(item, experiment.name, namespace), namespace)
@@ -118,7 +118,7 @@ class KubeCluster(Cluster):
         return there.describe(experiment.name, events=False)
 
     def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> bool:
-        """Return True if something runs under the name that may be replaced; raises Conflict where it may not."""
+        """Return True if an experiment of the name may be replaced, False if there is none; else raise Conflict."""
         releases = there.releases(name, namespace)
         try:
             objects = objects_of_release(there, name)
@@ -134,9 +134,9 @@ class KubeCluster(Cluster):
         return True
 
     def _dry_run(self, objects: Iterable[Object], namespace: str) -> None:
-        """Let the cluster judge every object, changing nothing; raises SpecError with all that it does not take."""
+        """Let the cluster validate every object without changes; raises SpecError with all refused objects."""
         api = self._watcher.api
-        # A namespace that is yet to be made cannot judge; any other can.
+        # A namespace that does not exist yet cannot validate, but any other can.
         judging_namespace = namespace if api.find(f"/api/v1/namespaces/{namespace}") else "default"
         problems: list[Problem] = []
         for item in objects:
@@ -157,7 +157,7 @@ class KubeCluster(Cluster):
             api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
 
     def _install(self, name: str, chart: Path, values: Mapping[str, object], namespace: str) -> bool:
-        # pyhelm3 takes 130 ms to load, which nobody spends who only watches.
+        # pyhelm3 takes 130 ms to load; watching does not need it.
         from symphony_charts.kubernetes.releases.helm_client import Target
         from symphony_charts.kubernetes.releases.releases import Releases
 
@@ -171,7 +171,7 @@ class KubeCluster(Cluster):
 
 
 def addresses_in_chart(experiment: Experiment, pins: Mapping[str, int]) -> Addresses:
-    """``host`` and ``port`` of each service in a release of the experiment's name."""
+    """Return ``host`` and ``port`` of each service in a release of the experiment's name."""
     prepared = prepare_experiment(experiment, pins)
     values, release = prepared.values, prepared.own.release
     return {
@@ -188,7 +188,7 @@ def _is_hook(item: Object) -> bool:
 
 
 def _marked(item: Object, name: str, namespace: str) -> Object:
-    """Return the object as helm would leave it, so that helm can take it over, with a mark of who applied it."""
+    """Return the object with helm's ownership annotations, so that helm can adopt it, and the manager's annotation."""
     meta = item["metadata"]
     notes = {
         **(meta.get("annotations") or {}),

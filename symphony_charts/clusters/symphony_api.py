@@ -29,21 +29,21 @@ Groups = list[str | None]
 Matches = tuple[list[str], bool]
 Pairs = tuple[list[tuple[str | None, str]], bool]
 
-# A login shell, where there is one; images of today often have but `sh`.
+# A login shell if there is bash; many current images only have `sh`.
 LOGIN_SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash -l; exec sh -l")
 
 
 class Watched:
-    """The watching half of a cluster; a backend supplies `watcher`, or overrides the methods that it can answer."""
+    """The methods of a cluster that watch experiments; a backend supplies `watcher`, or overrides methods."""
 
     @property
     def watcher(self) -> Watcher:
-        """The watcher behind all other methods; a backend gives one, or overrides the methods it supports."""
+        """The watcher behind all other methods; a backend provides it, or overrides the methods it supports."""
         what = f"{type(self).__name__} cannot say what runs there"
         raise SymphError(what, next="this backend has no such operation")
 
     def list(self, *, ended: bool = False) -> Statuses:
-        """Return the experiments that are ours, by name; with `ended` also those of which only records are left."""
+        """Return the user's experiments by name; with `ended` also those of which only records are left."""
         return self.watcher.experiments(ended=ended)
 
     def describe(self, experiment_name: str) -> ExperimentStatus | None:
@@ -68,10 +68,10 @@ class Watched:
         should_tail: bool = False,
         streams: str | None = None,
     ) -> Iterator[str]:
-        """Return the lines of replica `k` of a process, with whitespace and line ends as they were: TorchX's contract.
+        """Return the lines of replica `k` of a process, with whitespace and line ends unchanged: TorchX's contract.
 
-        Every call reads from the start. With `should_tail` it goes on until the experiment has reached a final state.
-        Raises ValueError for a stream other than ``combined``: terminals and containers keep but one.
+        Every call reads from the start. With `should_tail` it continues until the experiment reaches a final state.
+        Raises ValueError for a stream other than ``combined``: terminals and containers keep only one.
         """
         if streams not in (None, "combined"):
             raise ValueError(f"only the combined stream is kept, not {streams}")
@@ -97,20 +97,20 @@ class Watched:
     ) -> ExperimentStatus | None:
         """Wait until `condition` holds (see `backend.wait`); return the status, None if it is gone.
 
-        Raises CheckFailed when that cannot happen any more, ToolFailed after `timeout_s`.
+        Raises CheckFailed if that cannot happen any more, ToolFailed after `timeout_s`.
         """
         return wait_until(self.watcher, experiment_name, condition, timeout_s=timeout_s)
 
     def exec_command(
         self, experiment_name: str, process_name: str, command: Sequence[str], process_group: str | None = None
     ) -> int:
-        """Run a command where a process runs, on this terminal; its exit status."""
+        """Run a command in the environment of a process, on this terminal; return its exit status."""
         return self.watcher.exec(
             experiment_name, self._instance(experiment_name, process_name, process_group), command, tty=_has_terminal()
         )
 
     def login(self, experiment_name: str, process_name: str, process_group: str | None = None) -> int:
-        """Return a shell where a process runs; its exit status."""
+        """Open a shell in the environment of a process, on this terminal; return its exit status."""
         return self.exec_command(experiment_name, process_name, LOGIN_SHELL, process_group)
 
     def transfer_file(
@@ -123,7 +123,7 @@ class Watched:
         dest_process: str | None = None,
         dest_process_group: str | None = None,
     ) -> None:
-        """Copy a file or folder from or to where a process runs: exactly one side names a process."""
+        """Copy a file or folder to or from a process; exactly one side names a process."""
         if (src_process is None) == (dest_process is None):
             raise UsageError("exactly one side of a copy is a process", next="name src_process or dest_process")
         if src_process is not None:
@@ -134,12 +134,12 @@ class Watched:
             self.watcher.copy_in(experiment_name, instance, Path(src_path), dest_path)
 
     def visit(self, experiment_name: str, service: str) -> AbstractContextManager[str]:
-        """``host:port`` at which a service answers as long as the context is open."""
+        """Return a context that yields ``host:port`` of a service, reachable while the context is open."""
         return self.watcher.visit(experiment_name, service)
 
     def external_url(self, experiment_name: str, service: str) -> str | None:
-        """``host:port`` at which a service answers from outside for good; None while it has no such address."""
-        # Without events a cluster is not asked for its services either.
+        """Return the permanent external ``host:port`` of a service; None while it has none."""
+        # Without events the watcher does not ask a cluster for services.
         status = self.watcher.describe(experiment_name)
         for service_status in status.services:
             if service_status.name == service:
@@ -150,16 +150,16 @@ class Watched:
     external_service = external_url
 
     def delete(self, experiment_name: str) -> None:
-        """End an experiment; raises NotFound unless it is one of ours, Conflict where it is not ours to end."""
+        """Delete an experiment. Raises NotFound if it is missing or not ours, Conflict if something else manages it."""
         self.watcher.delete(experiment_name)
 
     def delete_batch(self, experiment_names: Iterable[str]) -> None:
-        """End several experiments, in order."""
+        """Delete several experiments, in order."""
         for name in experiment_names:
             self.delete(name)
 
     def set_experiment(self, experiment_name: str) -> None:
-        """Let verbs without a name mean this experiment; raises NotFound."""
+        """Make this experiment the default of verbs without a name; raises NotFound."""
         self.watcher.describe(experiment_name, events=False)
         set_current(self.watcher.place, experiment_name)
 
@@ -168,7 +168,7 @@ class Watched:
         return self.choose(None)
 
     def choose(self, experiment_name: str | None) -> str:
-        """`experiment_name`, or without one the current experiment; raises NotFound."""
+        """Return `experiment_name`, or the current experiment for None; raises NotFound."""
         return experiment_name or current_of(self.watcher)
 
     def get_log(
@@ -200,7 +200,7 @@ class Watched:
         return "".join(lines)
 
     def list_experiments(self) -> Names:
-        """Return the names of the experiments that run here and are ours."""
+        """Return the names of the user's experiments that run here."""
         return self.watcher.names()
 
     def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
@@ -235,15 +235,15 @@ class Watched:
         return [group for group, processes in state.items() if process_name in processes]
 
     def prefix_username(self, name: str) -> str:
-        """`name` as experiments of the configured user are called."""
+        """Return `name` with the prefix of the configured user."""
         return name
 
     def fuzzy_match_experiment(self, name: str) -> Matches:
-        """Return the experiments that `name` may mean, best first, and whether it names one exactly."""
+        """Return the experiments that `name` may mean, best first, and True if it is exact."""
         return match_names(self.list_experiments(), name, self.prefix_username)
 
     def fuzzy_match_process(self, name: str, experiment_name: str) -> Pairs:
-        """Return the (group, process) pairs that `name` or ``group/name`` may mean, and if it is exact."""
+        """Return the (group, process) pairs that `name` or ``group/name`` may mean, and True if it is exact."""
         state = self.describe_experiment(experiment_name)
         return match_processes(((group, each) for group, processes in state.items() for each in processes), name)
 

@@ -23,7 +23,7 @@ __all__ = ["TmuxCluster"]
 class TmuxCluster(Cluster):
     """This machine: a private tmux server for each experiment, a window for each pod, a pane for each process.
 
-    `server_name` is Symphony's; servers are private here, so it changes nothing, which a launch says.
+    `server_name` is Symphony's parameter; it has no effect because servers are private, and a launch prints a note.
     """
 
     def __init__(self, server_name: str | None = None, *, preamble_cmds: str | Iterable[str] | None = None) -> None:
@@ -39,11 +39,11 @@ class TmuxCluster(Cluster):
         force: bool = False,
         dry_run: bool = False,
     ) -> object:
-        """Save the experiment if that is configured, and start it; with `dry_run` print what would be started."""
+        """Save the experiment if an experiment folder is configured, and start it; with `dry_run` print the plan."""
         self.note_server(experiment)
         services = allocate(experiment, pins)
         if not dry_run and not force and experiment.name in self.watcher.names():
-            # Before anything is touched, the saved experiment included.
+            # Check before any change, also to the saved experiment.
             what = f'experiment "{experiment.name}" runs already'
             raise Conflict(what, next=f"symph down {experiment.name}, or launch(exp, force=True)")
         if not dry_run:
@@ -51,7 +51,7 @@ class TmuxCluster(Cluster):
         return up.up(experiment, services, folder=folder, force=force, dry_run=dry_run)
 
     def note_server(self, experiment: Experiment) -> None:
-        """Say where to look instead of the server that the caller named."""
+        """Print a note that the named tmux server does not exist, with the commands to use."""
         if self.server_name is not None:
             name = experiment.name
             what = f"note: no tmux server is called {self.server_name!r}: each experiment has a private one"
