@@ -386,7 +386,6 @@ def _filled(pieces: list[bytes], context: Mapping[bytes, bytes]) -> bytes:
 
 
 def _answers_of(text: bytes) -> dict[str, str]:
-    """Return the text answers of a template's ``cookiecutter.json``."""
     try:
         data = json.loads(text)
     except ValueError as error:

@@ -128,7 +128,6 @@ def is_users(path: str) -> bool:
 
 
 def _parse_record(content: bytes) -> dict[str, str]:
-    """Return the recorded hash of each of our files by path."""
     lines = content.decode(errors="replace").splitlines()
     return {path: digest for digest, _, path in (line.partition("  ") for line in lines) if path}
 

@@ -212,7 +212,6 @@ class Helper:
 
 
 def function_of(helper: Helper) -> Callable[[Any], Any]:
-    """Return the Python function of a leaf helper."""
     if helper.py is None:
         message = f"the helper {helper.name} is a tree"
         raise TypeError(message)

@@ -103,6 +103,5 @@ def address_fault(url: str, path: str) -> Problem | None:
 
 
 def _hidden(url: str) -> str:
-    """Return an address with its secrets masked."""
     bare = _USERINFO.sub(lambda match: f"{match[1]}://***@", url)
     return _QUERY.sub(lambda match: f"{match[1]}***", bare)

@@ -277,7 +277,6 @@ def process_of(container: Mapping[str, object]) -> str:
 
 
 def variable_in(container: Mapping[str, object], name: str) -> str:
-    """Return the value of a container's variable; empty if it has none."""
     values = (entry.get("value") for entry in maps(container, "env") if entry.get("name") == name)
     return str(next(values, None) or "")
 

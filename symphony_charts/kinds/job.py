@@ -16,8 +16,6 @@ FAILED = ",".join(f"status.conditions.{place}.type in (FailureTarget,Failed)" fo
 
 
 class Jobs(Kind):
-    """A Job for each finite group."""
-
     name = "jobs"
     runs_as = "Job"
     gvks = (("batch/v1", "Job"),)
@@ -106,8 +104,6 @@ class Deployments(StatefulSets):
 
 
 class JobSet(Kind):
-    """A JobSet of all finite groups."""
-
     name = "jobset"
     runs_as = "Job of a JobSet"
     controller = "the JobSet controller"
@@ -152,8 +148,6 @@ class JobSet(Kind):
 
 
 class VolcanoJob(Kind):
-    """A Volcano Job of all finite groups."""
-
     name = "volcano"
     runs_as = "task of a Volcano Job"
     controller = "Volcano"

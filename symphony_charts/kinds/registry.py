@@ -123,7 +123,6 @@ def end_of(item: Object) -> End | None:
 
 
 def is_whole(item: Object) -> bool:
-    """Return True if one object of this kind runs several groups."""
     kind = kind_for(item)
     return kind is None or kind.holds_groups
 

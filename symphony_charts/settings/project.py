@@ -38,7 +38,7 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def is_own_cluster(self) -> bool:
-        """Whether it is the cluster in which Argo CD or Flux itself runs."""
+        """True if it is the cluster in which Argo CD or Flux runs."""
         return not self.name and self.server == _IN_CLUSTER
 
 
@@ -64,7 +64,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     forge: Literal["", "github", "gitlab", "gitea"] = ""
 
     def __post_init__(self) -> None:
-        """Raise SpecError for an address that git may not be given, wherever it comes from."""
+        """Raise SpecError for an address that is unsafe to pass to git."""
         fault = repository_fault(self.url, "repository.url")
         if fault:
             raise SpecError([fault])
@@ -94,7 +94,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     values: Values = {}
 
     def __post_init__(self) -> None:
-        """Raise SpecError for an address with a password in it, wherever it comes from."""
+        """Raise SpecError for an address with a password."""
         fault = address_fault(self.server, "server")
         if fault:
             raise SpecError([fault])
@@ -142,7 +142,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def given(self) -> dict[str, str]:
-        """Those that say something."""
+        """The options that are set."""
         return {name: value for name in self.__struct_fields__ if (value := getattr(self, name))}
 
 
@@ -175,11 +175,11 @@ class Settings(Keys, frozen=True, kw_only=True):
 
     @property
     def allowed_leaks(self) -> frozenset[str]:
-        """The fingerprints of what the leak guard lets out."""
+        """The fingerprints that the leak guard lets out."""
         return frozenset(each.fingerprint for each in self.allow_leaks)
 
     def environment(self, name: str | None) -> str:
-        """The environment `name`, or the only one where none is named. Raises UsageError where that is unclear."""
+        """Return environment `name`, or the only one if it is None. Raises UsageError if it is ambiguous or unknown."""
         names = list(self.environments)
         if name is None and len(names) == 1:
             return names[0]

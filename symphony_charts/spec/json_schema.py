@@ -174,7 +174,6 @@ def _described(record: type[msgspec.Struct], properties: dict[str, Schema]) -> d
 
 
 def _records() -> dict[str, type[msgspec.Struct]]:
-    """Return the records by their schema names."""
     return {
         name: record
         for module in (model, sources, workload)
@@ -203,7 +202,6 @@ def _describe(schema: Schema) -> None:
 
 
 def _shorten(name: str, schema: Schema) -> None:
-    """Add the short forms of the fields of record `name`."""
     properties: dict[str, Schema] = schema["properties"]
     for field in properties:
         change = _FORMS.get(field)
@@ -244,7 +242,6 @@ def _any_volume(experiment: Schema) -> Schema:
 
 
 def _inline_mount(components: dict[str, Schema]) -> Schema:
-    """Return the schema of a mount with an inline volume."""
     mount = components["Mount"]["properties"]
     own = {key: mount[key] for key in ("at", "read_only", "sub_path")}
     kinds = _inline_properties()

@@ -58,7 +58,6 @@ def _members(pod: ProcessGroup | Process) -> list[Process]:
 
 
 def _each(name: str, pod: _Pod, change: Callable[[str, Process], Process]) -> _Pod:
-    """Return the pod `name` with `change` applied to each of its processes."""
     if isinstance(pod, ProcessGroup):
         processes = {member: change(member, process) for member, process in pod.processes.items()}
         return msgspec.structs.replace(pod, processes=processes)
@@ -194,7 +193,6 @@ def _with_mounts(process: Process, volumes: Container[str]) -> Process:
 
 
 def _names(data: Mapping[str, object], key: str) -> set[str]:
-    """Return the names of the items in the list at `key`."""
     return {name for item in maps(data, key) if isinstance(name := item.get("name"), str)}
 
 

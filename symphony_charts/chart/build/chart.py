@@ -84,7 +84,6 @@ class BuiltChart:
 
     @property
     def name(self) -> str:
-        """The name of the chart and of the experiment."""
         return self.frame.chart
 
     def with_values(self, values: Mapping[str, Any]) -> BuiltChart:

@@ -48,7 +48,6 @@ def shared_environment(draft: Draft) -> Tree:
 
 
 def variables_name(group: Group, process: str) -> str:
-    """Return the name of the helper with the variables of one process or step."""
     return f"variables.{group.name}.{process}"
 
 

@@ -67,7 +67,6 @@ def volume_source(volume: AnyVolume) -> Values:
 
 
 def git_step(name: str, volume: GitVolume) -> Values:
-    """Return the init container that checks `volume` out."""
     return {
         "image": volume.image or _GIT_IMAGE,
         "command": ["/bin/sh", "-e", "-c", _GIT_SCRIPT],
@@ -326,7 +325,6 @@ class Draft:
         return Join(f"{group.path}.replicas", Text(f"{self.host(group)}:{{$.Values.services.{service.name}.port}}"))
 
     def services_of(self, group: Group, process: str | None = None) -> list[Service]:
-        """Return the services on which a group, or one process of it, listens."""
         return [
             service
             for service in self.services.values()

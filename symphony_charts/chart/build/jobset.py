@@ -79,8 +79,6 @@ _MUTABLE = ("parallelism", "backoffLimit", "activeDeadlineSeconds")
 
 
 class Jobs(Kind):
-    """A Job for each finite group."""
-
     name = "jobs"
 
     def group_objects(self, draft: Draft, group: Group) -> list[Tree]:

@@ -40,7 +40,6 @@ _VOLCANO = "volcano"
 
 
 def queue_values(draft: Draft) -> dict[str, str]:
-    """Return the queue settings of the gang as values."""
     workload = draft.experiment.workload
     values = {"queue": workload.queue or "", "priority": workload.queue_priority or ""}
     read = {"kueue": ("queue", "priority"), _VOLCANO: ("queue",)}.get(workload.gang, ())
@@ -58,13 +57,11 @@ def queue_labels(draft: Draft) -> dict[str, Tree]:
 
 
 def pod_labels(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return the labels that add a pod to its gang."""
     name = _name(draft, group)
     return {"scheduling.x-k8s.io/pod-group": name} if name and _gang(draft) == "coscheduling" else {}
 
 
 def pod_annotations(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return the annotations that add a pod to its gang."""
     name = _name(draft, group)
     return {"scheduling.k8s.io/group-name": name} if name and _gang(draft) == _VOLCANO else {}
 
@@ -201,7 +198,6 @@ def _metadata(
 
 
 def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str, Tree], dict[str, Any]]:
-    """Return the group-specific labels, annotations and other metadata of pods."""
     over = rest_of_pod(group.pod.settings.pod_overlay)[0]
     users = {**draft.experiment.labels, **group.pod.settings.labels, **sub(over, "labels")}
     labels: dict[str, Tree] = {key: item for key, item in users.items() if key not in _OUR_LABELS}
@@ -401,7 +397,6 @@ def pod_groups(draft: Draft) -> list[Tree]:
 
 
 def done_groups(draft: Draft) -> list[Group]:
-    """Return the finite groups of `done_when`."""
     names = {find_process(draft.experiment, name).pod for name in draft.experiment.done_when}
     return [group for name, group in draft.groups.items() if name in names and group.is_finite]
 

@@ -29,8 +29,6 @@ _PLUGINS: dict[str, Tree] = {"env": [], "svc": ["--publish-not-ready-addresses",
 
 
 class Volcano(Kind):
-    """A Volcano Job of all finite groups."""
-
     name = "volcano"
     file = "volcano.yaml"
     has_pod_groups = False

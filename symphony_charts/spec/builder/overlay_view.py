@@ -195,7 +195,6 @@ def _view(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: obj
 
 
 def _at(whole: object, path: Iterable[str | int]) -> object:
-    """Return the value at `path` of `whole`; None if there is none."""
     for step in path:
         if isinstance(step, int) and isinstance(whole, (list, tuple)) and step < len(whole):
             whole = whole[step]
