@@ -1,7 +1,7 @@
-"""Write the Go templates of a chart from its trees: YAML layout and Go syntax, and nothing about experiments.
+"""Write the Go templates of a chart from its trees. Knows YAML layout and Go syntax, but not experiments.
 
-`Emitter` is strict. A map that may come out empty (YAML reads it as null), a list item that begins with an action and
-an unknown node are errors of the builder, raised as ValueError or TypeError while packaging.
+`Emitter` is strict: a map that may be empty (YAML reads it as null), a list item that begins with an action, and
+an unknown node raise ValueError or TypeError while packaging, since they are errors of a builder.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from symphony_charts.chart.tree import (
 
 _MAX_FLOW = 100
 _MAX_WORDS = 72
-# Maps that a person writes on one line.
+# Maps on one line, as people write them.
 _FLOW_KEYS = ("capabilities", "configMapRef", "limits", "requests", "seccompProfile", "tcpSocket")
-# The keys of environment variables, each of which has one line.
+# The keys of environment variables, which take one line each.
 _VARIABLE = ({"name", "value"}, {"name", "valueFrom"})
 
-# Constants between expressions that need no quotes, unless a colon at the end makes a key of the text.
+# Constants between expressions that need no quotes, unless they end in a colon, which makes a key.
 _BARE_TEXT = re.compile(r"[-\w.:/@]*", re.ASCII)
 _BRACES = re.compile(r"\{\{|\}\}|\{\Z")
 
@@ -174,7 +174,7 @@ class Emitter:
         get = f'{root}.Files.Get "{path}"'
         if text_of(self.frame.files[path]) is not None:
             return f"{{{{ {get} | quote }}}}"
-        # Helm takes a byte order mark off every file that it loads.
+        # Helm strips the byte order mark from every file that it loads.
         mark = base64.b64encode(BOM_UTF8).decode() if self.frame.files[path].startswith(BOM_UTF8) else ""
         return f'"{mark}{{{{ {get} | b64enc }}}}"'
 
@@ -262,7 +262,7 @@ class Emitter:
             case Merged():
                 return [line for part in node.parts for line in self._body(part, indent)]
             case Include() if node.name in self.frame.helpers and self.frame.helpers[node.name].is_range:
-                # It may print nothing, not even a line break.
+                # The helper may print nothing, not even a line break.
                 breaks = f' | replace "\\n" "\\n{" " * indent}"' if indent else ""
                 return [f"{' ' * indent}{{{{- {self._call(node.name, self._arguments(node.args))}{breaks} }}}}"]
             case Include():
@@ -280,9 +280,9 @@ class Emitter:
         return f"{' ' * indent}{{{{- {expression} | nindent {indent} }}}}" if indent else f"{{{{ {expression} }}}}"
 
     def _members(self, members: Iterable[tuple[str | None, Tree]], indent: int) -> list[str]:
-        """Return the lines of entries (with a key) or items.
+        """Return the lines of map entries (with a key) or list items.
 
-        Neighbours under one condition share its ``if``; those under its opposite are behind its ``else``.
+        Neighbours with the same condition share one ``if``; those with the opposite condition go into its ``else``.
         """
         result: list[str] = []
         before: Condition | None = None
@@ -321,7 +321,7 @@ class Emitter:
         return _wrapped(f"if {self._condition(condition)}", lines, indent)
 
     def _let(self, node: Let, lines: list[str], indent: int) -> list[str]:
-        """Return `lines` below the variable, or alone if they use it at most once."""
+        """Return `lines` after the variable's definition; if they use it at most once, inline it."""
         variable = _variable(node.name)
         uses = len(variable.findall("\n".join(lines)))
         if not uses:
@@ -329,7 +329,7 @@ class Emitter:
         number = next(number for number, line in enumerate(lines) if variable.search(line))
         source, line = self._source(node.source), lines[number]
         if uses == 1 and node.source[0] not in '.$"' and "range" not in line:
-            # In parentheses where it is an argument.
+            # An argument needs parentheses.
             place = source if f"{{{{ {node.name} " in line else f"({source})"
             return [*lines[:number], variable.sub(lambda _: place, line), *lines[number + 1 :]]
         return [f"{' ' * indent}{{{{- {node.name} := {source} }}}}", *lines]
@@ -366,7 +366,7 @@ def _wrapped(head: str, lines: list[str], indent: int) -> list[str]:
 
 
 def _after_separator(lines: list[str]) -> list[str]:
-    """Return `lines` behind ``---``, which a condition around the object includes."""
+    """Return `lines` after ``---``, which goes inside a condition around the object."""
     actions = next(number for number, line in enumerate(lines) if not line.startswith("{{-"))
     opening = next((number for number in range(actions) if lines[number].startswith("{{- if")), None)
     return ["---", *lines] if opening is None else [*lines[: opening + 1], "---", *lines[opening + 1 :]]

@@ -1,7 +1,7 @@
-"""Read the trees of a chart in Python: the objects that Helm would print, and hashes of what they are printed from.
+"""Evaluate a chart's trees in Python: the objects that Helm would print, and hashes of their inputs.
 
-A hash identifies a run, or a ConfigMap whose content values change. A literal digest of the constants is computed
-here; the template adds the values that occur in the trees, so the hash changes with them and with nothing else.
+A hash identifies a run, or a ConfigMap whose content values change. The constants are hashed here into a literal
+digest; the template adds the values that occur in the trees, so the hash depends on nothing else.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ _ABSENT = object()
 
 
 def printed(value: object) -> str:
-    """Return the text of a string, number or boolean, as the chart prints it in a string field."""
+    """Return a string, number or boolean as the chart prints it in a string field."""
     return value if isinstance(value, str) else yaml_write.dumps(value)
 
 
 class Evaluator:
     """Evaluates the trees of one chart in one release.
 
-    `root` is what Helm gives to a template: ``Values``, ``Release``, ``Chart``. The values must be complete and fit
-    the chart's schema.
+    `root` is the data that Helm gives to a template: ``Values``, ``Release``, ``Chart``. The values must be complete
+    and fit the chart's schema.
     """
 
     def __init__(self, frame: Frame, root: Mapping[str, Any]) -> None:
@@ -101,7 +101,7 @@ class Evaluator:
         raise TypeError(message)
 
     def _helper(self, name: str, scope: Scope) -> Any:
-        """Return what a helper without arguments gives; once per release if it sees the root."""
+        """Return the result of a helper without arguments; cached per release if it sees the root."""
         if scope["."] is not self.scope["."]:
             return self._run(name, scope["."])
         if name not in self._texts:
@@ -176,7 +176,7 @@ def _joined(parts: list[Any]) -> Any:
 
 
 def _unquoted(value: Any) -> Any:
-    """Return what YAML reads where a scalar was printed without quotes: digits in a string are a number."""
+    """Return a scalar as YAML reads it without quotes: digits in a string become a number."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]+", value) else value
@@ -190,19 +190,19 @@ def _flat(value: Any) -> Iterator[dict[str, Any]]:
         yield value
 
 
-# A bare number or boolean in JSON: the chart prints 7000 and "7000" alike, so both have one hash.
+# A bare number or boolean in JSON. The chart prints 7000 and "7000" alike, so they must hash alike.
 _BARE = r"([:\[,])(-?[0-9][-+.eE0-9]*|true|false)"
 _TEXT_OF_INPUTS = f'regexReplaceAll {quoted(_BARE)} (toJson $inputs) "${{1}}\\"${{2}}\\""'
 _LINE = 110
-# In front of a path of which only one thing counts: whether the number there is 0.
+# Prefix of a path that only matters for whether its number is 0.
 _SWITCH = "int "
 
-# What a path begins with where a tree is read: a value's absolute path, or the arguments of a helper by name.
+# Start of a path while a tree is read: the absolute path of a value, or a helper's arguments by name.
 _Start = str | Mapping[str, "str | Entries"]
 
 
 def short_sha256(text: str) -> str:
-    """Return the first eight hex digits of the hash of `text`."""
+    """Return the first eight hex digits of the SHA-256 hash of `text`."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -212,8 +212,8 @@ def digest_helper(
     """Return the helper `name`: eight hex digits that change with every constant and every value in `tree`.
 
     `values` are the chart's own; a map of theirs that is read whole is listed as one path. The numbers at the paths
-    `live` may change, but not to or from 0. Helm evaluates the helper once per release and keeps the result in its copy
-    of the values.
+    `live` may change without effect, except to or from 0. Helm evaluates the helper once per release and caches the
+    result in its copy of the values.
     """
     reader = Reader(frame)
     constants = reader.shape(tree, {".": "", "$": ""})
@@ -253,7 +253,7 @@ def _inputs(literal: str, paths: list[str]) -> list[str]:
 
 
 def _look(root: Mapping[str, Any], path: str) -> Any:
-    """Return the value at `path`. Charts have no `global` of their own: missing there is the same as empty."""
+    """Return the value at `path`. Charts set no `global` themselves, so a missing one counts as empty."""
     if path.startswith(_SWITCH):
         return int(_look(root, path.removeprefix(_SWITCH)) or 0) != 0
     value: Any = root
@@ -263,7 +263,7 @@ def _look(root: Mapping[str, Any], path: str) -> Any:
 
 
 def _outermost(paths: set[str], values: Mapping[str, Any]) -> list[str]:
-    """Return `paths`, sorted, with each map of `values` that they cover whole in place of its entries."""
+    """Return sorted `paths`; if they cover all entries of a map of `values`, the map replaces its entries."""
     covered = set(paths)
 
     def cover(value: Any, path: str) -> bool:
@@ -288,7 +288,7 @@ def _ancestors(path: str) -> Iterator[str]:
 
 
 class Reader:
-    """Reads trees without values: returns their constants as plain data, and collects the paths of their values."""
+    """Reads trees without values: returns their constants as plain data and collects the paths of their values."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -330,7 +330,7 @@ class Reader:
         raise TypeError(message)
 
     def _absolute(self, path: str, scope: Mapping[str, _Start | None]) -> _Start | None:
-        """Return the path seen from the root; None if it is no value."""
+        """Return the path from the root; None if it is not the path of a value."""
         if path.startswith('"'):
             return None
         head, names = steps_of(path)
@@ -362,12 +362,12 @@ class Reader:
         return self._read(name, scope) if name[0] in '.$"' else self._helper(name, scope["."], scope)
 
     def _helper(self, name: str, dot: _Start | None, scope: Mapping[str, _Start | None] | None) -> Any:
-        """Read a helper. Without a `scope`, its arguments are those of the caller and already absolute."""
+        """Read a helper. Without a `scope`, its arguments are the caller's and already absolute."""
         helper = self.frame.helpers[name]
         inner: dict[str, _Start | None] = {}
         inside: list[Any] = []
         if isinstance(dot, Mapping) and scope is not None:
-            # Arguments are seen from the caller; what a helper returned is read here.
+            # Arguments are paths in the caller's scope; helpers among them are read here.
             inside = [arg for arg in dot.values() if isinstance(arg, str) and arg.startswith('"')]
             inside += [self._helper(arg.name, scope["."], scope) for arg in dot.values() if isinstance(arg, Entries)]
             made = {key: arg if isinstance(arg, Entries) else self._absolute(arg, scope) for key, arg in dot.items()}

@@ -1,8 +1,8 @@
-"""The table of values: for each path its meaning, and its type where the templates leave a choice.
+"""The table of values: the meaning of each path, and its type if the templates allow more than one.
 
-Schema and the comments of values.yaml are made from it. ``*`` stands for the name of a group, a service or a
-container; an init container has the fields of a container. Kubernetes' structures have the keys of its API (core/v1 of
-1.34), so a typing error is found before anything is sent.
+The schema and the comments of values.yaml come from it. ``*`` is the name of a group, service or container; an init
+container has the fields of a container. Kubernetes structures have the keys of its API (core/v1 of 1.34), so that
+a typing error is found early.
 """
 
 from __future__ import annotations
@@ -122,20 +122,20 @@ _DATA: Schema = {"$ref": "#/definitions/data"}
 
 
 class Type(NamedTuple):
-    """A type of the schema, and how messages call it."""
+    """A type of the schema, and its description in messages."""
 
     schema: Schema
     words: str
 
 
 def _integer(least: int, most: int, digits: str) -> Schema:
-    """Return the schema of a whole number, which may also come as text: Argo CD and --set-string give strings."""
+    """Return the schema of an integer, which may also be text: Argo CD and --set-string pass strings."""
     number = {"type": "integer", "minimum": least, "maximum": most}
     return {"anyOf": [number, {"type": "string", "pattern": f"^{digits}$"}]}
 
 
 def _closed(others: str = "", **properties: Schema) -> Schema:
-    """Return the schema of a map with `properties`, and with any data under the names in `others`."""
+    """Return the schema of a map with `properties`; keys named in `others` may hold any data."""
     known = {"properties": properties} if properties else {}
     any_data = {"patternProperties": {f"^({'|'.join(others.split())})$": _DATA}} if others else {}
     return {"type": "object", "additionalProperties": False, **known, **any_data}
@@ -156,7 +156,7 @@ def _choice(choices: Iterable[str]) -> Type:
 
 _KEY = {"$ref": "#/definitions/labelKey"}
 DEFINITIONS: dict[str, Schema] = {
-    # Anything but null, at any depth. Helm breaks a text of several lines that also has another line separator.
+    # Any data but null, at any depth. Helm corrupts multi-line text that contains another line separator.
     "data": {
         "pattern": "^(?:[^\n]*|[^\x85\u2028\u2029]*)$",
         "type": ["string", "number", "boolean", "object", "array"],
@@ -174,7 +174,7 @@ _SCALAR = {"type": ["string", "number", "boolean"]}
 _NAMED = {"type": "object", "properties": {"name": {"type": "string", "minLength": 1}}, "required": ["name"]}
 _PORT = "(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _PULL_POLICY = {"enum": ["", "Always", "IfNotPresent", "Never"]}
-# Printable ASCII without a quote or backslash: templates print the parts of an image between quotes.
+# Printable ASCII without a quote or backslash: templates print the parts of an image in quotes.
 _IMAGE_PART = {"type": "string", "pattern": r"^[!#-\[\]-~]*$"}
 _IMAGE = _closed(
     registry=_IMAGE_PART,
@@ -277,7 +277,7 @@ TYPES: dict[str, Type] = {
     "serviceType": _choice(["ClusterIP", "NodePort", "LoadBalancer"]),
     "spread": Type(_items(_SPREAD), "a list of Kubernetes' topology spread constraints"),
     "storeKind": _choice(["SecretStore", "ClusterSecretStore"]),
-    # Helm prints a larger number from a file as 1e+06.
+    # Helm prints larger numbers of a values file as 1e+06.
     "text": Type(
         {"anyOf": [{"type": ["string", "boolean"]}, {"type": "integer", "minimum": -999999, "maximum": 999999}]},
         "text; quote a number of more than six digits",

@@ -1,6 +1,6 @@
 """The files of a chart, its archive, and the metadata in its Chart.yaml.
 
-Keys and annotations are helm's and Artifact Hub's (artifacthub/hub, docs/helm_annotations.md).
+Keys and annotations come from Helm and Artifact Hub (artifacthub/hub, docs/helm_annotations.md).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_write import dump, quote
 from symphony_charts.spec.model import ChartSettings
 
-# The headers are written by hand: those of `tarfile` and `gzip` differ between Python versions and hold times. The
-# order and the fields are those of helm's own packages. Sources: POSIX ustar; RFC 1952; helm/helm,
+# Writes the headers by hand: those of `tarfile` and `gzip` differ between Python versions and contain times. Order
+# and fields are the same as in Helm's packages. Sources: POSIX ustar; RFC 1952; helm/helm,
 # pkg/chart/v2/util/save.go.
 
 _BLOCK = 512
@@ -38,7 +38,7 @@ _TEN_BYTES = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 
 def pack(name: str, files: Mapping[str, bytes]) -> bytes:
-    """Return the ``.tgz`` of chart `name`. Its tar is the same everywhere; the compression depends on zlib."""
+    """Return the ``.tgz`` of chart `name`. The tar is reproducible; the compression depends on the zlib version."""
     tar = tar_of(name, files)
     deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
     body = deflate.compress(tar) + deflate.flush()
@@ -46,7 +46,7 @@ def pack(name: str, files: Mapping[str, bytes]) -> bytes:
 
 
 def tar_of(name: str, files: Mapping[str, bytes]) -> bytes:
-    """The tar of chart `name`: regular files of mode 0644 under ``name/``, owned by nobody, of the year 1970."""
+    """Return the tar of chart `name`: regular files of mode 0644 under ``name/``, without an owner, from 1970."""
     parts = []
     for path in sorted(files, key=_place):
         content = files[path]
@@ -56,9 +56,9 @@ def tar_of(name: str, files: Mapping[str, bytes]) -> bytes:
 
 
 def content_digest(name: str, files: Mapping[str, bytes]) -> str:
-    """What two charts share exactly if they differ in nothing but their version: ``sha256:`` of a tar.
+    """Return a ``sha256:`` digest that is equal for charts that differ only in their version.
 
-    It is the uncompressed tar in which the line ``version:`` of Chart.yaml says ``0.0.0``.
+    It hashes the uncompressed tar with ``version: 0.0.0`` in Chart.yaml.
     """
     lines = files["Chart.yaml"].split(b"\n")
     unversioned = b"\n".join(b"version: 0.0.0" if line.startswith(b"version: ") else line for line in lines)
@@ -96,7 +96,7 @@ def _header(path: str, size: int) -> bytes:
 
 
 def _split(path: bytes) -> tuple[bytes, bytes]:
-    """Prefix and name of a path; ustar has room for 155 and 100 bytes, cut at a slash."""
+    """Return prefix and name of a path, split at a slash; ustar has room for 155 and 100 bytes."""
     if len(path) <= 100:
         return b"", path
     cut = path.find(b"/", len(path) - 101)
@@ -107,7 +107,7 @@ def _split(path: bytes) -> tuple[bytes, bytes]:
 
 FIRST_VERSION = "0.1.0"
 
-# Semantic Versioning 2.0.0, clause 9 to 11.
+# Semantic Versioning 2.0.0, clauses 9 to 11.
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
     r"(?:-(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
@@ -118,7 +118,7 @@ _SEMVER = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValuesChange:
-    """How values differ from those before, as sorted paths."""
+    """The difference between old and new values, as sorted paths."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -127,13 +127,13 @@ class ValuesChange:
 
     @property
     def level(self) -> Literal["major", "minor", "patch"]:
-        """The part of the version that a change raises, by what users of the chart have to expect."""
+        """The part of the version to raise, by the effect on users of the chart."""
         if self.removed or self.retyped:
             return "major"
         return "minor" if self.added else "patch"
 
     def describe(self) -> str:
-        """A few words for people: counts, and the paths where they are few."""
+        """Return a short description: counts, and the paths if there are few."""
         words = [
             f"{len(paths)} {'value' if len(paths) == 1 else 'values'} {verb}"
             for verb in ("removed", "retyped", "added")
@@ -146,7 +146,6 @@ class ValuesChange:
 
 
 def next_version(last: str, change: ValuesChange) -> str:
-    """The version after `last` for content that changed so."""
     match = _SEMVER.fullmatch(last)
     if match is None:
         raise SpecError.one(f'"{last}" is no semantic version', "version")
@@ -159,14 +158,14 @@ def next_version(last: str, change: ValuesChange) -> str:
 
 
 def check_version(version: str) -> str:
-    """`version` itself if it is a semantic version that helm takes. Raises SpecError otherwise."""
+    """Return `version` if it is a semantic version that Helm accepts. Raises SpecError otherwise."""
     if _SEMVER.fullmatch(version) is None or version == "0.0.0":
         raise SpecError.one(f'"{version}" is no semantic version above 0.0.0', "version", "write it like 1.2.3")
     return version
 
 
 def compare_values(before: Values, after: Values) -> ValuesChange:
-    """What `after` adds to, takes from and changes in `before`; the digest of the experiment does not count."""
+    """Return the difference from `before` to `after`, ignoring the digest of the experiment."""
     old, new = dict(_leaves(before, "")), dict(_leaves(after, ""))
     old.pop("specDigest", None)
     new.pop("specDigest", None)
@@ -180,7 +179,7 @@ def compare_values(before: Values, after: Values) -> ValuesChange:
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
-    """All that can be set, empty maps as such; a list is one value."""
+    """Yield path and value of everything that can be set, including empty maps; a list is one value."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _leaves(item, f"{path}.{key}" if path else str(key))
@@ -193,7 +192,7 @@ def _type(value: object) -> str:
 
 
 def about_text(about: ChartSettings) -> str:
-    """The lines of Chart.yaml that follow another; none where nothing is said."""
+    """Return the optional lines of Chart.yaml, each on a new line; empty if nothing is set."""
     said = {
         "appVersion": about.app_version,
         "home": about.home,
@@ -205,7 +204,7 @@ def about_text(about: ChartSettings) -> str:
 
 
 def annotations_text(about: ChartSettings, values: Values) -> str:
-    """The lines of its annotations that follow another."""
+    """Return the optional annotation lines of Chart.yaml."""
     images = [{"name": name, "image": image} for image, name in _images(values).items()]
     said = {
         "artifacthub.io/changes": dump(list(about.changes)) if about.changes else "",
@@ -220,7 +219,7 @@ def _lines(said: Values) -> str:
 
 
 def _images(values: Values) -> dict[str, str]:
-    """Each image under the name of the first container that runs it."""
+    """Return the name of the first container that runs each image, by image."""
     found: dict[str, str] = {}
     for name, image in _containers(values):
         if image_name(values, image):
@@ -237,32 +236,32 @@ def _containers(values: Values) -> Iterator[tuple[str, object]]:
     yield "test", sub(values, "tests").get("image")
 
 
-# helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
+# Helm refuses archives with larger files (helm/helm, pkg/chart/loader/archive/archive.go).
 _MAX_FILE_BYTES = 5 * 1024 * 1024
 
 _FOLDER = "[[ cookiecutter.name ]]/"
 _PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
-# Without these it is no chart, or not that of the experiment.
+# Places that a template needs to produce the chart of the experiment.
 _NEEDED = {
     "Chart.yaml": b"[[ cookiecutter._chart_name ]]",
     "values.yaml": b"[[ cookiecutter._values ]]",
     "values.schema.json": b"[[ cookiecutter._schema ]]",
     "templates/_helpers.tpl": b"[[ cookiecutter._helpers ]]",
 }
-# What objects are made of; a test pod is one of them, what is said after an installation is not.
+# Files that determine the objects. A test pod is an object, the notes after an installation are not.
 _MAKERS = ("templates/", "charts/", "files/", "crds/", "values.schema.json")
 _NOTES = "templates/NOTES.txt"
-# The templates of Helm that stand in a template of ours, and the place of each.
+# The Helm templates that go into a template of ours, and their places in it.
 _OF_TEMPLATE = {"_helpers.tpl": "_helpers", "NOTES.txt": "_notes"}
-# In the folder for chart-testing, but not in the archive.
+# Files for chart-testing in the folder, excluded from the archive.
 _NOT_PACKED = ("ci/",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A chart: `values` are its defaults, `files` those of its folder by path.
+    """A chart: `values` are its defaults, `files` the files of its folder by path.
 
-    `digest` tells its content from any other, whatever the version.
+    `digest` identifies its content regardless of the version.
     """
 
     name: str
@@ -276,7 +275,7 @@ class Chart:
 
     @cached_property
     def digest(self) -> str:
-        """``sha256:`` of the archive's tar without the version; see `archive.content_digest`."""
+        """The ``sha256:`` digest of the archive's tar without the version; see `content_digest`."""
         return content_digest(self.name, self.packed)
 
     @cached_property
@@ -284,7 +283,7 @@ class Chart:
         return pack(self.name, self.packed)
 
     def with_version(self, version: str) -> Chart:
-        """This chart under another version. Raises SpecError for what is no semantic version."""
+        """Return this chart with another version. Raises SpecError if it is not a semantic version."""
         check_version(version)
         lines = self.files["Chart.yaml"].decode().splitlines()
         text = "\n".join(f"version: {quote(version)}" if line.startswith("version: ") else line for line in lines)
@@ -297,13 +296,13 @@ class Chart:
 
 
 class ChartTemplate:
-    """The folder ``chart-template`` or a fork of it, a cookiecutter template, read once and filled many times.
+    """The folder ``chart-template`` or a fork of it: a cookiecutter template, read once and filled many times.
 
-    `makes` tells apart templates that make other objects, or take other values.
+    `makes` is a hash of the template's files that determine objects or values.
     """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        """`files` are those of the folder by path. Raises SpecError for what is no such folder."""
+        """Read the template from the folder's `files` by path. Raises SpecError if it is not a chart template."""
         own = {path.removeprefix(_FOLDER): content for path, content in files.items() if path.startswith(_FOLDER)}
         for path, place in _NEEDED.items():
             if place not in own.get(path, b""):
@@ -319,7 +318,7 @@ class ChartTemplate:
         self._pieces = {path: _PLACE.split(content) for path, content in own.items()}
 
     def fill(self, context: Mapping[str, str]) -> dict[str, bytes]:
-        """The files that cookiecutter makes of the template for `context`, byte for byte."""
+        """Return the same files as cookiecutter for `context`, byte for byte."""
         encoded = {key.encode(): value.encode() for key, value in {**self._answers, **context}.items()}
         return {path: _filled(pieces, encoded) for path, pieces in self._pieces.items()}
 
@@ -331,10 +330,10 @@ def make_chart(
     template: ChartTemplate,
     extra: Mapping[str, bytes] | None = None,
 ) -> Chart:
-    """Return the files of `chart`: those of the template, the chart's own, and the `extra` ones of a user.
+    """Return the files of `chart`: those of the template, the chart's own, and a user's `extra` files.
 
     Raises:
-        SpecError: Helm cannot read a file, or the template and the chart both have a file.
+        SpecError: Helm cannot read a file, or the template and the chart have a file of the same path.
     """
     check_version(version)
     texts = chart.texts()
@@ -350,13 +349,13 @@ def make_chart(
 
 
 def generated_files(chart: BuiltChart, texts: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the files of a chart that no template has, by path. `texts` are those of the chart."""
+    """Return the chart's files that do not come from the template, by path. `texts` are the chart's template texts."""
     own = {f"templates/{name}": text.encode() for name, text in texts.items() if name not in _OF_TEMPLATE}
     return {**own, **chart.frame.files, ORIGIN: origin_text(chart.experiment, chart.draft.services.values())}
 
 
 def context_of(chart: BuiltChart, texts: Mapping[str, str], schema: ValuesSchema, version: str) -> dict[str, str]:
-    """Return what cookiecutter is given; keys with an underscore are taken as they are, not rendered."""
+    """Return the context for cookiecutter; it does not render keys with a leading underscore."""
     about = chart.experiment.chart
     return {
         "name": chart.name,
@@ -376,7 +375,7 @@ def context_of(chart: BuiltChart, texts: Mapping[str, str], schema: ValuesSchema
 
 
 def _filled(pieces: list[bytes], context: Mapping[bytes, bytes]) -> bytes:
-    """Literal text and names of places alternate in `pieces`."""
+    """Return `pieces` with context values; literal text and names alternate."""
     if len(pieces) == 1:
         return pieces[0]
     unknown = [piece.decode() for piece in pieces[1::2] if piece not in context]
@@ -387,7 +386,6 @@ def _filled(pieces: list[bytes], context: Mapping[bytes, bytes]) -> bytes:
 
 
 def _answers_of(text: bytes) -> dict[str, str]:
-    """The texts that a template's ``cookiecutter.json`` gives for its own questions."""
     try:
         data = json.loads(text)
     except ValueError as error:

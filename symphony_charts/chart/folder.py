@@ -1,8 +1,8 @@
-"""Charts on disk: read a packaged chart, find edited files, remember unchanged specs, and write a kustomize folder.
+"""Charts on disk: read a packaged chart, detect edited files, remember unchanged specs, and write a kustomize folder.
 
-A file in a generated chart folder is ours, the user's, or ours but edited, which is never overwritten. The package
-cache is in the user's state folder and may be deleted at any time; a spec that reads other files (Python, `file:`) is
-never taken from it.
+A file in a generated chart folder is ours, the user's, or ours with edits; edited files are never overwritten. The
+package cache is in the user's state folder and can be deleted at any time; it never serves a spec that reads other
+files (Python, `file:`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from symphony_charts.version import __version__
 
 
 class PackageCache:
-    """The records of charts below `dest`; `settings` is all that decides their content beside spec and lock file."""
+    """The records of charts below `dest`. `settings` are all inputs of their content besides spec and lock file."""
 
     def __init__(self, dest: Path, settings: Mapping[str, object]) -> None:
-        """Reads what is remembered; nothing is written before `save`."""
+        """Read the cache; only `save` writes it."""
         dest_hash = hashlib.sha256(str(dest.absolute()).encode()).hexdigest()[:16]
         self._path = state_dir() / "packaged" / f"{dest_hash}.json"
         template = hashlib.sha256()
@@ -45,7 +45,7 @@ class PackageCache:
         self._changed = False
 
     def fresh(self, spec: str) -> dict[str, object] | None:
-        """The record of the chart of `spec`, if neither it nor what was written has changed since."""
+        """Return the record of the chart of `spec`, if neither inputs nor outputs have changed since."""
         entry = self._entries.get(str(Path(spec).absolute()))
         if entry is None or entry.get("inputs") != self._inputs(spec):
             return None
@@ -86,7 +86,7 @@ class PackageCache:
 
 
 def _outputs(record: Mapping[str, object], spec: str) -> str:
-    """Sizes and times of everything that was written for a spec; empty where something is missing."""
+    """Return a hash of sizes and times of all files written for a spec; empty if one is missing."""
     seen: list[str] = []
     try:
         for path in (str(record.get("archive")), str(lock_path_of(Path(spec)))):
@@ -106,7 +106,7 @@ def _outputs(record: Mapping[str, object], spec: str) -> str:
     return hashlib.sha256("\n".join(sorted(seen)).encode()).hexdigest()
 
 
-# Lists our files with their hashes, in the format of `sha256sum --check`; it stays out of the archive.
+# Lists our files with their hashes in the format of `sha256sum --check`; not part of the archive.
 RECORD = ".symph-files"
 
 _MAX_DIFF_LINES = 40
@@ -114,29 +114,28 @@ _MAX_DIFF_LINES = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritePlan:
-    """What to do in the folder: `writes` by path, and `removes`, files of ours that the chart no longer has."""
+    """The changes in the folder: `writes` by path, and `removes`, our files that the chart no longer has."""
 
     writes: dict[str, bytes]
     removes: tuple[str, ...]
 
 
 def is_users(path: str) -> bool:
-    """Whether a path of the folder belongs to the user: ``values-*.yaml`` and ``templates/extra-*``."""
+    """Return True if a path of the folder belongs to the user: ``values-*.yaml`` and ``templates/extra-*``."""
     return (path.startswith("values-") and path.endswith(".yaml") and "/" not in path) or path.startswith(
         "templates/extra-"
     )
 
 
 def _parse_record(content: bytes) -> dict[str, str]:
-    """The recorded hash of each of our files by path."""
     lines = content.decode(errors="replace").splitlines()
     return {path: digest for digest, _, path in (line.partition("  ") for line in lines) if path}
 
 
 def plan_write(files: Mapping[str, bytes], present: Mapping[str, bytes], where: str = "") -> WritePlan:
-    """How the folder that holds `present` becomes the chart of `files`.
+    """Return the changes that turn the folder with files `present` into the chart of `files`.
 
-    Raises Conflict, with a diff, when a file of ours was edited or another stands where one of ours belongs.
+    Raises Conflict, with a diff, if one of our files was edited or another file is in its place.
     """
     record = _parse_record(present.get(RECORD, b""))
     drifted = [path for path, content in sorted(present.items()) if _is_drift(path, content, record, files)]
@@ -182,7 +181,7 @@ _MOST_BYTES = 100 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedChart:
-    """A chart's archive under its file name, its metadata, its files by path, and the ``.prov`` beside it, if any."""
+    """A chart's archive with its file name, metadata, files by path, and the ``.prov`` beside it, if there is one."""
 
     file_name: str
     metadata: dict[str, object]
@@ -200,7 +199,7 @@ class PackedChart:
 
 
 def read_chart(path: Path) -> PackedChart:
-    """The chart in the archive or folder `path`. Raises SpecError for what is no chart, or not there."""
+    """Return the chart in the archive or folder `path`. Raises SpecError if there is none."""
     if path.is_dir():
         return _from_folder(path)
     try:
@@ -217,7 +216,7 @@ def read_chart(path: Path) -> PackedChart:
 
 def _from_folder(folder: Path) -> PackedChart:
     every = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    # The chart's own .helmignore skips the rest.
+    # The chart's own .helmignore excludes the rest.
     left_out = {name for name in every if name.startswith(("ci/", ".git/")) or name.endswith((".tgz", ".orig", ".swp"))}
     left_out |= {RECORD, *(name for name in every if is_users(name) and not name.startswith("templates/"))}
     files = {name: path.read_bytes() for name, path in every.items() if name not in left_out}
@@ -256,10 +255,10 @@ _NOT_OF_A_FILE = re.compile(r"[^a-z0-9.-]+")
 
 
 def kustomize_files(objects: Iterable[Mapping[str, object]], *, namespace: str | None = None) -> dict[str, bytes]:
-    """``kustomization.yaml`` and a file for each object, by path; `namespace` is written into all of them by kustomize.
+    """Return ``kustomization.yaml`` and a file per object, by path; kustomize sets `namespace` on all objects.
 
-    The objects keep their order, in which kustomize builds them. Raises SpecError for an object that it cannot carry:
-    it writes U+FFFE and U+FFFF so that it cannot read them again.
+    The files keep the order of the objects, in which kustomize builds them. Raises SpecError for U+FFFE and U+FFFF,
+    which kustomize writes in a form that it cannot read.
     """
     files: dict[str, bytes] = {}
     for item in objects:
@@ -276,7 +275,7 @@ def kustomize_files(objects: Iterable[Mapping[str, object]], *, namespace: str |
 
 
 def _path(item: Mapping[str, object], taken: Mapping[str, bytes]) -> str:
-    """``<kind>-<name>.yaml``; the group is added where two kinds go by one name."""
+    """Return ``<kind>-<name>.yaml``, with the API group if that path is taken."""
     metadata = item["metadata"]
     name = metadata["name"] if isinstance(metadata, Mapping) else ""
     group = str(item["apiVersion"]).rpartition("/")[0]

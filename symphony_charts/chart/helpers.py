@@ -1,7 +1,7 @@
-"""The leaf helpers of every chart: a Go template and the Python function that equals it, side by side.
+"""The leaf helpers of every chart: a Go template and the equivalent Python function, side by side.
 
-Everything that only lays out YAML is a tree instead and needs no second version. ``docs/chart.md`` documents
-``fullname``, ``labels``, ``selectorLabels``, ``run`` and ``image`` as an interface for templates of users.
+Helpers that only lay out YAML are trees and need no second version. ``docs/chart.md`` documents ``fullname``,
+``labels``, ``selectorLabels``, ``run`` and ``image`` as an interface for users' templates.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from symphony_charts.chart.evaluate import printed, short_sha256
 from symphony_charts.chart.tree import Block, Helper, Include, Merged, Text, Tree, Value
 from symphony_charts.errors import SpecError
 
-# Longest name of a Job: its pods add the index and a random suffix, and a host name has at most 63 characters.
+# Longest Job name: pods add index and random suffix, and a host name has at most 63 characters.
 MAX_WORKLOAD = 52
 _HASH = 9
 
@@ -23,7 +23,7 @@ NO_NAME = "cannot name a Service: use a-z, 0-9 and hyphens, and begin with a let
 
 
 def cut(text: str, limit: int) -> str:
-    """Return `text`, cut to `limit` characters with a hash of the whole, so that two names never become one."""
+    """Return `text` cut to `limit` characters, with a hash of the whole so that different texts stay different."""
     return text if len(text) <= limit else f"{text[: limit - _HASH].removesuffix('-')}-{short_sha256(text)}"
 
 
@@ -177,7 +177,7 @@ imagePullPolicy: {{ . }}
 
 
 def image_name(values: Mapping[str, Any], image: object) -> str:
-    """Return the full name of an image of a container under the `values` of a release."""
+    """Return the full image name of a container under the `values` of a release."""
     return _image_name({"root": {"Values": values}, "image": image})
 
 

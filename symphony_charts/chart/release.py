@@ -1,8 +1,8 @@
-"""Values over those of a chart as Helm merges and sets them, and the objects of a release.
+"""Merge values as Helm does, and render the objects of a release.
 
-The chart keeps its experiment as ``experiment.yaml`` beside its configuration files. Verbs that read a chart from disk
-or Git build its trees again from this file, so they render it without Helm. They do so only if the same templates come
-out: a forked or edited chart, or one of another version, is left to Helm.
+A chart contains its experiment as ``experiment.yaml`` beside its configuration files. Verbs that read a chart from
+disk or Git rebuild its trees from this file and so render it without Helm. They leave charts whose templates differ
+from the rebuilt ones (forked, edited, or from another version) to Helm.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from symphony_charts.spec.variable_names import DEFAULT_SHELL
 
 # Source: helm/helm, pkg/cli/values/options.go (all `-f` in order, then --set-json, --set, --set-string, --set-file and
 # --set-literal, each in order) and pkg/chart/common/util/coalesce.go (maps merge, lists replace, null deletes). Flags
-# assign to what the files hold, not to the chart's defaults: an index changes one item of a list in a file, and
+# assign to values in the files, not to the chart's defaults: an index changes one item of a list in a file, and
 # replaces a list of the chart.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """What a command line puts over values, each kind in its order.
+    """Overrides of a command line, each kind in its order.
 
     `files` are the contents of `-f`; `json`, `sets`, `strings`, `from_files` and `literals` the texts of --set-json,
     --set, --set-string, --set-file and --set-literal; `contents` has the text of each file that `from_files` name.
@@ -58,7 +58,7 @@ class Overrides:
 
 
 def user_values(overrides: Overrides) -> Values:
-    """What files and flags say by themselves, nulls and all: what helm keeps as the values of a release."""
+    """Return the values that files and flags set, including nulls. Helm stores these as the values of a release."""
     values: Values = {}
     for file in overrides.files:
         values = _over(values, file)
@@ -81,16 +81,16 @@ def user_values(overrides: Overrides) -> Values:
 
 
 def paths_of(text: str) -> list[str]:
-    """The files that a text of --set-file names."""
+    """Return the files that a --set-file text names."""
     paths: list[str] = []
-    # Whether it can be assigned depends on what is there, and is said when that is known.
+    # Assignment to an empty map may fail; `user_values` reports errors with the real values.
     with contextlib.suppress(UsageError):
         assign({}, text, paths.append, "--set-file")
     return paths
 
 
 def _over(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
-    """Maps merge, all else is replaced, and nulls stay: they take away defaults of the chart, later."""
+    """Merge maps, replace everything else, and keep nulls, which later remove defaults of the chart."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
@@ -99,7 +99,7 @@ def _over(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
 
 
 def _own(value: object) -> object:
-    """A copy that shares nothing, not even within: an anchor and its aliases in a file are values of their own."""
+    """Return a deep copy in which YAML anchors and aliases share nothing."""
     if isinstance(value, Mapping):
         return {key: _own(item) for key, item in value.items()}
     return [_own(item) for item in value] if isinstance(value, list) else value
@@ -115,9 +115,9 @@ def _content(overrides: Overrides, text: str) -> Convert:
 
 
 def merge(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
-    """`base` with `over` on top: maps merge, all else is replaced; a null takes a default away.
+    """Return `base` with `over` on top: merge maps, replace everything else; a null removes a default.
 
-    A null for what `base` does not have stays, as it does in helm. Neither is changed; parts of both are shared.
+    A null for a key that `base` lacks is kept, as in Helm. The result shares parts of both arguments.
     """
     result = dict(base)
     for key, value in over.items():
@@ -132,7 +132,7 @@ def merge(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
 
 
 def overrides_between(base: Mapping[str, object], wanted: Mapping[str, object]) -> Values:
-    """Return the smallest values that, merged over `base`, give `wanted`. They never hold `specDigest`."""
+    """Return the smallest values that give `wanted` when merged over `base`. They never contain `specDigest`."""
     overrides: Values = {key: None for key in base if key not in wanted}
     for key, value in wanted.items():
         old = base.get(key)
@@ -141,7 +141,7 @@ def overrides_between(base: Mapping[str, object], wanted: Mapping[str, object]) 
             overrides |= {key: inner} if inner else {}
         elif key not in base or old != value or type(old) is not type(value):
             overrides[key] = value
-    # It says which chart the values belong to.
+    # It identifies the chart of the values.
     overrides.pop("specDigest", None)
     return overrides
 
@@ -150,7 +150,7 @@ ORIGIN = "experiment.yaml"
 
 
 def origin_text(experiment: Experiment, services: Iterable[Service]) -> bytes:
-    """Return the file for a finished experiment: its ports are fixed, and nothing of this machine is in it."""
+    """Return ``experiment.yaml`` for a finished experiment: with fixed ports, without data of this machine."""
     ports, configs = {service.name: service.port for service in services}, experiment.configs
     portable = replace(
         experiment,
@@ -169,13 +169,13 @@ def origin_text(experiment: Experiment, services: Iterable[Service]) -> bytes:
 
 def _portable(process: Process, ports: Mapping[str, int]) -> Process:
     fixed = {key: {name: ports[name] for name in getattr(process, key)} for key in ("binds", "exposes")}
-    # Without them only lines of `local` need it.
+    # Without shell lines, only `local` needs the shell.
     shell = process.shell if process.cmds or process.preamble else DEFAULT_SHELL
     return replace(process, **fixed, shell=shell, assign_to=None, local=None)
 
 
 def open_chart(files: Mapping[str, bytes], at: str) -> BuiltChart:
-    """Return the trees of the chart with these files, which is at `at`.
+    """Return the trees of the chart with these files, located at `at`.
 
     Raises SpecError if the chart has no ``experiment.yaml``, or its templates are not those of the experiment.
     """
@@ -216,9 +216,9 @@ _MAX_RELEASE = 53
 
 
 def merge_values(schema: ValuesSchema, over: Mapping[str, object], base: BuiltChart | None = None) -> dict[str, Any]:
-    """Return the values of a chart with `over` on top, as Helm merges them.
+    """Return the values of a chart with `over` on top, merged as Helm does.
 
-    `schema` is that of the chart; `base` is the chart with other default values.
+    `schema` is the chart's schema; `base` is the chart with other default values.
 
     Raises:
         SpecError: The schema refuses the values, or they belong to another version of the experiment.
@@ -233,13 +233,13 @@ def merge_values(schema: ValuesSchema, over: Mapping[str, object], base: BuiltCh
 
 
 def render_release(chart: BuiltChart, values: Mapping[str, Any], release: Release) -> list[dict[str, Any]]:
-    """Return all objects that Helm makes of `chart` and complete `values`, the test pod included.
+    """Return all objects that Helm creates from `chart` and complete `values`, including the test pod.
 
     The values must fit the chart's schema.
 
     Raises:
-        SpecError: Helm or the chart refuses the release, or two objects have one name: the cluster would keep only the
-            last.
+        SpecError: Helm or the chart refuses the release, or two objects have the same name, so the cluster would keep
+            only the last one.
     """
     if not OBJECT_NAME.fullmatch(release.name) or len(release.name) > _MAX_RELEASE:
         what = f'"{release.name}" cannot be the name of a release'
@@ -256,12 +256,12 @@ def render_release(chart: BuiltChart, values: Mapping[str, Any], release: Releas
     return objects
 
 
-# Settings of a store of secrets outside the cluster.
+# Settings of an external secret store.
 _EXTERNAL = ("store", "is_cluster_store", "refresh")
 
 
 def losses(experiment: Experiment) -> Iterator[Problem]:
-    """Yield what a chart ignores of an experiment, with paths in the spec."""
+    """Yield settings of an experiment that a chart ignores, with paths in the spec."""
     programs: list[Process | Step] = [*experiment.prepare.values()]
     for ref, process in processes_of(experiment):
         programs.append(process)

@@ -1,7 +1,7 @@
 """The schema of a chart's values, and the check of values against it.
 
-The table of fields decides the type of a value. Helm reads the schema as draft 7, which Helm 3 and 4 read alike, with
-patterns of RE2 and no references out of the file. `problems` applies the same types.
+The table of fields decides the type of a value. Helm 3 and 4 read the schema as draft 7, with RE2 patterns and no
+references to other files. `problems` applies the same types.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ValuesSchema:
     @cached_property
     def data(self) -> dict[str, Any]:
         root = self._schema(self.chart.values, ())
-        # Parent charts switch a dependency off by this name; no template reads it.
+        # Parent charts disable a dependency by this name; no template reads it.
         root["properties"]["enabled"] = self._leaf("enabled", ("enabled",))
         head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": f"Values of {self.chart.frame.chart}"}
         return {**head, **root, "definitions": self._definitions}
@@ -53,7 +53,7 @@ class ValuesSchema:
 
     @cached_property
     def _reserved(self) -> dict[str, set[str]]:
-        """The keys that the chart itself sets at the place of a map of users, by the path of the map."""
+        """Keys that the chart sets in maps that users may extend, by the path of the map."""
         reserved: dict[str, set[str]] = {}
         helpers = self.chart.frame.helpers
         for merged in _merged_nodes(list(self.chart.templates.values()), helpers, set()):
@@ -79,7 +79,7 @@ class ValuesSchema:
         return self._defined("container", described) if pattern == "groups.*.containers.*" else described
 
     def _leaf(self, pattern: str, steps: tuple[str, ...]) -> dict[str, Any]:
-        """Return the schema of a value; those that many groups have are defined once."""
+        """Return the schema of a value; a schema that many groups share is defined once."""
         path = ".".join(steps)
         type_ = self._type(pattern, path)
         described = {"description": FIELDS[pattern].meaning, **TYPES[type_].schema}
@@ -97,7 +97,7 @@ class ValuesSchema:
         return {"$ref": f"#/definitions/{name}"}
 
     def _type(self, pattern: str, path: str) -> str:
-        """Return the type of a value. The kind of workload decides the few that have one of two types."""
+        """Return the type of a value. A few values have one of two types, which depends on the kind of workload."""
         draft = self.chart.draft
         if pattern == "groups.*.replicas" and draft.kind.is_single(draft.groups[path.split(".")[1]]):
             return "one"
@@ -106,7 +106,7 @@ class ValuesSchema:
         return FIELDS[pattern].type
 
     def problems(self, values: Mapping[str, Any]) -> list[Problem]:
-        # Numbers from a file remember their spelling; the validator takes plain ones only.
+        # Numbers from a file keep their spelling; the validator takes plain numbers only.
         return list(dict.fromkeys(self._problems(plain(values), self.chart.values, ())))
 
     def _problems(self, given: Any, known: Any, steps: tuple[str, ...]) -> Iterator[Problem]:
@@ -127,7 +127,7 @@ class ValuesSchema:
             yield from (self._unknown((*steps, key), given[key]) for key in sorted(unknown))
 
     def _misfits(self, given: Any, path: str, pattern: str) -> Iterator[Problem]:
-        """Yield the problems of the value at `path`, which its type or the chart does not allow."""
+        """Yield the problems of the value at `path`: a wrong type, or a key that the chart sets."""
         type_ = self._type(pattern, path)
         step = f"{path} is {TYPES[type_].words}"
         for error in _validator(type_).iter_errors(given):
@@ -144,7 +144,7 @@ class ValuesSchema:
             yield Problem(what=f'the chart sets "{key}" itself', path=join(path, key), next=step)
 
     def _unknown(self, steps: tuple[str, ...], given: Any) -> Problem:
-        """Return the problem of a path that is not a value, with the value or the path of the spec that is meant."""
+        """Return the problem of an unknown path, with a suggestion: a near value, or a path of the spec."""
         *above, name = steps
         known = reduce(getitem, above, self.chart.values)
         near = nearest(name, known)
@@ -162,7 +162,7 @@ class ValuesSchema:
         return Problem(what=f"{path} is not a value of this chart", path=path, next=step)
 
     def _deepest(self, steps: tuple[str, ...], given: Any) -> tuple[str, ...]:
-        """Return the longest path from `steps` into `given` that the spec has; `steps` if it has none."""
+        """Return the longest path from `steps` into `given` that exists in the spec; `steps` if there is none."""
         found = here = steps
         while isinstance(given, dict) and len(given) == 1:
             (key, given) = next(iter(given.items()))
@@ -175,7 +175,7 @@ class ValuesSchema:
 
 
 def check_values(schema: ValuesSchema, values: Mapping[str, Any]) -> None:
-    """Raise SpecError with every problem of the complete `values` of a release, as Helm would refuse them."""
+    """Raise SpecError with every problem of a release's complete `values`, as Helm would refuse them."""
     problems = schema.problems(values)
     if problems:
         raise SpecError(problems)
@@ -187,7 +187,7 @@ def _validator(type_: str) -> jsonschema_rs.Draft7Validator:
 
 
 def _merged_nodes(tree: Tree, helpers: Mapping[str, Helper], seen: set[str]) -> Iterator[Merged]:
-    """Yield the nodes of a tree and of the helpers that it includes, each of which is added to `seen`."""
+    """Yield the Merged nodes of a tree and of the helpers that it includes; add these helpers to `seen`."""
     inside: Iterable[Tree] = ()
     match tree:
         case dict():
@@ -211,7 +211,7 @@ def _merged_nodes(tree: Tree, helpers: Mapping[str, Helper], seen: set[str]) -> 
 
 
 def _parts_of(tree: Tree, helpers: Mapping[str, Helper]) -> Iterator[Tree]:
-    """Yield the maps that are printed at the place of `tree`."""
+    """Yield the maps that `tree` prints in its place."""
     match tree:
         case Merged():
             for part in tree.parts:
@@ -245,7 +245,7 @@ _FLOW_SYNTAX = re.compile(r"[,\[\]{}]")
 
 
 def values_text(values: Mapping[str, Any]) -> str:
-    """Return values.yaml. A comment in helm-docs' form is before each key, for keys of many groups before the first."""
+    """Return values.yaml with helm-docs comments; keys that repeat per group are explained once."""
     return "\n".join([*_lines(values, (), set()), ""])
 
 
@@ -288,7 +288,7 @@ def _scalar(value: Any) -> str:
 
 
 def _flow(value: Any) -> str | None:
-    """Return a list of scalars, or a map of one or two entries, in flow style; None if it is something else."""
+    """Return a list of scalars, or a map of one or two entries, in flow style; None for other data."""
     if isinstance(value, dict) and len(value) <= _MAX_PAIRS:
         items = [f"{_flow_scalar(key)}: {_flow_scalar(item)}" for key, item in value.items()]
     elif isinstance(value, list):
@@ -302,7 +302,7 @@ def _flow(value: Any) -> str | None:
 
 
 def _flow_scalar(value: Any) -> str:
-    """Return a scalar in flow style; a text with line breaks if it is none."""
+    """Return a value in flow style; a line break if it has none."""
     if isinstance(value, dict | list):
         return _flow(value) or "\n"
     text = _scalar(value)
@@ -310,7 +310,7 @@ def _flow_scalar(value: Any) -> str:
 
 
 def readme_text(chart: BuiltChart) -> str:
-    """Return README.md: what runs, how to install and change it, and a table of the values."""
+    """Return README.md: contents, how to install and change the chart, and a table of the values."""
     name = chart.frame.chart
     parts = [
         f"# {name}\n\nThe experiment `{name}` as a Helm chart, written by symphony-charts.\n",
@@ -367,7 +367,7 @@ def _services(chart: BuiltChart) -> str:
 
 
 def _value_rows(values: Mapping[str, Any], above: tuple[str, ...], seen: set[str]) -> Iterator[Sequence[str]]:
-    """Yield a row for each value; those of groups, containers and services once, without their defaults."""
+    """Yield a row per value; values of groups, containers and services appear once, without defaults."""
     for key, value in values.items():
         steps = (*above, key)
         pattern = pattern_of(steps)

@@ -1,10 +1,10 @@
-"""The tree of a chart: Kubernetes objects as maps and lists whose changeable leaves are expressions.
+"""The tree of a chart: Kubernetes objects as maps and lists whose variable leaves are expressions.
 
-Builders make trees and know experiments. Two readers know only trees: `emit` writes Go templates, `evaluate` returns
+Builders know experiments and make trees. Two readers know only trees: `emit` writes Go templates, `evaluate` returns
 the objects that Helm would print. The set of expressions is closed; a new one needs a page in ``docs/decisions/``.
 
 A path is written as in Go (``.Values.image``, ``$group.replicas``, ``.root.Values.x``, ``.``), and a word in double
-quotes is a constant. Both readers look it up in the same scope. Texts and paths are written as YAML and Go take them.
+quotes is a constant. Both readers use the same scopes. Texts and paths use YAML and Go syntax.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Scope: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A scalar of the values. `is_text`: the field is a string, so a number becomes its text.
+    """A scalar of the values. `is_text`: the field is a string, so a number becomes text.
 
-    The value at `fallback` counts if the first one is empty.
+    If the first value is empty, the value at `fallback` counts.
     """
 
     path: str
@@ -49,8 +49,8 @@ class Block:
 class Text:
     """Constants and expressions in one string: ``Text("{$fullname}-api:{.Values.services.api.port}")``.
 
-    A name in braces is a path (it begins with ``.`` or ``$``) or a helper. Doubled braces print one brace. Values
-    that users choose freely do not belong here: nothing quotes them.
+    A name in braces is a path (it begins with ``.`` or ``$``) or a helper. Doubled braces print one brace. Do not use
+    values here that users choose freely: they are not quoted.
     """
 
     format: str
@@ -131,7 +131,7 @@ Condition: TypeAlias = str | NonZero | Equals | All | Either | Not
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """`tree` if `condition` holds, else nothing: around a key, an item, an object or a list of objects."""
+    """`tree` if `condition` holds, otherwise nothing: around a key, an item, an object or a list of objects."""
 
     condition: Condition
     tree: Tree
@@ -156,7 +156,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """The map or list of a helper. `args` are what the helper gets as its dot: a map of them, or one path."""
+    """The map or list of a helper. `args` become the helper's dot: a map of them, or one path."""
 
     name: str
     args: Mapping[str, str | Entries] | str = "."
@@ -164,7 +164,7 @@ class Include:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The text of a helper with arguments, as a scalar. `is_block`: it has lines and fits a literal block."""
+    """The text of a helper with arguments, as a scalar. `is_block`: it is multi-line and fits a literal block."""
 
     name: str
     args: Mapping[str, str | Entries] | str = "."
@@ -180,7 +180,7 @@ class File:
 
 
 class Merged:
-    """Maps or lists, one after another at the same place. No key may occur twice.
+    """Maps or lists, concatenated in the same place. No key may occur twice.
 
     `is_sure`: the surrounding condition guarantees that something remains.
     """
@@ -192,12 +192,12 @@ class Merged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Helper:
-    """A named template: a tree for both readers, or Go text beside the Python function that equals it.
+    """A named template: a tree for both readers, or Go text beside the equivalent Python function.
 
-    In `go`, ``CHART.`` is a placeholder for the prefix of the helpers. `py` gets what the helper gets as its dot.
-    `reads` are the paths of the values that it prints, seen from that dot, and constants in double quotes that change
-    with its text. `is_plain`: its text never looks like a YAML number or boolean, so it needs no quotes. `is_inline`:
-    `go` is an expression, which templates print in place. `is_range`: its text begins with a line break.
+    In `go`, ``CHART.`` is a placeholder for the prefix of the helpers. `py` gets the helper's dot. `reads` are the
+    paths of the values that it prints, relative to that dot, and constants in double quotes that change with its text.
+    `is_plain`: its text never looks like a YAML number or boolean, so it needs no quotes. `is_inline`: `go` is an
+    expression, which templates print in place. `is_range`: its text begins with a line break.
     """
 
     name: str
@@ -212,7 +212,6 @@ class Helper:
 
 
 def function_of(helper: Helper) -> Callable[[Any], Any]:
-    """Return the Python function of a leaf helper."""
     if helper.py is None:
         message = f"the helper {helper.name} is a tree"
         raise TypeError(message)
@@ -221,7 +220,7 @@ def function_of(helper: Helper) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The chart that trees belong to: its name, its helpers by name and its files."""
+    """The chart of trees: its name, its helpers by name and its files."""
 
     chart: str
     helpers: Mapping[str, Helper]
@@ -238,13 +237,13 @@ def text_of(content: bytes) -> str | None:
 
 @lru_cache(maxsize=4096)
 def steps_of(path: str) -> tuple[str, tuple[str, ...]]:
-    """Return where a path begins (``.`` or a variable) and the names behind it."""
+    """Return the start of a path (``.`` or a variable) and the names after it."""
     head, *names = path.split(".") if path != "." else [""]
     return head or ".", tuple(names)
 
 
 def may_be_empty(tree: Tree) -> bool:
-    """Return True if nothing may be left of `tree` under some values."""
+    """Return True if some values leave nothing of `tree`."""
     match tree:
         case dict():
             return bool(tree) and all(may_be_empty(item) for item in tree.values())
@@ -270,7 +269,7 @@ _SPECIAL = re.compile(
     re.IGNORECASE,
 )
 _FLOW_SYNTAX = re.compile(r"[,\[\]{}]")
-# A literal block gives back one line break at the end, and no control characters or leading blanks.
+# A literal block keeps one final line break, and allows no control characters or leading blanks.
 _NOT_IN_BLOCK = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _BLOCK = re.compile(r"\S(.*[^\n])?\n", re.DOTALL)
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
@@ -278,7 +277,7 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 
 @lru_cache(maxsize=4096)
 def quoted(text: str) -> str:
-    """Return `text` in double quotes, as YAML and Go both read it."""
+    """Return `text` in double quotes that YAML and Go read alike."""
     return '"' + "".join(char if char.isprintable() and char not in '"\\' else _escape(char) for char in text) + '"'
 
 
@@ -289,7 +288,7 @@ def _escape(char: str) -> str:
 
 @lru_cache(maxsize=4096, typed=True)
 def constant(value: str | int | float | bool, *, in_flow: bool = False) -> str:
-    """Return a constant in YAML, quoted only if it must be. Template syntax in it stays data."""
+    """Return a constant in YAML, quoted only if necessary. Template syntax in it stays data."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -301,13 +300,13 @@ def constant(value: str | int | float | bool, *, in_flow: bool = False) -> str:
 
 
 def fits_block(text: str) -> bool:
-    """Return True if a literal block scalar gives `text` back unchanged."""
+    """Return True if a literal block scalar preserves `text`."""
     return not _NOT_IN_BLOCK.search(text) and _BLOCK.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=4096)
 def go_path(path: str) -> str:
-    """Return `path` as Go takes it, with `index` for names that are not identifiers."""
+    """Return `path` in Go syntax, with `index` for names that are not identifiers."""
     if path == "." or path.startswith('"'):
         return path
     expression, *names = path.split(".")

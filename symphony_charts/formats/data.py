@@ -1,4 +1,4 @@
-"""Look into plain data of unknown shape, and merge overlays into it by Kubernetes' strategic merge."""
+"""Read plain data of unknown shape, and merge overlays into it with Kubernetes' strategic merge."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def maps(value: object, key: str) -> list[dict[str, object]]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-# Maps merge. Lists that have a merge key (`symphony_charts.formats.merge_keys`) merge item by item: what is there
-# keeps its place, what is new comes after it. Everything else is replaced, other lists as a whole. Unlike in a patch,
-# new items stand last, so that a variable may refer to those before it, and nothing is deleted: an overlay holds no
-# null. The templates' ``symph.overlay`` is the twin. Source: k8s.io/apimachinery, pkg/util/strategicpatch.
+# Maps merge. Lists that have a merge key (`symphony_charts.formats.merge_keys`) merge item by item: existing items
+# keep their place, new ones follow. Everything else is replaced, including other lists. Unlike in a patch, new items
+# come last, so that a variable may refer to those before it, and nothing is deleted: an overlay holds no null. The
+# templates' ``symph.overlay`` does the same. Source: k8s.io/apimachinery, pkg/util/strategicpatch.
 
 
 def merge_overlay(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
-    """Return `base` with `over` laid on it; neither is changed, and what did not have to be merged is shared."""
+    """Return `base` with `over` merged in; both stay unchanged, and the result shares unmerged parts."""
     merged = dict(base)
     for key, value in over.items():
         merged[key] = _merge(merged[key], value, key) if key in merged else value
@@ -41,15 +41,15 @@ def merge_overlay(base: Mapping[str, object], over: Mapping[str, object]) -> dic
 
 
 def is_merged_by_item(field: str, value: object) -> bool:
-    """Return True if the list `value` of the field `field` is merged item by item, not replaced."""
+    """Return True if the list `value` of `field` merges item by item instead of being replaced."""
     key = MERGE_KEYS.get(field)
     return key is not None and _is_list(value) and (_are_keyed(value, key) if key else _are_plain(value))
 
 
 def overlay_at(path: Sequence[str | int], value: object, whole: object, field: str = "") -> object:
-    """Return the overlay that puts `value` at `path` of the object `whole`, which is in `field`.
+    """Return the overlay that sets `path` of the object `whole`, which is in `field`, to `value`.
 
-    A step into a list that merges by item becomes the item's key; into any other, the whole list is written again.
+    A step into a list that merges by item becomes the item's key; for any other list, the overlay has the whole list.
     """
     if not path:
         return value
@@ -97,7 +97,7 @@ def _is_list(value: object) -> TypeGuard[Sequence[object]]:
 
 
 def _are_keyed(items: Sequence[object], key: str) -> TypeGuard[Sequence[Mapping[str, object]]]:
-    """Whether every item is a map with a text or a number at `key`."""
+    """Return True if every item is a map with a text or a number at `key`."""
     return all(isinstance(item, Mapping) and _is_key(item.get(key)) for item in items)
 
 

@@ -1,4 +1,4 @@
-"""Read loose data by type. Every fault is noted with its path, and reading continues to the next one."""
+"""Read loose data by type. Record every fault with its path and continue with the next field."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.names import join, nearest
 
 _Value = TypeVar("_Value")
-# Returns where a key belongs that the record at a path, of these keys, does not have; empty if it belongs nowhere.
+# (key, path, keys of the map) -> the place where an unknown key belongs, empty if there is none.
 _Advice: TypeAlias = "Callable[[str, str, list[str]], str]"
-# Returns the record of a field that holds raw data in its own record; None for all others.
+# (record, field) -> the record that decodes a field of raw data, None for all other fields.
 _Inner: TypeAlias = "Callable[[type, str], type | None]"
 
 _TEXT = frozenset({str})
 _EMPTY: tuple[object, ...] = (None, "", [], {})
-# A port of the host before one of the container, as compose files publish it.
+# Compose files publish HOST:CONTAINER ports.
 _PORTS = re.compile(r"\d+:(\d+)", re.ASCII)
 
 
@@ -48,7 +48,7 @@ def as_integer(value: object) -> int | None:
 
 
 def show(value: object) -> str:
-    """Return a value as an error names it: short, whatever it is."""
+    """Return a short form of `value` for an error message."""
     if isinstance(value, dict):
         return "a map"
     if isinstance(value, (list, tuple)):
@@ -63,7 +63,6 @@ def show(value: object) -> str:
 
 
 def mismatch(value: object, expected: str, path: str) -> Problem:
-    """Return the problem of a value that is not what is `expected`."""
     step = f"write {expected}"
     if expected == "a map":
         step = {
@@ -85,7 +84,7 @@ def mismatch(value: object, expected: str, path: str) -> Problem:
 
 
 def _as_map(items: Sequence[object]) -> str:
-    """Return how the first item of a list begins a map: Kubernetes and compose files list what has a name."""
+    """Return a hint with the map entry to write in place of a `NAME=value` or `{name, value}` item of a list."""
     first = items[0] if items else None
     if isinstance(first, str) and "=" in first:
         name, _, value = first.partition("=")
@@ -114,7 +113,7 @@ def record_faults(
 
 @cache
 def field_names(record: type) -> frozenset[str]:
-    """Return the names of the fields of `record`; none if it is not a record."""
+    """Return the names of the fields of `record`; empty if it is not a record."""
     kind = _type_of(record)
     return frozenset(each.encode_name for each in kind.fields) if isinstance(kind, inspect.StructType) else frozenset()
 
@@ -279,20 +278,19 @@ class Reader:
         raise NotImplementedError
 
     def fault(self, what: str, key: str = "", next: str = "") -> None:
-        """Note a fault of `key`, or of the whole map."""
+        """Record a fault of `key`, or of the whole map."""
         raise NotImplementedError
 
     def at(self, key: str) -> str:
-        """Return the path of `key`."""
         return join(self.path, key)
 
     def mismatch(self, key: str, value: object, expected: str) -> None:
-        """Note that the `value` of `key` is not what is `expected`."""
+        """Record that `value` of `key` is not of the `expected` type."""
         problem = mismatch(value, expected, "")
         self.fault(problem.what, key, problem.next)
 
     def read(self, key: str, expected: str, convert: Callable[[object], _Value | None]) -> _Value | None:
-        """Return the value of `key` as `convert` returns it; a fault if that is None."""
+        """Return the value of `key` as `convert` returns it; record a fault if that is None."""
         value = self.value(key)
         result = convert(value) if value is not None else None
         if result is None and value is not None:
@@ -300,7 +298,7 @@ class Reader:
         return result
 
     def boolean(self, key: str) -> bool | None:
-        """Return true or false, also as one of the texts `flags`."""
+        """Return a boolean, also from one of the texts in `flags`."""
         return self.read(key, "true or false", self._as_boolean)
 
     def items(self, key: str) -> list[object]:
@@ -315,9 +313,9 @@ class Reader:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults of one file; `line_of` finds the line of a path, at a cost that only errors should pay.
+    """The faults of one file. `line_of` finds the line of a path; it is slow, so only errors use it.
 
-    In files whose ``${...}`` another program replaces, `unresolved` is the next step for one that is still there.
+    If another program replaces ``${...}`` in the file, `unresolved` is the next step for one that is left.
     """
 
     file: str = ""
@@ -326,28 +324,27 @@ class Faults:
     problems: list[tuple[str, str, str, int | None]] = field(default_factory=list)
 
     def add(self, what: str, path: str, next: str = "", line: int | None = None) -> None:
-        """Note that `what` is wrong at `path`."""
         self.problems.append((what, path, next, line))
 
     def is_unresolved(self, value: object, path: str) -> bool:
-        """Return True, and note a fault, if `value` is a text that another program should have replaced."""
+        """Return True, and record a fault, if `value` is a placeholder that another program should have replaced."""
         if not self.unresolved or not isinstance(value, str) or "${" not in value:
             return False
         self.add(f"cannot evaluate {value}", path, self.unresolved)
         return True
 
     def position(self, path: str, line: int | None = None) -> str:
-        """Return ``file:line, path``, or without the line if none is known."""
+        """Return ``file:line, path``; without the line if it is unknown."""
         line = line if line is not None else self.line_of(path)
         head = f"{self.file or 'input'}:{line}" if line is not None else self.file
         return ", ".join(part for part in (head, path) if part)
 
     def source(self, path: str) -> str:
-        """Return the place of something that is right; its line is not looked for."""
+        """Return ``file, path`` of a valid value; skips the slow search for its line."""
         return ", ".join(part for part in (self.file, path) if part)
 
     def check(self) -> None:
-        """Raise SpecError with every fault noted, each with file, line and path."""
+        """Raise SpecError with all recorded faults, each with file, line and path."""
         if self.problems:
             raise SpecError(
                 Problem(what=what, path=self.position(path, line), next=step)
@@ -355,12 +352,12 @@ class Faults:
             )
 
 
-# Not frozen, which would double what it costs to make one: a plan makes twenty for each pod.
+# Not frozen: that would double the cost of creation, and a plan creates twenty per pod.
 @dataclass(slots=True, eq=False)
 class Fields(Reader):
-    """One map of the input. A field that is absent or null gives the getter's empty value.
+    """One map of the input. The getters return their empty value for an absent or null field.
 
-    Of several keys the first that is there counts.
+    If a getter takes several keys, the first one that is present counts.
     """
 
     data: dict[str, object]
@@ -369,11 +366,11 @@ class Fields(Reader):
 
     @classmethod
     def of(cls, value: object, path: str, faults: Faults) -> Fields:
-        """Return `value` as a map, or the single element of a list; a fault and an empty map otherwise."""
+        """Return `value`, or the single item of a list, as a map; anything else is a fault and an empty map."""
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         if isinstance(value, dict):
-            # What was rendered or read from JSON has no other keys, and a copy of everything costs the most here.
+            # Rendered charts and JSON have only text keys; avoid the copy, which is the largest cost here.
             data = value if _TEXT.issuperset(map(type, value)) else {str(key): item for key, item in value.items()}
             return cls(data, path, faults)
         fields = cls({}, path, faults)
@@ -382,20 +379,17 @@ class Fields(Reader):
         return fields
 
     def value(self, key: str) -> object:
-        """Return the value of `key`; None if it is absent."""
         return self.data.get(key)
 
     def fault(self, what: str, key: str = "", next: str = "") -> None:
-        """Note a fault of `key`, or of the whole map."""
         self.faults.add(what, self.at(key) if key else self.path, next)
 
     def mismatch(self, key: str, value: object, expected: str) -> None:
-        """Note that the `value` of `key` is not what is `expected`."""
         if not self.faults.is_unresolved(value, self.at(key) if key else self.path):
             Reader.mismatch(self, key, value, expected)
 
     def has(self, key: str) -> bool:
-        """Return True if `key` is there and not null, empty list or empty text."""
+        """Return True if `key` is present and not null, an empty list, an empty map or empty text."""
         value = self.data.get(key)
         return bool(value) or value == 0
 
@@ -408,7 +402,7 @@ class Fields(Reader):
         return "" if text is None or self.faults.is_unresolved(text, self.at(key)) else text
 
     def number(self, *keys: str, minimum: int = 0) -> int | None:
-        """Return a whole number; JSON's int64-as-text is accepted."""
+        """Return an integer; accepts JSON's int64 as text."""
         key = self._first(keys, (None, ""))
         value = self.read(key, "a whole number", as_integer) if key else None
         if value is not None and value < minimum:
@@ -417,18 +411,18 @@ class Fields(Reader):
         return value
 
     def flag(self, *keys: str) -> bool:
-        """Return true or false, also from the texts ``true`` and ``false``."""
+        """Return a boolean, also from the texts ``true`` and ``false``."""
         return bool(self.boolean(self._first(keys)))
 
     def block(self, *keys: str) -> Fields:
-        """Return a map; a list of one counts as its element."""
+        """Return a map, or the single item of a list."""
         key = self._first(keys, _EMPTY)
         return (
             Fields.of(self.data[key], self.at(key), self.faults) if key else Fields({}, self.at(keys[0]), self.faults)
         )
 
     def blocks(self, *keys: str) -> Iterator[Fields]:
-        """Yield the maps in a list; one map counts as a list of it."""
+        """Yield the maps in a list; a map alone counts as a list of one."""
         key = self._first(keys, (None, [], ""))
         value = self.data.get(key)
         if isinstance(value, dict):
@@ -438,7 +432,6 @@ class Fields(Reader):
             yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
 
     def texts(self, key: str) -> list[str]:
-        """Return a list of texts."""
         texts = []
         for index, item in enumerate(self.items(key)):
             text = as_text(item)
@@ -450,7 +443,7 @@ class Fields(Reader):
         return texts
 
     def mapping(self, key: str) -> dict[str, str]:
-        """Return a map of texts; numbers and booleans become what a node label shows."""
+        """Return a map of texts; numbers and booleans become text as in a node label."""
         if not self.has(key):
             return {}
         fields, result = self.block(key), {}

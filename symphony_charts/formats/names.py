@@ -1,4 +1,4 @@
-"""Names, paths into data, and text of others made fit to print."""
+"""Names, paths into data, and addresses of Git repositories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symphony_charts.errors import Problem
 
 DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
 SERVICE_NAME = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
-# A DNS subdomain: what most objects may be called, and what stands before the slash in the key of a label.
+# A DNS subdomain: the name of most objects, and the part before the slash in a label key.
 OBJECT_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 # A key of a ConfigMap or Secret.
@@ -24,16 +24,16 @@ _HASH_DIGITS = 8
 def sanitize(name: str) -> str:
     """Return `name` in lower case with a dash for each space, underscore and dot.
 
-    Source: SurrealAI/symphony, symphony/kube/experiment.py; what is still not a DNS label then is an error, found by
-    `symphony_charts.spec.checks.finish.finish`.
+    `symphony_charts.spec.checks.finish.finish` reports results that are not DNS labels.
+    Source: SurrealAI/symphony, symphony/kube/experiment.py.
     """
     return name.translate(_SEPARATORS).lower()
 
 
 def shorten(name: str, limit: int) -> str:
-    """Return `name` itself, or where it is longer than `limit`, its beginning and eight digits of its hash.
+    """Return `name`; if it is longer than `limit`, its beginning and eight digits of its hash.
 
-    Two different names never become one; the result ends in a letter or digit if `name` does. `limit` is at least 10.
+    Different names stay different; the result ends in a letter or digit if `name` does. `limit` is at least 10.
     """
     if limit < _HASH_DIGITS + 2:
         raise ValueError(f"a limit of {limit} leaves no room for a hash")
@@ -46,13 +46,13 @@ def shorten(name: str, limit: int) -> str:
 def prefix_owner(name: str, owner: str | None) -> str:
     """Return `name` with ``<owner>-`` before it exactly once; both are sanitised names.
 
-    ``jim`` before ``jimmy-x`` gives ``jim-jimmy-x``: the dash belongs to the test.
+    The check includes the dash: ``jim`` before ``jimmy-x`` gives ``jim-jimmy-x``.
     """
     return name if not owner or name.startswith(f"{owner}-") else f"{owner}-{name}"
 
 
 def join(path: str, step: str | int) -> str:
-    """Return `path` one step further: a key after a dot, an index in brackets."""
+    """Return `path` extended by a step: a key after a dot, or an index in brackets."""
     if isinstance(step, int):
         return f"{path}[{step}]"
     return f"{path}.{step}" if path else step
@@ -66,12 +66,12 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
 
 _USERINFO = re.compile(r"(?i)^\s*([a-z][a-z0-9+.-]*)://([^/?#]*)@")
 _QUERY = re.compile(r"(?i)([?&](?:[a-z_-]*token|password|passwd|secret|sig|signature|api[_-]?key|key|auth)=)[^&#]+")
-# git-remote-ext and its like: git help gitremote-helpers.
+# Remote helpers such as git-remote-ext: git help gitremote-helpers.
 _HELPER = re.compile(r"(?i)^\s*[a-z0-9][a-z0-9+.-]*::")
 
 
 def repository_fault(url: str, path: str) -> Problem | None:
-    """Return the fault of a Git repository's address at `path`; None if git may be given it."""
+    """Return the fault of a Git repository's address at `path`; None if it is safe to pass to git."""
     if not url.strip() or url.startswith("-") or any(ord(char) < 32 or ord(char) == 127 for char in url):
         return Problem(what=f"{url!r} is no address of a repository", path=path, next="give its URL")
     if _HELPER.match(url):
@@ -81,9 +81,9 @@ def repository_fault(url: str, path: str) -> Problem | None:
 
 
 def address_fault(url: str, path: str) -> Problem | None:
-    """Return the user, password or token that an address holds, as a fault at `path`; None if it holds none.
+    """Return a fault at `path` if an address contains a user, password or token; None otherwise.
 
-    The user of ssh is no secret. That of HTTP cannot be told from a token, which is sent in its place.
+    An SSH user is not a secret. An HTTP user may be a token.
     """
     match = _USERINFO.match(url)
     if match and ":" in match[2]:
@@ -103,6 +103,5 @@ def address_fault(url: str, path: str) -> Problem | None:
 
 
 def _hidden(url: str) -> str:
-    """Return an address with its secrets masked."""
     bare = _USERINFO.sub(lambda match: f"{match[1]}://***@", url)
     return _QUERY.sub(lambda match: f"{match[1]}***", bare)

@@ -1,4 +1,4 @@
-"""Text of others made fit to print, and ages and sizes as people read them."""
+"""Make foreign text safe to print, and format ages and sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLOR = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 def printable_line(text: str) -> str:
-    """Return the text on one line, without escape sequences, other control characters as U+FFFD."""
+    """Return the text on one line, without escape sequences; other control characters become U+FFFD."""
     if text.isprintable():
         return text
     plain = _ESCAPE.sub("", text)
@@ -24,15 +24,15 @@ def printable_line(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return the text line by line: line ends and tabs stay, and a carriage return is a line end."""
+    """Return the printable lines of the text; tabs stay, and a carriage return ends a line."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join("\t".join(printable_line(part) for part in line.split("\t")) for line in lines)
 
 
 def terminal_line(text: str) -> str:
-    """Return what a terminal shows of a line, on one line: colours stay, and end with it.
+    """Return a line as a terminal shows it: colours stay, and end with the line.
 
-    Of a line that was written anew after a carriage return, as progress bars do, the last state is left.
+    If a carriage return rewrites the line, as in progress bars, return its last state.
     """
     if text.isprintable():
         return text
@@ -45,7 +45,7 @@ def terminal_line(text: str) -> str:
 
 
 def age(seconds: float) -> str:
-    """`75` -> ``1m``, in Symphony's units: seconds, minutes, hours with a decimal, days and hours."""
+    """Return an age in Symphony's units (`75` -> ``1m``): seconds, minutes, hours with a decimal, days and hours."""
     if seconds < 60:
         return f"{max(0, int(seconds))}s"
     if seconds < 3600:
@@ -61,7 +61,7 @@ def size(count: float) -> str:
         return f"{count:.0f} B"
     for unit in ("KiB", "MiB", "GiB"):
         count /= 1024
-        # What would be shown as 1024.0 belongs to the next unit.
+        # 1024.0 after rounding belongs to the next unit.
         if round(count, 1) < 1024:
             return f"{count:.1f} {unit}"
     return f"{count / 1024:.1f} TiB"

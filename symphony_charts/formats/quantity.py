@@ -1,7 +1,7 @@
-"""Kubernetes quantities (``"1500m"``, ``"2Gi"``) become exact numbers, and the integers that the scheduler counts.
+"""Kubernetes quantities (``"1500m"``, ``"2Gi"``) as exact numbers, and as the integers that the scheduler counts.
 
-Source: k8s.io/apimachinery, pkg/api/resource (quantity.go, suffix.go). Where the library is lax, so is this: a mantissa
-without a digit is zero, and exponents wrap at 32 bits.
+Source: k8s.io/apimachinery, pkg/api/resource (quantity.go, suffix.go). As lax as the library: a mantissa without a
+digit is zero, and exponents wrap at 32 bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 MIB = 1 << 20
 GIB = 1 << 30
 MOST = (1 << 63) - 1
-"""The largest number that Kubernetes counts with."""
+"""The largest number that Kubernetes can count."""
 
 _PARTS = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
 _EXPONENT = re.compile(r"[eE]([+-]?)(?=[0-9])0*([0-9]*)")
@@ -26,22 +26,22 @@ _SUFFIXES = {
     **{f"{suffix}i": (2, 10 * power) for power, suffix in enumerate("KMGTPE", start=1)},
 }
 _NANO = 10**9
-# A mantissa without a digit is taken for zero on the library's fast path alone: from nano on, and up to Ti.
+# Exponents of the library's fast path, which alone reads a mantissa without a digit as zero: from nano on, up to Ti.
 _WITHOUT_DIGITS = {10: range(-9, 1 << 31), 2: range(41)}
-# Powers of ten from which on a number needs no arithmetic: it is above all that counts, or below a billionth.
+# Powers of ten beyond which no arithmetic is needed: too large to count, or below a billionth.
 _ABOVE_ALL, _BELOW_ALL = 40, -40
 
 
 class QuantityOverflowError(ValueError):
-    """A quantity that Kubernetes can write down and not count."""
+    """A quantity that is valid in Kubernetes' syntax but too large to count."""
 
 
 @lru_cache(maxsize=4096)
 def quantity(text: str) -> Fraction:
-    """Return the number that `text` means, rounded away from zero to a billionth.
+    """Return the value of `text`, rounded away from zero to a billionth.
 
-    Raises ValueError for text that is no quantity, and QuantityOverflowError for a decimal one beyond `MOST`; binary
-    ones beyond it are `MOST`, as in Kubernetes.
+    Raises ValueError if `text` is not a quantity, and QuantityOverflowError for a decimal one beyond `MOST`; binary
+    ones beyond it become `MOST`, as in Kubernetes.
     """
     parts = _PARTS.fullmatch(text)
     unit = _unit(parts[4]) if parts and text else None
@@ -59,7 +59,7 @@ def quantity(text: str) -> Fraction:
 
 
 def is_quantity(text: str) -> bool:
-    """Return True if `text` is a quantity of nothing or more, that Kubernetes can count."""
+    """Return True if `text` is a non-negative quantity that Kubernetes can count."""
     try:
         return quantity(text) >= 0
     except ValueError:
@@ -68,9 +68,9 @@ def is_quantity(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def amount_of(resource: str, text: str) -> int:
-    """Return a quantity of `resource` as the scheduler counts it: millicores of ``cpu``, else units, rounded up.
+    """Return a quantity of `resource` as the scheduler counts it: millicores of ``cpu``, otherwise units, rounded up.
 
-    Raises ValueError for what is no quantity or less than nothing, QuantityOverflowError for what 64 bits do not hold.
+    Raises ValueError for an invalid or negative quantity, QuantityOverflowError if it does not fit in 64 bits.
     """
     number = quantity(text) * (1000 if resource == "cpu" else 1)
     if number < 0:
@@ -86,12 +86,12 @@ def cores_text(millis: int) -> str:
 
 
 def gib_text(amount: int) -> str:
-    """Return bytes as GiB with one digit."""
+    """Return bytes as GiB with one decimal."""
     return f"{amount / GIB:.1f}"
 
 
 def _unit(suffix: str) -> tuple[int, int] | None:
-    """Return the base and the exponent that `suffix` means; None if it is none."""
+    """Return base and exponent of `suffix`; None if it is invalid."""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     match = _EXPONENT.fullmatch(suffix)
@@ -106,7 +106,7 @@ def _wrapped(number: int) -> int:
 
 
 def _nano(whole: str, decimals: str, base: int, exponent: int) -> int:
-    """Return the number of billionths, rounded up; beyond what counts it is only known to be so."""
+    """Return the number of billionths, rounded up; beyond the countable range the result is only a bound."""
     digits = (whole + decimals).lstrip("0")
     if not digits:
         return 0

@@ -1,8 +1,8 @@
-"""helm's ``--set`` and its sisters assign ``a.b=1,c[0]=x,d={y,z}`` to values that are there.
+"""Parse helm's ``--set`` family: assign ``a.b=1,c[0]=x,d={y,z}`` to existing values.
 
-Source: helm/helm, pkg/strvals (parser.go, literal_parser.go), which 3.19 and 4.3 have alike; what they do with a text
-that breaks off (``a[0]`` makes an empty list, ``a.`` does nothing) is done here, too. A bracket that is never closed is
-an error in 3.19 and means nothing in 4.3; it is an error here.
+Source: helm/helm, pkg/strvals (parser.go, literal_parser.go), equal in 3.19 and 4.3. Incomplete texts behave as in
+helm (``a[0]`` creates an empty list, ``a.`` does nothing), except for an unclosed bracket: it is an error here, as in
+3.19; 4.3 ignores it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Items: TypeAlias = "list[object]"
 
 _MOST_INDEX = 65536
 _MOST_NAMES = 30
-# Ours alone: helm recurses until its memory ends.
+# Our limit: helm recurses until it runs out of memory.
 _MOST_DEPTH = 100
 _MOST_INT = (1 << 63) - 1
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
-# Go's unicode.IsSpace; Python's str.isspace takes in U+001C to U+001F.
+# Go's unicode.IsSpace; Python's str.isspace also accepts U+001C to U+001F.
 _SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = "\\"
 
 
 def assign(values: Values, text: str, convert: Convert, flag: str = "--set") -> None:
-    """Assign what a ``--set`` text says to `values`, in place, each value as `convert` makes it of its text.
+    """Assign the values of a ``--set`` text to `values` in place; `convert` turns each text into a value.
 
-    Raises UsageError, which names `flag` and the text, for what helm refuses.
+    Raises UsageError, with `flag` and the text, for texts that helm refuses.
     """
     _Parser(text, flag, convert).run(values)
 
@@ -45,24 +45,23 @@ def assign_json(values: Values, text: str, flag: str = "--set-json") -> None:
 
 
 def json_object(text: str, flag: str = "--set-json") -> Values | None:
-    """Return the object that `text` is as a whole, as helm 4 takes it; None for text that is no object."""
+    """Return the object if `text` is one JSON object, as helm 4 accepts; None for other text."""
     inner = text.strip(_SPACES)
     return _JsonParser(inner, flag, plain).whole() if inner.startswith("{") else None
 
 
 def assign_literal(values: Values, text: str, flag: str = "--set-literal") -> None:
-    """Assign one value, which is all text after the first ``=``."""
+    """Assign one value: all text after the first ``=``."""
     _LiteralParser(text, flag, plain).run(values)
 
 
 def plain(text: str) -> object:
-    """Return the text itself."""
     return text
 
 
 def typed(text: str) -> object:
-    """Return a boolean, null, a whole number of 64 bits without a zero in front, or else the text."""
-    # casefold() may lengthen a text; the fold of Go, letter by letter, does not.
+    """Return a boolean, null, or a 64-bit integer without a leading zero; otherwise the text."""
+    # casefold() may change the length, unlike Go's per-character folding.
     lower = text.casefold()
     if lower in _WORDS and len(lower) == len(text):
         return _WORDS[lower]
@@ -73,13 +72,13 @@ def typed(text: str) -> object:
 
 
 class _Parser:
-    """One text on its way into values. A method that returns True has met the end where helm stops without an error."""
+    """One text during parsing. A method returns True at the end of the text, where helm stops without an error."""
 
     _key_ends = "=[,."
     _has_escapes = True
 
     def __init__(self, text: str, flag: str, convert: Convert) -> None:
-        # Each byte that is no UTF-8 came into the command line as half a character.
+        # A byte of the command line that is not UTF-8 is a lone surrogate here.
         self._text = _SURROGATE.sub("\ufffd", text)
         self._place = f"{flag} {self._text}"
         self._convert = convert
@@ -193,7 +192,7 @@ class _Parser:
         return items
 
     def _until(self, ends: str) -> tuple[str, str]:
-        """Return the text before the next character of `ends`, and that one; empty where the whole text ends."""
+        """Return the text before the next character in `ends`, and that character, which is empty at the end."""
         letters: list[str] = []
         while self._at < len(self._text):
             character = self._next()
@@ -229,7 +228,7 @@ class _JsonParser(_Parser):
         return value
 
     def _skip_blanks(self) -> bool:
-        """Return True if nothing but blanks comes before the next comma, or the end; both are passed."""
+        """Skip blanks and a comma. Return True if the next value is empty: only blanks before a comma or the end."""
         while self._at < len(self._text) and self._text[self._at] in _SPACES:
             self._at += 1
         if self._at < len(self._text):
@@ -242,7 +241,7 @@ class _JsonParser(_Parser):
         start = self._at
         try:
             value, self._at = _DECODER.raw_decode(self._text, start)
-            # Go's reader does not go back to where a number was complete.
+            # Go's parser does not backtrack to the end of a complete number.
             if _CUT_NUMBER.match(self._text, start, self._at + 1):
                 raise ValueError("a number breaks off")
             return _whole_characters(value, 0)
@@ -265,7 +264,7 @@ _JSON_FORM = """write KEY=JSON, as in --set-json 'a.b=["x", 1, null]'"""
 
 
 def _float(text: str) -> object:
-    """Return a number as a float64; one that it cannot hold is refused, as by Go."""
+    """Return a number as float64. Raises ValueError for numbers out of range, as Go does."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"{text[:20]} is too large")
@@ -282,7 +281,7 @@ _CUT_NUMBER = re.compile(r"-?[0-9]+\.\Z|-?[0-9]+(?:\.[0-9]+)?[eE]\Z")
 
 
 def _whole_characters(value: object, depth: int) -> object:
-    """`value` with U+FFFD for half a character, as Go's reader has it. Raises ValueError if it is nested too deeply."""
+    """Return `value` with U+FFFD for lone surrogates, as in Go. Raises ValueError if it is nested too deeply."""
     if depth > _MOST_DEPTH:
         raise ValueError(f"more than {_MOST_DEPTH} levels")
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Read YAML strictly: data that all readers agree on, the line of each path, and faults in plain words.
+"""Read YAML strictly: only data that all YAML readers agree on, with the line of each path and plain error messages.
 
-Nothing but plain data comes out (no tags, no Python objects); a key stands once; documents that would blow up
-(nesting, aliases of aliases) are refused before they do. Anchors, aliases and `<<` merges are welcome.
+Returns plain data only (no tags, no Python objects). Refuses duplicate keys and hostile documents (deep nesting,
+aliases of aliases) before expanding them. Supports anchors, aliases and `<<` merges.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
 
 
 def _second_colon(lines: list[str], here: Any) -> tuple[str, str, Any]:
-    """Explain a colon that cannot be there, by the lines around it."""
+    """Explain an invalid colon by the lines around it."""
     number = next((number for number in range(here.line - 1, -1, -1) if lines[number].strip()), None)
     above = "" if number is None else lines[number]
     if re.match(r"\s*(?:- )?[\w-]+:[^\s/]", above) and not above.rstrip().endswith(":"):
@@ -96,7 +96,7 @@ Lines: TypeAlias = "dict[int, dict[str | int, int]]"
 
 
 class SourceNumber(float):
-    """A number with a dot or an exponent that remembers how it was written: text made of it says ``1e-4`` again."""
+    """A number with a dot or an exponent that keeps its spelling, so its text is ``1e-4`` as written."""
 
     text: str
 
@@ -107,15 +107,15 @@ class SourceNumber(float):
 
 
 def load(text: str) -> object:
-    """Return the data of the one YAML (or JSON) document in `text`; None if it is empty.
+    """Return the data of the single YAML (or JSON) document in `text`; None if it is empty.
 
-    Raises SpecError with every fault found; faults of the YAML itself stand alone, with their line.
+    Raises SpecError with every fault found; syntax errors are reported alone, with their line.
     """
     return load_with_lines(text)[0]
 
 
 def load_with_lines(text: str) -> tuple[object, Lines]:
-    """Return the data, and for each map and list of it, by id(), the line (from 1) of each entry."""
+    """Return the data, and for the id() of each map and list the line (from 1) of each entry."""
     if len(text) > _MAX_CHARACTERS:
         raise SpecError.one(f"the text has {len(text):,} characters; more than {_MAX_CHARACTERS:,} are not read")
     reader = _Reader(text)
@@ -137,7 +137,7 @@ def _broken(what: str, next_step: str) -> SpecError:
 
 
 class _Reader:
-    """Builds data from the parser's events with its own stack: hostile nesting cannot overflow the interpreter's."""
+    """Builds data from parser events with an explicit stack, so hostile nesting cannot overflow Python's stack."""
 
     def __init__(self, text: str) -> None:
         self._parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
@@ -281,7 +281,7 @@ class _Reader:
         key, self._keys[-1] = self._keys[-1], None
         if key == "\0<<":
             self._merges[-1].append(value)
-        elif key is None:  # a container that stood where a key must stand: reported, its place is taken up
+        elif key is None:  # a map or list as a key, already reported; a placeholder takes its place
             self._keys[-1] = "\0"
         elif key not in container:
             container[key] = value
@@ -291,7 +291,7 @@ class _Reader:
             self.lines.setdefault(id(items), {})[len(items)] = _line(event)
 
     def _merge(self, container: _Container, merged: object) -> None:
-        """YAML 1.1's `<<`: what the map says itself wins, then the first of the merged maps."""
+        """Merge YAML 1.1's `<<` into `container`: its own keys win, then the first of the merged maps."""
         sources = merged if isinstance(merged, list) else [merged]
         for source in sources:
             if not isinstance(source, dict) or not isinstance(container, dict):
@@ -327,7 +327,7 @@ class _Ambiguous:
 
 
 def _resolve(text: str) -> object:
-    """Return the value of plain `text` in YAML 1.2's core schema, or _Ambiguous where YAML 1.1 has another one."""
+    """Return the value of plain `text` in YAML 1.2's core schema, or _Ambiguous if YAML 1.1 reads it differently."""
     if text in _NULLS:
         return None
     if text in _BOOLEANS:
@@ -357,10 +357,10 @@ _LINE = re.compile(r"line (\d+)")
 
 
 def line_of(text: str, path: str) -> int | None:
-    """Return the line, counted from 1, where `path` (``processes.learner.binds[0]``) is in YAML or JSON `text`.
+    """Return the line (from 1) of `path` (``processes.learner.binds[0]``) in YAML or JSON `text`.
 
-    Where the path ends in something that the text only implies, its nearest parent counts; None if even its first
-    step is absent or the text cannot be read.
+    If the path ends in something that the text only implies, return the line of its nearest parent; None if even the
+    first step is absent or the text cannot be read.
     """
     try:
         data, lines = load_with_lines(text)
@@ -370,7 +370,7 @@ def line_of(text: str, path: str) -> int | None:
 
 
 def line_in(data: object, lines: Lines, path: str) -> int | None:
-    """Return `line_of` for text that `load_with_lines` has read. A key also fits its sanitised form."""
+    """Return `line_of` for text that `load_with_lines` has read. A key also matches in its sanitised form."""
     if (match := _LINE.fullmatch(path)) is not None:
         return int(match[1])
     line = None
@@ -386,7 +386,7 @@ def line_in(data: object, lines: Lines, path: str) -> int | None:
 
 
 def _item(data: object, lines: Lines, index: int) -> tuple[int | None, object]:
-    """Return line and value of the entry `index`; a map counts its keys, a scalar is its own only item."""
+    """Return line and value of entry `index`; for a map the index counts its keys, for a scalar it means the scalar."""
     if isinstance(data, list) and index < len(data):
         return lines.get(id(data), {}).get(index), data[index]
     if isinstance(data, dict) and index < len(data):
@@ -396,9 +396,9 @@ def _item(data: object, lines: Lines, index: int) -> tuple[int | None, object]:
 
 
 def _entry(data: object, lines: Lines, path: str) -> tuple[int | None, object, str]:
-    """Return line and value of the key that `path` begins with, and the rest of the path.
+    """Return line and value of the key at the start of the path, and the rest of the path.
 
-    Keys may hold dots (``app.kubernetes.io/name``), so the longest key that begins the path is the one meant.
+    Keys may contain dots (``app.kubernetes.io/name``), so the longest matching key wins.
     """
     if isinstance(data, dict):
         for key in sorted(data, key=len, reverse=True):
@@ -410,7 +410,7 @@ def _entry(data: object, lines: Lines, path: str) -> tuple[int | None, object, s
 
 
 def scalar_text(value: object) -> object:
-    """Return numbers and booleans as text (``true``, ``8``, ``1e-4`` as written), all else unchanged."""
+    """Return numbers and booleans as text (``true``, ``8``, ``1e-4`` as written), other values unchanged."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -423,7 +423,7 @@ def scalar_text(value: object) -> object:
 
 
 def plain(value: object) -> object:
-    """Return `value` with plain floats for the numbers that remember their spelling, at any depth."""
+    """Return `value` with plain floats in place of SourceNumbers, at any depth."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,7 @@
-"""Write YAML that every reader takes the same way, and JSON as Go's encoding/json writes it.
+"""Write YAML that every reader reads alike, and JSON as Go's encoding/json writes it.
 
-A string stands bare only if no reader can take it for anything else; all others are double-quoted as in JSON, and text
-of several lines is a literal block where that is exact. Lines are never folded, so values survive byte for byte.
+A string is bare only if no reader can misread it; all others are double-quoted as in JSON, and multi-line text is a
+literal block if that is exact. Lines are never folded, so values survive byte for byte.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from decimal import Decimal
 from functools import cache
 from json.encoder import encode_basestring
 
-# Readers differ on these words (`y` and `on` are booleans in YAML 1.1 alone), so all of them are quoted.
+# Readers disagree on these words (`y` and `on` are booleans in YAML 1.1 only), so they are always quoted.
 _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"])
-# A word, a flag such as `--steps=10`, or a quantity of Kubernetes such as 500m.
+# A word, a flag such as `--steps=10`, or a Kubernetes quantity such as 500m.
 _BARE = re.compile(
     r"(?:[A-Za-z_/]|--?[A-Za-z])(?:[A-Za-z0-9_./@+-]|[:,=](?=[A-Za-z0-9_./-])| (?=[A-Za-z0-9/]))*"
     r"|[0-9]+(?:m|[KMGT]i)",
@@ -25,7 +25,7 @@ _BARE = re.compile(
 _PRINTABLE = "\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 _NOT_LITERAL = re.compile(r"[^\S\n]\n|[^\S\n]\Z|\n\n\n\n|\n\n\Z|\A\s|\r|\n[^\S\n ]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# A key longer than this cannot be written on one line in YAML (1024 characters, counted in the file).
+# Longest key on one line: YAML allows 1024 characters, counted as written in the file.
 _LONGEST_KEY = 240
 
 _INDENTS = tuple("  " * depth for depth in range(64))
@@ -34,8 +34,8 @@ _INDENTS = tuple("  " * depth for depth in range(64))
 def dump(data: object) -> str:
     """Return one YAML document: maps in their order, block style, UTF-8, a newline at the end.
 
-    Takes what JSON can hold (and tuples as lists). Raises TypeError for anything else, and ValueError for half of a
-    surrogate pair, which no encoding can hold.
+    Accepts JSON types (and tuples as lists). Raises TypeError for anything else, and ValueError for a lone surrogate,
+    which no encoding can represent.
     """
     lines: list[str] = []
     _write(data, 0, lines, "")
@@ -44,12 +44,12 @@ def dump(data: object) -> str:
 
 
 def dump_all(documents: Iterable[object]) -> str:
-    """Return several YAML documents, each begun by ``---``."""
+    """Return several YAML documents, each after ``---``."""
     return "".join("---\n" + dump(document) for document in documents)
 
 
 def quote(text: str) -> str:
-    """Return `text` in double quotes, with escapes that JSON and YAML share where JSON has them."""
+    """Return `text` in double quotes; prefers escapes that JSON and YAML share."""
     quoted = encode_basestring(text)
     if _unprintable().search(quoted):
         quoted = _unprintable().sub(_escape, quoted)
@@ -58,7 +58,7 @@ def quote(text: str) -> str:
 
 @cache
 def _unprintable() -> re.Pattern[str]:
-    """Compile late: it takes longer than all other patterns together."""
+    """Compile lazily: it takes longer than all other patterns together."""
     return re.compile(f"[^{_PRINTABLE}]")
 
 
@@ -136,7 +136,7 @@ def _number(value: float) -> str:
     if value in (float("inf"), float("-inf")):
         return ".inf" if value > 0 else "-.inf"
     digits, exponent, power = float.__repr__(value).partition("e")
-    # YAML 1.1 takes an exponent only after a dot and with a sign: 1e-07 would be read as text.
+    # YAML 1.1 requires a dot and a sign with an exponent: it would read 1e-07 as text.
     return f"{digits if '.' in digits else digits + '.0'}{exponent}{power}"
 
 
@@ -156,14 +156,14 @@ def _indent(depth: int) -> str:
 _ESCAPED = re.compile("[<>&\u2028\u2029]")
 _EXPONENT = re.compile(r"e([+-])0*(\d)")
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-# A float as the json module writes it; the same inside of a string only costs time.
+# A float as the json module writes it; a match inside a string only costs time.
 _FLOAT = re.compile(r"(?:^|\":|[\[,])-?\d+[.e]")
 
 
 def dumps(value: object) -> str:
-    """Return the one JSON text that Go gives for `value` (str, bool, int, float, None, mappings with str keys, lists).
+    """Return the same JSON text as Go for `value` (str, bool, int, float, None, mappings with str keys, lists).
 
-    Whole numbers stand for float64s and must not be beyond 2^53.
+    Integers represent float64s and must be at most 2^53.
     """
     text = _compact(value)
     if _FLOAT.search(text):
@@ -172,12 +172,12 @@ def dumps(value: object) -> str:
 
 
 def indented(value: object) -> str:
-    """Return the text of `value` on several lines, two spaces deeper per level, as `toPrettyJson` gives it."""
+    """Return the JSON text of `value`, indented by two spaces per level, as `toPrettyJson` prints it."""
     return _escaped(_indented(value, ""))
 
 
 def number(value: float) -> str:
-    """Return a float64 in Go: whole ones below 1e21 without a point, those below 1e-6 or above with an exponent."""
+    """Return a float64 in Go's format: an exponent below 1e-6 and from 1e21 on, and no point in whole numbers."""
     text = repr(value)
     if value == 0 or 1e-6 <= abs(value) < 1e21:
         plain = format(Decimal(text), "f") if "e" in text else text
@@ -207,7 +207,7 @@ def _compact(value: object) -> str:
 
 
 def _write_json(value: object) -> str:
-    """Like `_compact`, in Python, since the json module cannot be told how to write a float."""
+    """Return the same as `_compact`, in pure Python: the json module cannot customise floats."""
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{_compact(key)}:{_write_json(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Kind `appwrapper`: the Jobs of all groups that end, queued and started as one, or a whole release in one object.
+"""Kind `appwrapper`: the Jobs of all finite groups, queued and started as one, or a whole release in one object.
 
 Sources: project-codeflare/appwrapper v1.2.2, api/v1beta2, internal/controller, internal/webhook, config/rbac;
 project-codeflare/multi-cluster-app-dispatcher v1.40.0, pkg/apis/controller/v1beta1, pkg/controller/queuejob.
@@ -17,20 +17,20 @@ from symphony_charts.kinds.job import JobSet
 
 GROUP = "workload.codeflare.dev"
 MAX_POD_SETS = 8
-"""The most kinds of pods that the webhook accepts, as Kueue does."""
+"""The webhook's limit of pod sets, which is Kueue's limit."""
 
 _RETRY_LIMIT = "workload.codeflare.dev.appwrapper/retryLimit"
 
 
 class AppWrapper(Kind):
-    """An AppWrapper around the Jobs of all groups that end."""
+    """An AppWrapper around the Jobs of all finite groups."""
 
     name = "appwrapper"
     runs_as = "Job in an AppWrapper"
     controller = "the AppWrapper controller, or MCAD"
     gvks = ((f"{GROUP}/v1beta2", "AppWrapper"), (f"{GROUP}/v1beta1", "AppWrapper"))
     ends_either_way = True
-    # Of v1beta2; MCAD (v1beta1) lets everything change, and acts on these.
+    # For v1beta2; MCAD (v1beta1) allows every change, and acts on these.
     mutable = ("spec.suspend", "spec.priority", "spec.schedulingSpec")
     kueue_paths = (".spec.components[].podSetInfos",)
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
@@ -48,7 +48,7 @@ class AppWrapper(Kind):
         yield from [part.block("generictemplate") for part in spec.block("resources").blocks("GenericItems")]
 
     def jobs(self, item: Object) -> list[Object]:
-        """Return the Jobs inside, and those of a JobSet inside."""
+        """Return the Jobs inside, including those of a JobSet inside."""
         return [job for inside in _wrapped_items(item["spec"]) for job in self._jobs_inside(item, inside)]
 
     def _jobs_inside(self, wrapper: Object, item: Object) -> list[Object]:
@@ -58,7 +58,7 @@ class AppWrapper(Kind):
         return JobSet().jobs(whole) if item.get("kind") == "JobSet" else []
 
     def outcome(self, item: Object) -> End | None:
-        """Return how it ended. MCAD reports Completed also if pods have failed.
+        """Return the outcome. MCAD reports Completed even if pods have failed.
 
         MCAD also counts failed pods that were replaced.
         """
@@ -66,13 +66,13 @@ class AppWrapper(Kind):
         return "failed" if end and item["status"].get("failed") and not _has_retries(item) else end
 
     def restarts(self, item: Object) -> bool:
-        """Return True if it has a try left or begins one. MCAD tries again only if a minimum of pods is set."""
+        """Return True if it has an attempt left or begins one. MCAD retries only if a minimum of pods is set."""
         spec = item["spec"]
         if "components" not in spec:
             return bool((spec.get("schedulingSpec") or {}).get("minAvailable"))
         limit = str((item["metadata"].get("annotations") or {}).get(_RETRY_LIMIT, ""))
         status = item.get("status") or {}
-        # A try is counted before the Jobs of the previous one are deleted.
+        # The controller counts an attempt before it deletes the Jobs of the previous one.
         is_at_it = status.get("phase") in ("Resetting", "Resuming")
         # Without our annotation the controller uses its own limit.
         return is_at_it or not limit.isdecimal() or int(status.get("retries") or 0) < int(limit)
@@ -89,7 +89,7 @@ def _has_retries(wrapper: Object) -> bool:
     return any(spec.get("backoffLimit") or spec.get("backoffLimitPerIndex") for spec in specs)
 
 
-# The kinds of objects in our charts that the controller may create. Source: appwrapper, config/rbac/role.yaml.
+# Objects in our charts that the controller may create. Source: appwrapper, config/rbac/role.yaml.
 _MAY_CREATE = frozenset(
     {("v1", "Service"), ("apps/v1", "StatefulSet"), ("batch/v1", "Job"), ("scheduling.x-k8s.io/v1alpha1", "PodGroup")}
 )
@@ -108,9 +108,9 @@ class Whole:
 
 
 def absorb(objects: Iterable[Mapping[str, object]], *, everything: bool = False) -> Whole:
-    """Return `objects` of a release of kind appwrapper, with those in its AppWrapper that the controller may create.
+    """Return `objects` of an appwrapper release, moving those that the controller may create into the AppWrapper.
 
-    With `everything` all objects are in it, for a controller that has more rights.
+    `everything` moves all objects, for a controller with more rights.
 
     Raises:
         SpecError: There is no AppWrapper, or it would hold too many kinds of pods.
@@ -153,7 +153,7 @@ def _generic_item(item: Object) -> dict[str, object]:
 
 
 def _pod_resources(item: Object) -> Iterator[dict[str, object]]:
-    """Yield what each running container requests. MCAD adds all up, and counts limits if nothing is requested."""
+    """Yield the requests of each running container. MCAD sums them, and counts limits if there are no requests."""
     pod = sub(sub(sub(item, "spec"), "template"), "spec")
     sidecars = [one for one in maps(pod, "initContainers") if one.get("restartPolicy") == "Always"]
     for container in (*sidecars, *maps(pod, "containers")):

@@ -1,7 +1,7 @@
-"""The interface of a kind of workload to its objects, after Kueue's GenericJob.
+"""The interface between a kind of workload and its objects, modelled on Kueue's GenericJob.
 
-A kind reads objects as a chart writes them, and live ones as the API server returns them. Charts are written by the
-class of that name in ``chart/build/kinds``, or by the `builder` of a kind that another package adds.
+A kind reads objects from charts and live objects from the API server. The class of the same name in
+``chart/build/kinds``, or the `builder` of a kind from another package, writes charts.
 
 Sources: kubernetes-sigs/kueue, pkg/controller/jobframework/interface.go.
 """
@@ -40,7 +40,7 @@ _ENDS: Mapping[str, End] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSet:
-    """Pods that an object creates from one `template`, `count` at a time. `name` is that of the object or its part."""
+    """Pods that an object creates from one `template`, `count` at a time. `name` names the object or its part."""
 
     name: str
     template: Fields
@@ -49,7 +49,7 @@ class PodSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialObjects:
-    """A trial of a sweep by the name of its release, and its objects."""
+    """A trial of a sweep: the name of its release, and its objects."""
 
     name: str
     objects: Sequence[Mapping[str, object]]
@@ -59,22 +59,22 @@ class Kind(Protocol):
     """A kind of workload. The defaults hold for most kinds.
 
     `name` is its word in a spec; empty if no spec can ask for it. `gvks` are apiVersion and kind of its objects, the
-    newest first, and `further` those of objects beside them. `is_finite`: its objects end by themselves.
-    `holds_groups`: one object may run several groups. `is_repeated`: of several objects the last one counts.
-    `ends_either_way`: an object has succeeded when its Jobs have ended, even if one of them failed. `is_workflow`: it
-    has a schedule of its own, and cannot run inside another workflow. `restarts_in_place`: the kubelet may restart a
-    failed pod. `exclusive`: the annotation by which its controller keeps other experiments out of a domain of nodes.
-    `argo_conditions`: by which an Argo Workflow sees success and failure. `mutable`: the paths in the spec of a live
-    object that may change; None if all may. `on_change`: the effect of such a change on its pods. `kueue_paths`: paths
-    in an object that Kueue writes beside ``spec.suspend``; None if Kueue does not start and stop it. `runs_as`: the
-    name of a group's part of it. `controller`: what the cluster needs for it. `pod_selector`: the label of all pods
-    that its controller labels itself; empty if they have the labels of our charts.
+    newest first; `further` those of additional objects. `is_finite`: its objects end by themselves. `holds_groups`: one
+    object may run several groups. `is_repeated`: of several objects the last one counts. `ends_either_way`: an object
+    has succeeded when its Jobs have ended, even if one failed. `is_workflow`: it has its own schedule, and cannot run
+    inside another workflow. `restarts_in_place`: the kubelet may restart a failed pod. `exclusive`: the annotation with
+    which its controller keeps other experiments out of a domain of nodes. `argo_conditions`: how an Argo Workflow
+    detects success and failure. `mutable`: the paths in the spec of a live object that may change; None if all may.
+    `on_change`: the effect of such a change on its pods. `kueue_paths`: paths in an object that Kueue writes besides
+    ``spec.suspend``; None if Kueue does not start and stop it. `runs_as`: the name of a group's part of it.
+    `controller`: the software that the cluster needs for it. `pod_selector`: the label of all pods that its controller
+    labels itself; empty if they have the labels of our charts.
 
-    A kind that a package adds also sets these. `settings`: the record of ``workload.<name>`` in a spec.
-    `short_forms`: JSON Schemas of short forms of settings, which `expanded` expands. `builder`: the class that writes
-    its charts, a subclass of `Kind` of ``chart.build.draft``, or its ``module:name``. `compat`: the word of ``compat``
-    in a spec by which processes under any kind find what its controller would tell them. `peers`: the class that puts
-    this into charts, a subclass of `Peers` of ``chart.build.draft``, or its ``module:name``.
+    A kind from another package also sets these. `settings`: the record of ``workload.<name>`` in a spec. `short_forms`:
+    JSON Schemas of short forms of settings, which `expanded` expands. `builder`: the class that writes its charts, a
+    subclass of `Kind` of ``chart.build.draft``, or its ``module:name``. `compat`: the word of ``compat`` in a spec with
+    which processes under any kind get the variables that its controller would set. `peers`: the class that adds
+    these to charts, a subclass of `Peers` of ``chart.build.draft``, or its ``module:name``.
     """
 
     name: str = ""
@@ -103,7 +103,7 @@ class Kind(Protocol):
     # --- from a spec to an experiment ---
 
     def expanded(self, settings: dict[str, object]) -> dict[str, object]:
-        """Return the settings as they are written, with short forms expanded."""
+        """Return the settings with short forms expanded."""
         return settings
 
     def with_clean_names(self, settings: Any) -> Record:
@@ -112,11 +112,11 @@ class Kind(Protocol):
         return record
 
     def faults(self, experiment: Experiment) -> Iterable[Problem]:
-        """Return the faults of its settings, whatever kind the experiment has."""
+        """Return the faults of its settings, independent of the experiment's kind."""
         return ()
 
     def cluster_faults(self, experiment: Experiment) -> Iterable[Problem]:
-        """Return what it cannot run of an experiment of this kind."""
+        """Return parts of an experiment of this kind that it cannot run."""
         return ()
 
     # --- from an experiment to a run on this machine ---
@@ -124,21 +124,21 @@ class Kind(Protocol):
     def with_helpers_here(
         self, experiment: Experiment, services: Sequence[Service], run_dir: str
     ) -> tuple[Experiment, Sequence[Service]]:
-        """Return the experiment and its services with the processes that replace a controller on this machine."""
+        """Return experiment and services plus the processes that replace a controller on this machine."""
         return experiment, services
 
     def planned_here(self, plan: Any, run_dir: str) -> Any:
-        """Return the plan of a run with what those processes need."""
+        """Return the plan of a run with the needs of those processes added."""
         return plan
 
     def hidden_here(self, experiment: Experiment) -> Collection[str]:
-        """Return the services of those processes, whose addresses other processes do not get."""
+        """Return the services of those processes; other processes do not get their addresses."""
         return ()
 
     def variables_here(
         self, experiment: Experiment, pod: str, index: int, hosts: Mapping[str, Sequence[str]]
     ) -> Mapping[str, str]:
-        """Return variables of a replica below those that it declares. `hosts` are those of all replicas, by pod."""
+        """Return variables of a replica that its declared ones override. `hosts` are those of all replicas, by pod."""
         return {}
 
     def overrides_here(
@@ -150,7 +150,7 @@ class Kind(Protocol):
         ports: Mapping[str, int],
         name: str,
     ) -> Mapping[str, str]:
-        """Return variables of a replica above those that it declares.
+        """Return variables of a replica that override its declared ones.
 
         `ports` are those of services by name, and `name` is the replica's own.
         """
@@ -159,15 +159,15 @@ class Kind(Protocol):
     # --- what it does with an experiment ---
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
-        """Return True if it ends its other groups once the `done` groups of `done_when` have; never its services."""
+        """Return True if it ends its other groups (never services) once the `done` groups of `done_when` have."""
         return False
 
     def fails_together(self, workload: Workload) -> bool:
-        """Return True if it ends its other groups when one has failed for good; never its services."""
+        """Return True if it ends its other groups (never services) when one has failed for good."""
         return False
 
     def removed_pods(self, experiment: Experiment) -> Collection[str]:
-        """Return the names of the pods that its end removes, those of services too."""
+        """Return the names of the pods, including those of services, that are removed when it ends."""
         return ()
 
     # --- from its objects to pods ---
@@ -175,7 +175,7 @@ class Kind(Protocol):
     def children(
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
     ) -> Iterable[dict[str, object]]:
-        """Return what its controller makes of an object, as far as it runs pods, under the names it gives.
+        """Return the objects that run pods and that its controller creates from `item`, with the controller's names.
 
         `beside` are all objects of the release: a controller may take pod templates from them.
         """
@@ -186,7 +186,7 @@ class Kind(Protocol):
         yield from ()
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        """Yield the objects inside an object, whose pods are its own."""
+        """Yield the objects inside an object whose pods belong to it."""
         yield from ()
 
     # --- from the trials of a sweep to one workflow, for a kind that is one ---
@@ -198,9 +198,9 @@ class Kind(Protocol):
         *,
         parallel: int | None = None,
     ) -> list[dict[str, object]]:
-        """Return a workflow that creates the objects of `trials`, `parallel` trials at a time, and its rights.
+        """Return a workflow that creates the objects of `trials`, `parallel` trials at a time, and its RBAC objects.
 
-        `experiment` is that of which the trials vary settings.
+        `experiment` is the one whose settings the trials vary.
 
         Raises:
             SpecError: The workflow is too large.
@@ -214,83 +214,82 @@ class Kind(Protocol):
     # --- from live objects to their pods ---
 
     def selectors(self, items: Sequence[Object]) -> list[str]:
-        """Return the selectors of the pods of live objects, for a kind with a `pod_selector`."""
+        """Return the selectors of live objects' pods, for a kind with a `pod_selector`."""
         return []
 
     def labelled_pods(self, items: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
-        """Return the pods of live objects with the labels of our charts. `listed` returns those of a selector."""
+        """Return the pods of live objects with the labels of our charts. `listed` returns the pods of a selector."""
         return []
 
     def adopted(self, item: Object) -> dict[str, Any] | None:
-        """Return a live object that no chart made with the labels of an experiment of its name; None if not known."""
+        """Return a live object from outside our charts, labelled as an experiment of its name; None if not known."""
         return None
 
     # --- from live objects to a status ---
 
     def jobs(self, item: Object) -> list[Object]:
-        """Return the Jobs that a live object describes, whether they exist or not."""
+        """Return the Jobs that a live object describes, even if they do not exist."""
         return []
 
     def state(self, item: Object) -> str:
-        """Return the state of a live object in the word of its project, from the field that the project uses."""
+        """Return the state of a live object in its project's word, from the field that the project uses."""
         status = item.get("status") or {}
         state = status.get("state") or ""
         phase = state.get("phase") if isinstance(state, Mapping) else state
-        # A JobSet has the condition a moment before the word.
+        # JobSet sets the condition a moment before the phase.
         held = next((kind for kind in ("Failed", "Completed") if kind in conditions_of(item)), "")
         return str(status.get("terminalState") or status.get("phase") or phase or held)
 
     def outcome(self, item: Object) -> End | None:
-        """Return how a live object ended; None before its end."""
+        """Return the outcome of a live object; None before its end."""
         return _ENDS.get(self.state(item))
 
     def replicas(self, item: Object) -> int:
-        """Return the replicas of the template of a live object; 0 if each of its parts has a template."""
+        """Return the replicas of a live object's template; 0 if each of its parts has a template."""
         spec = item["spec"]
         return int(spec.get("replicas", 1)) if "template" in spec else 0
 
     def is_former(self, item: Object, pod: Object) -> bool:
-        """Return True if a pod of a group is of an earlier run than the live object that runs the group."""
+        """Return True if `pod` belongs to an earlier run than the live object that runs its group."""
         runs = {run_of(item), run_of(pod)}
         return len(runs) > 1 and "" not in runs
 
     def pods_at_a_time(self, item: Object) -> int:
-        """Return how many pods the Jobs of a live object want; 0 if it describes no Jobs."""
+        """Return the number of pods that a live object's Jobs want; 0 if it describes no Jobs."""
         return sum(at_a_time(Fields.of(job["spec"], "spec", Faults())) for job in self.jobs(item))
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """Return True if a live object runs all that it should. `pods` are the newest of each replica."""
-        # Its controller creates them one after the other.
+        """Return True if a live object runs everything it should. `pods` are the newest of each replica."""
+        # The controller creates the pods one by one.
         return len(pods) >= max(self.pods_at_a_time(item), 1) and all(map(is_pod_ready, pods))
 
 
 def run_of(item: Object) -> str:
-    """Return the run of an object, of which a StatefulSet has only the label of its pods; empty if it outlives runs."""
+    """Return the run of an object; empty if it outlives runs. A StatefulSet has it only as a label of its pods."""
     template = (item.get("spec") or {}).get("template") or {}
     labels = (one.get("metadata", {}).get("labels") or {} for one in (item, template))
     return next((str(each["symph.dev/run"]) for each in labels if "symph.dev/run" in each), "")
 
 
 def process_of(container: Mapping[str, object]) -> str:
-    """Return the process that a container runs. The container may have the name that an operator looks for."""
+    """Return the process that a container runs. An operator may require another container name."""
     return variable_in(container, variable_names.ROLE) or str(container["name"])
 
 
 def variable_in(container: Mapping[str, object], name: str) -> str:
-    """Return the value of a variable of a container; empty if it has none."""
     values = (entry.get("value") for entry in maps(container, "env") if entry.get("name") == name)
     return str(next(values, None) or "")
 
 
 def is_pod_ready(pod: Object) -> bool:
-    """Return True if a pod is ready and is not being deleted, or has succeeded."""
+    """Return True if a pod has succeeded, or is ready and not being deleted."""
     is_ready = "Ready" in conditions_of(pod) and not pod["metadata"].get("deletionTimestamp")
     return is_ready or (pod.get("status") or {}).get("phase") == "Succeeded"
 
 
 @runtime_checkable
 class Restartable(Protocol):
-    """A kind that continues when a group has failed: it starts all again, or continues without the group."""
+    """A kind that continues after a group has failed: it restarts everything, or continues without the group."""
 
     def restarts(self, item: Object) -> bool:
         """Return True if a live object may continue."""
@@ -298,7 +297,7 @@ class Restartable(Protocol):
 
 
 def described_job(item: Object, end: End | None, name: str, template: Object) -> Object:
-    """Return the Job of a `template` in a live object that ended so. It is suspended and ends with the object."""
+    """Return the Job of a `template` in a live object with outcome `end`; it is suspended if the object is."""
     meta, spec = item["metadata"], item["spec"]
     gone = {"type": STOPPED, "status": "True", "message": f"its {item['kind']} has {end}"}
     return {
@@ -316,7 +315,7 @@ def described_job(item: Object, end: End | None, name: str, template: Object) ->
 
 
 def conditions_of(item: Object) -> set[str]:
-    """Return the conditions that a live object has now."""
+    """Return the conditions that are true for a live object."""
     conditions = (item.get("status") or {}).get("conditions") or []
     return {condition["type"] for condition in conditions if condition.get("status") == "True"}
 
@@ -328,6 +327,6 @@ def count_of(spec: Fields, key: str) -> int:
 
 
 def at_a_time(spec: Fields) -> int:
-    """Return how many pods a Job with this spec has at a time."""
+    """Return the number of pods that a Job with this spec runs at a time."""
     parallelism = count_of(spec, "parallelism")
     return min(parallelism, count_of(spec, "completions")) if spec.has("completions") else parallelism

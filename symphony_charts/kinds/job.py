@@ -9,15 +9,13 @@ from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.base import End, Kind, Object, PodSet, at_a_time, count_of, described_job
 from symphony_charts.spec.workload import Workload
 
-# A Job has this time only once it has succeeded.
+# A Job has this time only after it has succeeded.
 SUCCEEDED = "status.completionTime"
 # Argo cannot search a list. A Job has at most the conditions Suspended, FailureTarget and Failed.
 FAILED = ",".join(f"status.conditions.{place}.type in (FailureTarget,Failed)" for place in range(3))
 
 
 class Jobs(Kind):
-    """A Job for each group that ends."""
-
     name = "jobs"
     runs_as = "Job"
     gvks = (("batch/v1", "Job"),)
@@ -72,7 +70,7 @@ class StatefulSets(Kind):
         return _is_seen(item) and all(status.get(count, 0) >= replicas for count in counts)
 
     def is_former(self, item: Object, pod: Object) -> bool:
-        """Return True also for a pod of an earlier template, if its controller replaces that pod by itself."""
+        """Return True also for a pod of an earlier template that the controller replaces by itself."""
         strategy = item["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete" or (strategy.get("rollingUpdate") or {}).get("partition"):
             return super().is_former(item, pod)
@@ -93,7 +91,7 @@ def _is_seen(item: Object) -> bool:
 
 
 class Deployments(StatefulSets):
-    """Deployments, which no chart of ours has."""
+    """Deployments, which our charts do not contain."""
 
     gvks = (("apps/v1", "Deployment"),)
     mutable = None
@@ -102,12 +100,10 @@ class Deployments(StatefulSets):
 # Sources: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go: all of `replicatedJobs` and `successPolicy` is
 # immutable, and a child is named ``<set>-<member>-<index>``. volcano-sh/volcano v1.15.1, pkg/controllers/job (states,
 # plugins), pkg/webhooks/admission/jobs: a replica is the pod ``<job>-<task>-<index>``; the plugin `svc` gives it that
-# host name, in the headless Service of its group if it has one. The PodGroup is the controller's.
+# host name, in the headless Service of its group if it has one. The controller creates the PodGroup.
 
 
 class JobSet(Kind):
-    """A JobSet of all groups that end."""
-
     name = "jobset"
     runs_as = "Job of a JobSet"
     controller = "the JobSet controller"
@@ -118,11 +114,11 @@ class JobSet(Kind):
     exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
-        """Return True: its success policy does."""
+        """Return True, because of the JobSet's success policy."""
         return True
 
     def fails_together(self, workload: Workload) -> bool:
-        """Always: a set fails with the first of its Jobs."""
+        """Return True: a set fails with the first of its Jobs."""
         return True
 
     def children(
@@ -147,13 +143,11 @@ class JobSet(Kind):
         return [described_job(item, end, f"{name}-{member['name']}-0", member["template"]) for member in members]
 
     def restarts(self, item: Object) -> bool:
-        """Return True if it may restart at all: the failed Job of its last attempt exists for a moment longer."""
+        """Return True if restarts are possible: the failed Job of the last attempt exists for a moment longer."""
         return bool((item["spec"].get("failurePolicy") or {}).get("maxRestarts"))
 
 
 class VolcanoJob(Kind):
-    """A Volcano Job of all groups that end."""
-
     name = "volcano"
     runs_as = "task of a Volcano Job"
     controller = "Volcano"
@@ -162,11 +156,11 @@ class VolcanoJob(Kind):
     argo_conditions = ("status.state.phase == Completed", "status.state.phase in (Failed,Aborted,Terminated)")
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
-        """Return True for one group: it cannot wait for several."""
+        """Return True for one group: the Job cannot wait for several."""
         return done == 1
 
     def fails_together(self, workload: Workload) -> bool:
-        """Always: every task ends the job when it fails."""
+        """Return True: every task ends the job when it fails."""
         return True
 
     def children(

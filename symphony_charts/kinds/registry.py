@@ -1,4 +1,4 @@
-"""Find kinds by word or object, the objects of their controllers, and the outcome of a run from its objects."""
+"""Find kinds by word or object, the objects of their controllers, and the outcome of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS: Mapping[str, Kind] = {**{kind.name: kind for kind in _NAMED}, **ADDED}
 """The kinds by their words in a spec."""
 
 RENDERED: tuple[Kind, ...] = (*_OURS, *(kind for kind in ADDED.values() if kind.builder))
-"""The kinds whose objects our charts have."""
+"""The kinds whose objects our charts contain."""
 
 ALL = (*_OURS, Deployments(), *ADDED.values())
 
@@ -35,12 +35,12 @@ def kind_of(item: Mapping[str, object]) -> str:
 
 
 _BY_API = {(api.partition("/")[0], word): kind for kind in ALL for api, word in (*kind.gvks, *kind.further)}
-# If several projects have objects of one kind, Kubernetes' own counts.
+# If several projects have objects of the same kind, Kubernetes' own wins.
 _BY_WORD = {word: kind for kind in reversed(ALL) for _, word in (*kind.gvks, *kind.further)}
 
 
 def kind_for(item: Mapping[str, object]) -> Kind | None:
-    """Return the kind of an object, by its API group or else its `kind` alone; None if it is unknown."""
+    """Return the kind of an object, by its API group or otherwise its `kind` alone; None if it is unknown."""
     word = str(item.get("kind"))
     if word == "Job" and not item.get("apiVersion") and "tasks" in sub(item, "spec"):
         return KINDS["volcano"]
@@ -53,12 +53,12 @@ def compat_kind(word: str | None) -> Kind | None:
 
 
 def kind_called(word: str) -> Kind | None:
-    """Return the kind whose runs are objects for which `kind_of` returns `word`; None for others."""
+    """Return the kind of runs for which `kind_of` returns `word`; None for others."""
     return _BY_OWN_WORD.get(word)
 
 
 def workload_kind(item: Mapping[str, object]) -> Kind | None:
-    """Return the kind of an object in our charts that runs pods; None for others, as templates of later runs."""
+    """Return the kind of a chart object that runs pods; None for others, such as templates of later runs."""
     kind = kind_for(item)
     return kind if kind in RENDERED and item.get("kind") in {word for _, word in kind.gvks} else None
 
@@ -67,7 +67,7 @@ _BY_OWN_WORD = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL
 
 
 def opened(objects: Iterable[dict[str, object]]) -> list[dict[str, object]]:
-    """Return `objects`, each followed by those that its controller creates from it, with the names that it gives."""
+    """Return `objects`, each followed by the objects that its controller creates, with the controller's names."""
     beside = list(objects)
 
     def with_children(item: dict[str, object]) -> Iterator[dict[str, object]]:
@@ -79,11 +79,11 @@ def opened(objects: Iterable[dict[str, object]]) -> list[dict[str, object]]:
     return [one for item in beside for one in with_children(item)]
 
 
-# A JobSet creates its Jobs late, deletes them early, and has none while it is queued. So its groups are read from the
-# set itself, and a Job that exists counts first.
+# A JobSet creates its Jobs late, deletes them early, and has none while it is queued. So read its groups from the set
+# itself, but prefer a Job that exists.
 
 _DONE = "symph.dev/done-when"
-# The reader of an object of an unknown kind.
+# Reads objects of unknown kinds.
 _UNKNOWN = Jobs()
 
 
@@ -94,7 +94,7 @@ def parts_of(workload: Object) -> list[Object]:
 
 
 def verdict_of(workloads: Sequence[Object]) -> End | None:
-    """Return how all ended, by the workload that holds the groups; None without one, or before its end.
+    """Return the outcome by the workload that holds the groups; None without one, or before its end.
 
     If no workload holds them all, the experiment has succeeded with the Jobs of `done_when`.
     """
@@ -111,30 +111,29 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
 
 
 def may_start_again(workloads: Sequence[Object]) -> bool:
-    """Return True if one that has not ended continues when a Job has failed, mostly by starting all again."""
+    """Return True if an unfinished workload continues after a failed Job, usually by restarting everything."""
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     again = [item for item in alive if isinstance(kind := kind_for(item), Restartable) and kind.restarts(item)]
     return any(end_of(item) is None for item in _newest(again))
 
 
 def end_of(item: Object) -> End | None:
-    """Return how a workload ended, by its own status; None before its end."""
+    """Return the outcome of a workload by its own status; None before its end."""
     return (kind_for(item) or _UNKNOWN).outcome(item)
 
 
 def is_whole(item: Object) -> bool:
-    """Return True if one such object runs several groups."""
     kind = kind_for(item)
     return kind is None or kind.holds_groups
 
 
 def word_of(item: Object) -> str:
-    """Return the state of a workload in the word of its project."""
+    """Return the state of a workload in its project's word."""
     return (kind_for(item) or _UNKNOWN).state(item)
 
 
 def _newest(sets: list[Object]) -> list[Object]:
-    """Return `sets` without the Workflows of a schedule that came before the last one."""
+    """Return `sets` without the older Workflows of a schedule."""
     repeated = [item for item in sets if (kind := kind_for(item)) and kind.is_repeated]
     last = max(repeated, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
     return [item for item in sets if item not in repeated or item is last]
@@ -147,7 +146,7 @@ def deciding_objects(objects: Sequence[Mapping[str, object]]) -> list[Mapping[st
 
 
 def end_conditions(item: Mapping[str, object]) -> tuple[str, str] | None:
-    """Return the conditions of success and failure of an object for an Argo Workflow; None if it has none."""
+    """Return an Argo Workflow's conditions of success and failure for an object; None if it has none."""
     kind = kind_for(item)
     return kind.argo_conditions if kind else None
 
@@ -158,9 +157,9 @@ class _Chart(Protocol):
 
 
 def runs_on(chart: _Chart, values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return group and name of each process that nothing stops when the experiment is done.
+    """Return group and name of each process that keeps running when the experiment is done.
 
-    `values` are the complete ones of a release of `chart`. A service in a pod that ends is stopped with it.
+    `values` are the complete values of a release of `chart`. A service in a finite pod stops with it.
     """
     experiment = chart.experiment
     kind = KINDS[experiment.workload.kind]
@@ -178,7 +177,7 @@ def runs_on(chart: _Chart, values: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def failure_difference(experiment: Experiment) -> str:
-    """Return how a failure for good ends other processes on a cluster than here (`on_exit`); empty if it does not."""
+    """Return how the effect of a final failure on other processes differs here (`on_exit`) and on a cluster, or ""."""
     pods = pods_of(experiment).values()
     if len(pods) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""Where settings files are: the project's, upwards from a folder, and the user's own."""
+"""Locations of settings files: the project's, upwards from a folder, and the user's."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def only_file(folder: Path, names: Iterable[str]) -> Path | None:
 
 
 def user_file() -> Path | None:
-    """Return the path of the user's own settings, even if there are none; None for a user without a home."""
+    """Return the path of the user's settings, even if the file is missing; None for a user without a home."""
     base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
-        # The XDG rules say that a relative path is to be ignored.
+        # The XDG specification ignores relative paths.
         return (base if base.is_absolute() else Path.home() / ".config") / "symph" / "config.yaml"
     except RuntimeError:
         return None
@@ -43,7 +43,7 @@ def says_defaults() -> bool:
     try:
         files = (project_file(Path()), user_file())
     except FileNotFoundError:
-        # Whoever stands in a folder that was removed can still list what runs.
+        # `symph ls` must also work in a deleted folder.
         return False
     return any(file is not None and file.is_file() and b"defaults" in file.read_bytes() for file in files)
 

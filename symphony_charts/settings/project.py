@@ -1,6 +1,6 @@
 """Settings of a project and a user (`.symph.yaml`), their JSON Schema, and values files.
 
-A user's own settings stand in $XDG_CONFIG_HOME/symph/config.yaml, in the same words; those of a project come first.
+The user's settings are in $XDG_CONFIG_HOME/symph/config.yaml, with the same keys; those of a project win.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def is_own_cluster(self) -> bool:
-        """Whether it is the cluster in which Argo CD or Flux itself runs."""
+        """True if it is the cluster in which Argo CD or Flux runs."""
         return not self.name and self.server == _IN_CLUSTER
 
 
@@ -64,7 +64,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     forge: Literal["", "github", "gitlab", "gitea"] = ""
 
     def __post_init__(self) -> None:
-        """Raise SpecError for an address that git may not be given, wherever it comes from."""
+        """Raise SpecError for an address that is unsafe to pass to git."""
         fault = repository_fault(self.url, "repository.url")
         if fault:
             raise SpecError([fault])
@@ -94,7 +94,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     values: Values = {}
 
     def __post_init__(self) -> None:
-        """Raise SpecError for an address with a password in it, wherever it comes from."""
+        """Raise SpecError for an address with a password."""
         fault = address_fault(self.server, "server")
         if fault:
             raise SpecError([fault])
@@ -142,7 +142,7 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def given(self) -> dict[str, str]:
-        """Those that say something."""
+        """The options that are set."""
         return {name: value for name in self.__struct_fields__ if (value := getattr(self, name))}
 
 
@@ -175,11 +175,11 @@ class Settings(Keys, frozen=True, kw_only=True):
 
     @property
     def allowed_leaks(self) -> frozenset[str]:
-        """The fingerprints of what the leak guard lets out."""
+        """The fingerprints that the leak guard lets out."""
         return frozenset(each.fingerprint for each in self.allow_leaks)
 
     def environment(self, name: str | None) -> str:
-        """The environment `name`, or the only one where none is named. Raises UsageError where that is unclear."""
+        """Return environment `name`, or the only one if it is None. Raises UsageError if it is ambiguous or unknown."""
         names = list(self.environments)
         if name is None and len(names) == 1:
             return names[0]
@@ -197,9 +197,9 @@ _NONE = Settings()
 
 
 def find_settings(folder: Path) -> Settings:
-    """Return the settings for `folder`: those of its project over the user's own.
+    """Return the settings for `folder`: the project's over the user's.
 
-    Each key of the project's file takes the place of the user's; of `defaults` each option does. Raises SpecError as
+    Each key of the project's file replaces the user's key; of `defaults`, each option does. Raises SpecError as
     `settings_files` does.
     """
     layers = settings_files(folder)
@@ -215,27 +215,27 @@ def find_settings(folder: Path) -> Settings:
 
 
 def settings_of_spec(spec: Path) -> Settings:
-    """Return the settings of the project that a spec file is in. Raises SpecError as `settings_files` does."""
+    """Return the settings of the spec file's project. Raises SpecError as `settings_files` does."""
     return find_settings(spec.absolute().parent)
 
 
 def settings_files(folder: Path) -> list[Settings]:
-    """Return the settings files for `folder`: the project's, then the user's own.
+    """Return the settings files for `folder`: the project's, then the user's.
 
-    Raises SpecError where one folder has two, or for what a file holds.
+    Raises SpecError if a folder has two, or for invalid content.
     """
     files = [project_file(folder), user_file()]
     return [read_settings(file) for file in files if file is not None and file.is_file()]
 
 
 def default_options() -> dict[str, tuple[str, str]]:
-    """Return defaults of options from the settings of the current folder, with the file of each."""
+    """Return defaults of options for the current folder, each with the file that sets it."""
     layers = reversed(settings_files(Path()))
     return {key: (value, str(layer.path)) for layer in layers for key, value in layer.defaults.given.items()}
 
 
 def read_settings(path: Path) -> Settings:
-    """Return the settings in the file `path`. Raises SpecError with the line of every key that is wrong."""
+    """Return the settings in the file `path`. Raises SpecError with the line of every invalid key."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -246,7 +246,7 @@ def read_settings(path: Path) -> Settings:
         settings = _settings_in(load(text))
     except SpecError as error:
         raise with_location(error, path, text) from error
-    # Files that settings name count from their folder, wherever the command is typed.
+    # Paths in settings are relative to the settings file, not to the current folder.
     pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
     environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}
     fork = path.parent / Path(settings.template).expanduser()
@@ -255,7 +255,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def _settings_in(data: object) -> Settings:
-    """Return the settings that `data` holds, in any of the short forms. Raises SpecError with every fault."""
+    """Return the settings in `data`, in any of the short forms. Raises SpecError with every fault."""
     if not isinstance(data, dict):
         raise SpecError.one("settings are a map of keys", next="begin with `team:` and `repository:`")
     data = dict(data)
@@ -294,7 +294,7 @@ def _placed(environment: Environment, folder: Path) -> Environment:
 
 
 def read_values(path: str) -> Values:
-    """Return the values file `path`. Raises SpecError when it cannot be read, or holds anything but a map."""
+    """Return the values file `path`. Raises SpecError if it is unreadable or not a map."""
     try:
         values = load(_read(path).decode("utf-8"))
     except (OSError, ValueError) as error:
@@ -306,7 +306,7 @@ def read_values(path: str) -> Values:
     if not isinstance(values, dict):
         raise SpecError.one("a values file holds a map", at=path, next="begin it with KEY: VALUE")
     if "processes" in values:
-        # No value of a chart is called so.
+        # No chart value has this name.
         what = f"{path} is an experiment, and -f takes values of its chart"
         raise SpecError.one(
             what, at=path, next="give it without -f; a value of its chart: --set groups.NAME.replicas=2"
@@ -315,11 +315,11 @@ def read_values(path: str) -> Values:
 
 
 def read_text(path: str) -> str:
-    """Return the text of the file `path`. Raises SpecError if it cannot be read or is not UTF-8."""
+    """Return the text of the file `path`. Raises SpecError if it is unreadable or not UTF-8."""
     try:
         return _read(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        # Helm would print another character in its place.
+        # Helm would replace invalid characters.
         what = f"the file of --set-file is not UTF-8 text: {error.reason} at byte {error.start}"
         raise SpecError.one(what, at=path, next="put it under `configs` in the spec, which takes any bytes") from error
     except (OSError, ValueError) as error:
@@ -332,7 +332,7 @@ def _read(path: str) -> bytes:
 
 @cache
 def _stdin() -> bytes:
-    """Return all of stdin, which can be read once and may be needed again."""
+    """Return all of stdin; cached, since stdin can be read only once."""
     return sys.stdin.buffer.read()
 
 
@@ -341,7 +341,7 @@ Schema: TypeAlias = "dict[str, Any]"
 _RECORDS = {record.__name__: record for record in (Keys, Repository, Environment, AllowedLeak, Defaults)}
 
 
-# What a key takes besides its own form.
+# Short forms of keys.
 _SHORT: dict[str, Schema] = {
     "repository": {"type": "string"},
     "environments": {"type": "array", "items": {"type": "string"}},
@@ -350,11 +350,11 @@ _SHORT: dict[str, Schema] = {
 
 
 def settings_schema() -> Schema:
-    """Return the JSON Schema (draft 2020-12) of what `read_settings` reads."""
+    """Return the JSON Schema (draft 2020-12) of the files that `read_settings` reads."""
     root, components = described_schema(Keys, _RECORDS, _shorten)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        # A name and no address: nothing is fetched from anywhere.
+        # A name, not an address: no tool fetches it.
         "$id": "urn:symphony-charts:settings:v1",
         "title": "symphony-charts settings",
         **root,
@@ -367,6 +367,6 @@ def _shorten(name: str, schema: Schema) -> None:
     for key, form in _SHORT.items() if name == "Keys" else ():
         properties[key] = {"anyOf": [*properties[key].get("anyOf", [properties[key]]), form]}
     if name == "Keys":
-        # An environment of which nothing is said has a name and a colon.
+        # An environment without settings is a name and a colon, which is null.
         each = properties["environments"]["anyOf"][0]
         each["additionalProperties"] = {"anyOf": [each["additionalProperties"], {"type": "null"}]}

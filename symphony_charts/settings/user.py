@@ -1,7 +1,7 @@
-"""The user's settings, and where settings files are.
+"""The user's settings in Symphony's files, and the search for these files.
 
-They come from the first of these that is there, and from what the program sets over it: ``.symphony.yml`` in the
-current folder or one above it, the file that $SYMPH_GLOBAL_CONFIG names, ``~/.symphony.yml``.
+The first existing file counts: ``.symphony.yml`` in the current folder or above, the file in $SYMPH_GLOBAL_CONFIG,
+``~/.symphony.yml``. The program may override its settings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from symphony_charts.spec.data import to_yaml
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system.files import write_file
 
-# `symph ls` asks this module on its way, so it must stay light: YAML is read only where a file has what is asked for.
+# `symph ls` imports this module, so keep it light: read YAML only if a file has the requested setting.
 
 
 _NAMES = (".symphony.yml", ".symphony.yaml")
@@ -27,11 +27,11 @@ _GLOBAL = "SYMPH_GLOBAL_CONFIG"
 
 
 class SymphonyConfig:
-    """The one configuration object: every call gives the same one.
+    """The configuration singleton: every call returns the same object.
 
-    `username` is put before the names of new experiments; `experiment_folder` is where launched ones are saved.
-    Projects add fields of their own with `register_handler`; a field of a configuration file that was found waits for
-    its handler. Making it the first time raises SpecError or NotFound for a file that cannot be read.
+    `username` is the prefix of new experiments' names; `experiment_folder` is where launched ones are saved. Projects
+    add fields with `register_handler`; unknown fields of a discovered configuration file wait for their handler. The
+    first call raises SpecError or NotFound for an unreadable file.
     """
 
     _instance: SymphonyConfig | None = None
@@ -56,19 +56,19 @@ class SymphonyConfig:
 
     @classmethod
     def reset(cls) -> None:
-        """Forget everything that was set and registered; files are looked for again."""
+        """Forget all settings and handlers; the next call searches for files again."""
         SymphonyConfig._instance = None
 
     def set_username(self, username: str | None) -> None:
-        """Put `username` before the names of all experiments made from now on; None stops that."""
+        """Set the name prefix of experiments created from now on; None removes it."""
         self.username = username
 
     def set_experiment_folder(self, directory: str | Path | None) -> None:
-        """Save all experiments launched from now on below `directory` (``~`` is the home folder); None stops that."""
+        """Set the folder for experiments launched from now on (``~`` is the home folder); None stops saving."""
         self.experiment_folder = None if directory is None else str(directory)
 
     def register_handler(self, field: str, handler: Callable[[Any], object]) -> None:
-        """Let `update` and configuration files set `field`, to what `handler` makes of the data.
+        """Let `update` and configuration files set `field`; `handler` converts the data.
 
         Raises ValueError if the field has a handler.
         """
@@ -79,7 +79,7 @@ class SymphonyConfig:
             setattr(self, field, handler(self._waiting.pop(field)))
 
     def update(self, data: Mapping[str, object]) -> None:
-        """Set fields; one that nobody registered is ignored with a warning."""
+        """Set fields; warn about unknown fields and ignore them."""
         for field, value in data.items():
             handler = self._handlers.get(field)
             if handler is None:
@@ -89,11 +89,11 @@ class SymphonyConfig:
                 setattr(self, field, handler(value))
 
     def load_config_file(self, path: str | Path) -> None:
-        """`update` with the YAML or JSON file `path`. Raises NotFound or SpecError."""
+        """Call `update` with the YAML or JSON file `path`. Raises NotFound or SpecError."""
         self.update(_read(Path(path).expanduser()))
 
     def _take(self, data: Mapping[str, object]) -> None:
-        """The fields of a file that was found; projects register theirs later."""
+        """Set the fields of a discovered file; keep unknown ones for handlers that projects register later."""
         self._waiting = {field: value for field, value in data.items() if field not in self._handlers}
         self.update({field: value for field, value in data.items() if field in self._handlers})
 
@@ -101,7 +101,7 @@ class SymphonyConfig:
 def find_config_file(folder: Path | None = None) -> Path | None:
     """Return the configuration file for `folder` (default: the current one), None if there is none.
 
-    Raises SpecError where one folder has two, and NotFound if $SYMPH_GLOBAL_CONFIG names none.
+    Raises SpecError if a folder has two, and NotFound if the file in $SYMPH_GLOBAL_CONFIG is missing.
     """
     here = (folder or Path.cwd()).absolute()
     for parent in (here, *here.parents):
@@ -133,9 +133,9 @@ _FILE = "experiment.yaml"
 
 
 def save_experiment(experiment: Experiment, *, force: bool = False) -> Path | None:
-    """Save `experiment` in the configured folder; None if there is none.
+    """Save `experiment` in the configured folder and return its path; None without a folder.
 
-    Raises Conflict where another experiment of that name is saved, unless `force`.
+    Raises Conflict if another experiment of that name is saved, unless `force`.
     """
     folder = SymphonyConfig().experiment_folder
     if folder is None:

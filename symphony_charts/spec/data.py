@@ -1,4 +1,4 @@
-"""Read experiments and lock files from data, with changes of the command line, and write them."""
+"""Read experiments and lock files from data, apply changes of the command line, and write them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.shorthand import expand
 from symphony_charts.spec.sources import Record
 
-# What people write out of habit, from Symphony, compose files and Kubernetes, and the key meant.
+# Habits from Symphony, compose files and Kubernetes, and our key for each.
 _HABITS = {
     "container_image": "image",
     "containers": "processes",
@@ -46,7 +46,7 @@ _HABITS = {
 
 
 def experiment_faults(data: object) -> Iterator[Problem]:
-    """Yield all faults of `data` (shorthand already expanded) as the fields of an Experiment."""
+    """Yield all faults of `data` (shorthand expanded) as the fields of an Experiment."""
     return record_faults(data, Experiment, _advice, settings_record)
 
 
@@ -65,15 +65,15 @@ def _advice(key: str, path: str, keys: list[str]) -> str:
 
 
 def from_data(data: object, *, for_cluster: bool = False) -> Experiment:
-    """Return the experiment that `data` describes, shorthand expanded, names sanitised, everything checked.
+    """Return the experiment that `data` describes: shorthand expanded, names sanitised, everything checked.
 
-    Raises SpecError with all faults: those of the types first; only a spec without them is checked for its meaning.
+    Raises SpecError with all type faults; if there are none, with all faults of the content.
     """
     return finish(to_record(data), for_cluster=for_cluster)
 
 
 def to_record(data: object) -> Experiment:
-    """Return the record as written; names and references are not checked."""
+    """Return the record as written, without checks of names and references."""
     if not isinstance(data, dict):
         what = "the experiment is empty" if data is None else "an experiment is a map of keys"
         raise SpecError.one(what, next="begin with `name:` and `processes:`")
@@ -88,7 +88,7 @@ def to_record(data: object) -> Experiment:
 
 
 def _in_order(written: dict[object, object], expanded: dict[str, object]) -> dict[str, object]:
-    """Return the data with `order` set if lone processes are written before the groups."""
+    """Return the data with `order` set if lone processes come before the groups."""
     keys = [key for key in written if key in ("processes", "groups")]
     if keys != ["processes", "groups"] or "order" in written:
         return expanded
@@ -107,13 +107,12 @@ def _convert(expanded: dict[str, object]) -> Experiment | None:
 
 
 def to_data(experiment: Experiment) -> dict[str, object]:
-    """Return the experiment as JSON types, in the order of the records; what has its default is left out."""
+    """Return the experiment as JSON types, in the order of the records, without defaults."""
     data: dict[str, object] = msgspec.to_builtins(experiment)
     return data
 
 
 def to_yaml(experiment: Experiment) -> str:
-    """Return the experiment as a YAML document."""
     return dump(to_data(experiment))
 
 
@@ -122,19 +121,19 @@ def to_json(experiment: Experiment) -> str:
     return msgspec.json.format(msgspec.json.encode(experiment), indent=2).decode() + "\n"
 
 
-# They change the data of a spec before records are made of it, so every check of a spec holds for them, too.
+# Changes apply to the data of a spec before it becomes records, so every check of a spec covers them.
 
 _FLAG = "--spec-set"
-# What runs. A typing error in a name would add a process instead of changing one.
+# Maps of things that run. A typing error in a name would add a process instead of changing one.
 _RUNNING = ("processes", "groups", "prepare")
 
 
 def changed(data: object, texts: Sequence[str]) -> object:
-    """Return the data of a spec with what `texts` assign; null removes a key.
+    """Return the data of a spec with the assignments in `texts`; null removes a key.
 
     Raises:
         UsageError: A text is not a list of ``PATH=VALUE``.
-        SpecError: A path has the name of a process, group or step that the spec does not have.
+        SpecError: A path names a process, group or step that the spec does not have.
     """
     if not texts or not isinstance(data, dict):
         return data
@@ -150,7 +149,7 @@ def changed(data: object, texts: Sequence[str]) -> object:
 
 
 def at_changes(error: SpecError, texts: Sequence[str]) -> tuple[list[Problem], list[Problem]]:
-    """Return the problems of what `texts` assign, with the option as their place, and all others."""
+    """Return the problems caused by `texts`, with the option as their place, and all others."""
     places = [(path, text) for text in texts for path in _leaves(_assigned(text), "")]
     ours, others = [], []
     for problem in error.problems:
@@ -169,14 +168,14 @@ def _assigned(text: str) -> dict[str, Any]:
 
 
 def _copy(value: Any) -> Any:
-    """Return a copy that shares nothing, so an alias of YAML does not change with its anchor."""
+    """Return a deep copy in which YAML aliases do not share data with their anchors."""
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def _unknown_names(assigned: Any, data: Any, spec: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Problem]:
-    """Yield a problem for each name in `assigned` of something that runs and is not in `data`."""
+    """Yield a problem for each process, group or step that is in `assigned` and not in `data`."""
     for key, value in assigned.items() if isinstance(assigned, dict) else ():
         if key in _RUNNING and (not above or key == "processes") and isinstance(value, dict):
             known = sub(data, key)
@@ -221,7 +220,7 @@ def _is_below(path: str, above: str) -> bool:
     return path == above or path.startswith((f"{above}.", f"{above}["))
 
 
-# Written by programs, read by people in a review: one service a line keeps diffs small.
+# Programs write lock files and people review them: one service per line keeps diffs small.
 
 _HEADER = "# Written by symph: ports stay as they are when services come and go. Commit it beside the spec.\n"
 
@@ -237,7 +236,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 def parse(text: str) -> Lock:
     """Return the lock in `text`; an empty text is an empty lock.
 
-    Raises SpecError for anything else that is no lock file.
+    Raises SpecError if the text is not a lock file.
     """
     data = load(text)
     try:
@@ -251,7 +250,7 @@ def parse(text: str) -> Lock:
 
 
 def render(lock: Lock) -> str:
-    """Return the text of `lock`, the same for equal locks: services by name."""
+    """Return the text of `lock`, with services sorted by name, so that equal locks have equal text."""
     data: dict[str, object] = {"ports": dict(sorted(lock.ports.items()))}
     if lock.version is not None:
         data["version"] = lock.version
@@ -260,7 +259,7 @@ def render(lock: Lock) -> str:
     return _HEADER + dump(data)
 
 
-# Values, and Kubernetes' words, whose fields have another name; `command` is what `cmds` became.
+# Values and Kubernetes fields with another name than ours; `cmds` becomes `command`.
 _OF_GROUP = {
     "backoffLimit": "retries",
     "restartPolicy": "restart",
@@ -289,7 +288,7 @@ _CAPITAL = re.compile("[A-Z]")
 
 
 def spec_path(path: str, experiment: Experiment) -> str:
-    """Return the path in the spec of what is at `path` of the values, or `path` where the spec has nothing of the kind.
+    """Return the path in the spec for a `path` of the values; `path` itself if the spec has no such field.
 
     ``groups.a.containers.a.env.TOKEN`` is ``processes.a.env.TOKEN`` for a lone process.
     """
@@ -312,7 +311,7 @@ def spec_path(path: str, experiment: Experiment) -> str:
 
 
 def is_spec_path(path: str) -> bool:
-    """Return True if an experiment may have something at `path`, whatever names its maps have."""
+    """Return True if an experiment may have data at `path`; map keys may have any name."""
     types: list[Any] = [Experiment]
     for step in path.split("."):
         types = [inner for each in types for inner in _inside(each, step)]
@@ -320,7 +319,7 @@ def is_spec_path(path: str) -> bool:
 
 
 def _inside(type_: Any, step: str) -> Iterator[Any]:
-    """Yield the types that a value of `type_` may have under the key `step`."""
+    """Yield the possible types under the key `step` of a value of `type_`."""
     if isinstance(type_, type) and (settings := settings_record(type_, step)):
         yield settings
     elif isinstance(type_, type) and issubclass(type_, Record):

@@ -1,8 +1,8 @@
 """The environment and the entry point of a process, the same on every backend.
 
-The list is made here alone. A backend only answers: what it knows of a process (`Fact`) and where services are
-(`Address`); `interpret` turns list and answers into its environment. Variables that the user declares are further
-entries of the same list, behind ours. Kubernetes' rules for ``$(VAR)`` are in `environment.expansion`.
+This module alone makes the list of variables. A backend supplies facts about a process (`Fact`) and the addresses of
+services (`Address`); `interpret` turns list and facts into an environment. User variables are further entries of the
+list, after ours. `expand` has Kubernetes' rules for ``$(VAR)``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Fact(Enum):
-    """The facts that a backend knows of one process."""
+    """A fact that a backend knows about a process."""
 
     ADDRESS = "an address of the own pod that it can listen on"
     INDEX = "the number of the replica, from 0"
@@ -34,19 +34,19 @@ class Fact(Enum):
 
 
 class ServiceFact(NamedTuple):
-    """What there is to say of where a service is; OWN_PORT and OWN_ADDR are where the asking replica itself listens."""
+    """A fact about a service's address; OWN_PORT and OWN_ADDR are where the requesting replica itself listens."""
 
     service: str
     part: Literal["HOST", "PORT", "ADDR", "HOSTS", "OWN_PORT", "OWN_ADDR"]
 
 
-# Where a value comes from: the text itself, the process, a service, or what only a cluster holds (Secret, ConfigMap,
+# The source of a value: the text itself, the process, a service, or an object of the cluster (Secret, ConfigMap,
 # pod field, resource).
 Source: TypeAlias = "str | Fact | ServiceFact | EnvSource"
 
 
 class Variable(NamedTuple):
-    """One entry of an environment: its name and where its value comes from."""
+    """An entry of an environment: name and source of the value."""
 
     name: str
     source: Source
@@ -54,9 +54,9 @@ class Variable(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a service is reached: `host` (any replica), `hosts` (one of each replica, in order), and its `port`.
+    """The address of a service: `host` (any replica), `hosts` (one of each replica, in order), and its `port`.
 
-    `ports` are those of the replicas where each has another one, as on a single address.
+    `ports` are the ports of the replicas if they differ, as on a single IP address.
     """
 
     host: str
@@ -65,11 +65,10 @@ class Address:
     ports: tuple[int, ...] = ()
 
     def port_of(self, index: int) -> int:
-        """Return the port of replica `index`."""
         return self.ports[index] if self.ports else self.port
 
     def text(self, part: str, index: int = 0) -> str:
-        """Return a part of a `ServiceFact` as text; `index` is the replica that asks."""
+        """Return a part of a `ServiceFact` as text; `index` is the requesting replica."""
         if part == "HOST":
             return self.host
         if part == "ADDR":
@@ -80,7 +79,7 @@ class Address:
 
 
 def joined(host: str, port: int | str) -> str:
-    """Return host and port as one address, with brackets around an IPv6 address."""
+    """Return ``host:port``, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -91,9 +90,9 @@ def variables_of(
     *,
     connects: Iterable[str] = (),
 ) -> list[Variable]:
-    """Return all variables of `process`, later ones before earlier ones of the same name.
+    """Return all variables of `process`; a later one overrides an earlier one of the same name.
 
-    `connects` are the services that it dials.
+    `connects` are the services to which it connects.
     """
     listens = [service.name for service in services if service.listener == process]
     known = {service.name for service in services}
@@ -113,9 +112,9 @@ def shared_variables(services: Iterable[str]) -> list[Variable]:
 
 
 def hosts_variables(listens: Iterable[str], connects: Iterable[str]) -> list[Variable]:
-    """Return the addresses of all replicas, for processes that dial the service or are one of them.
+    """Return the addresses of all replicas, for processes that connect to the service or belong to it.
 
-    Told to all, such lists would grow with the square of an experiment.
+    Other processes do not get them: the lists would grow with the square of the experiment's size.
     """
     return [
         Variable(names.service_variable(service, "HOSTS"), ServiceFact(service, "HOSTS"))
@@ -124,7 +123,7 @@ def hosts_variables(listens: Iterable[str], connects: Iterable[str]) -> list[Var
 
 
 def shared_environment(addresses: Mapping[str, Address]) -> dict[str, str]:
-    """Return `shared_variables` of all services, interpreted: alike for every process and replica."""
+    """Return the interpreted `shared_variables` of all services, equal for every process and replica."""
     return {
         name: addresses[source.service].text(source.part)
         for name, source in shared_variables(addresses)
@@ -140,9 +139,9 @@ def own_variables(
     *,
     beside: Sequence[str] = (),
 ) -> list[Variable]:
-    """Return the variables of one process, and the replicas of the services that it listens on or dials.
+    """Return the variables of one process, including the replicas of services that it listens on or connects to.
 
-    Of a service in `listens`, or in `beside` (those of other processes of its pod), HOST is an address of its own pod,
+    For a service in `listens`, or in `beside` (those of other processes of its pod), HOST is an address of its own pod,
     and ADDR that address with the port. BIND_HOST is the same address, for the process that listens.
     """
     variables = [
@@ -173,17 +172,17 @@ def own_variables(
 def interpret(
     variables: Iterable[Variable], facts: Mapping[Fact, T | None], addresses: Mapping[str, Address], index: int = 0
 ) -> dict[str, str | EnvSource | T]:
-    """The environment of replica `index`, by a backend's answers; a later variable takes the place of an earlier one.
+    """Return the environment of replica `index` from a backend's facts; a later variable overrides an earlier one.
 
-    `facts` answers every `Fact` that the variables ask for (None where the backend leaves such a variable out),
-    `addresses` every service. What only a cluster holds stays as it is, for the backend to say.
+    `facts` has a value for every `Fact` in the variables (None to omit the variable), `addresses` for every service.
+    Values that only a cluster has stay EnvSources, for the backend to resolve.
     """
     environment: dict[str, str | EnvSource | T | None] = {}
     for name, source in variables:
         if isinstance(source, Fact):
             environment[name] = facts[source]
         elif isinstance(source, ServiceFact) and source.part == "OWN_ADDR":
-            # Where only a pod knows its address, a reference says it.
+            # If only the pod knows its address, use a variable reference.
             known = facts[Fact.ADDRESS]
             host = known if isinstance(known, str) else f"$({names.service_variable(source.service, 'BIND_HOST')})"
             environment[name] = joined(host, addresses[source.service].text("OWN_PORT", index))
@@ -195,9 +194,9 @@ def interpret(
 
 
 def pod_order(values: Mapping[str, object]) -> list[str]:
-    """Return the names of variables in the order in which a pod gets them, since a value sees only what is before it.
+    """Return the names of variables in the order of a pod's `env`, where a value sees only earlier variables.
 
-    Texts with ``$(`` come behind everything else, those of SYMPH_* before others; each by name.
+    Texts with ``$(`` come last, those of SYMPH_* before others; each part is sorted by name.
     """
     referring = [name for name, value in values.items() if isinstance(value, str) and "$(" in value]
     return [*sorted(values.keys() - referring), *sorted(referring, key=reference_order)]
@@ -206,8 +205,8 @@ def pod_order(values: Mapping[str, object]) -> list[str]:
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """Return `text` with each ``$(NAME)`` replaced by its value.
 
-    ``$$`` is one ``$``, a reference to an unknown name or one that is never closed stays as it stands, and nothing
-    that came out of a value is looked at again.
+    ``$$`` becomes one ``$``. A reference that is unknown or unclosed stays unchanged. Inserted values are not expanded
+    again.
 
     Source: kubernetes/kubernetes third_party/forked/golang/expansion/expand.go.
     """
@@ -238,18 +237,18 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 class EntryPoint(NamedTuple):
-    """Kubernetes' `command` and `args`; None leaves the image's own in place."""
+    """Kubernetes' `command` and `args`; None keeps the image's default."""
 
     command: list[str] | None
     args: list[str] | None
 
 
 def entry_point(process: Process | Step, preamble: Sequence[str] = ()) -> EntryPoint:
-    """Return what `process` starts after the shell lines of `preamble` and its own.
+    """Return the entry point of `process`, with the lines of `preamble` before its own.
 
-    `cmds` become one script of the process's shell, the preamble's lines in front. In front of a `command` the preamble
-    runs in the same shell, which is then replaced by the command, so signals reach it as they do without a preamble.
-    Without `cmds` and preamble both lists go through untouched; a preamble alone cannot know the image's entry point.
+    `cmds` become one script of the process's shell, after the preamble's lines. Before a `command` the preamble runs in
+    the same shell, which then execs the command, so that signals reach it as usual. Without `cmds` and preamble, both
+    lists stay unchanged; a preamble alone has no effect, since the image's entry point is unknown.
     """
     lines = [*preamble, *(process.preamble if isinstance(process, Process) else ())]
     if process.cmds is not None:

@@ -1,4 +1,4 @@
-"""Read spec files (YAML, JSON or Python) with the files that they name."""
+"""Read spec files (YAML, JSON or Python) and the files that they refer to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from symphony_charts.spec.sources import ConfigFile, SecretFile
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 _BEGIN = "symph init NAME makes a spec to begin with"
-# What each other suffix is, and what is done with such a file instead.
+# Other suffixes: the kind of file, and the next step.
 _SCRIPT = "a spec names what it runs, as in `command: sh` and `args: [{name}]`; " + _BEGIN
 _OTHERS = {
     ".sh": ("a shell script", _SCRIPT),
@@ -44,7 +44,7 @@ _OTHERS = {
 
 
 def mistaken_for(path: Path, text: str) -> SpecError | None:
-    """Return the error for `text` that is not an experiment but another known format; else None."""
+    """Return an error if `text` is in another known format; None otherwise."""
     found = re.findall(r'^(?:[ \t{]{0,5}"(\w+)"|(\w+))[ \t]*:', text, re.MULTILINE)
     keys = frozenset(quoted or plain for quoted, plain in found)
     said = _by_keys(keys, text, str(path)) or _OTHERS.get(path.suffix)
@@ -55,8 +55,8 @@ def mistaken_for(path: Path, text: str) -> SpecError | None:
 
 
 def _by_keys(keys: Set[str], text: str, name: str) -> tuple[str, str] | None:
-    """Return the format that has these keys at its left margin, and the step to take."""
-    # Braces of a file's name are not filled in later.
+    """Return the format that has these keys at its left margin, and the next step."""
+    # Protect braces in the file name from `format`.
     name = shlex.quote(name).replace("{", "{{").replace("}", "}}")
     if "services" in keys and not keys & {"processes", "groups"}:
         return "a docker compose file", f"symph import compose {name} --to experiment.yaml"
@@ -81,7 +81,7 @@ def _by_keys(keys: Set[str], text: str, name: str) -> tuple[str, str] | None:
 
 
 def absent(path: Path) -> SpecError:
-    """Return the error for a spec that does not exist, or a folder without one, with near names."""
+    """Return the error for a missing spec, or a folder without one, with similar names."""
     if path.is_dir():
         if (path / "Chart.yaml").is_file():
             what, step = "this is the folder of a Helm chart, not an experiment", "give the spec that it was made of"
@@ -94,7 +94,7 @@ def absent(path: Path) -> SpecError:
     near = difflib.get_close_matches(path.name, _specs_in(path.parent), n=1)
     if near:
         return SpecError.one(f"no such file: {path}", str(path), f"did you mean {path.with_name(near[0])}?")
-    # What nobody typed is told as the folder that it stands for.
+    # A missing default `experiment.*` file means that the folder has no default spec; list its specs.
     others = [item for item in _specs_in(path.parent) if not item.startswith(".")] if path.stem == "experiment" else []
     step = f"give one: {', '.join(others[:4])}" if others else f"give the path of a .yaml, .json or .py; {_BEGIN}"
     return SpecError.one(f"no such file: {path}", str(path), step)
@@ -108,11 +108,11 @@ def _specs_in(folder: Path) -> list[str]:
     return [name for name in names if name.endswith(SUFFIXES) and not name.endswith(".lock.yaml")]
 
 
-# What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
+# Characters that a chart's values cannot carry as text (chart traps, rule 14); such files become base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 _HINT = "give a .yaml, .json or .py that you may read"
 _LOCK = ".lock.yaml"
-# The spec that comes in: its paths count from the current folder, where its lock file is called like the experiment.
+# The spec from stdin: its paths are relative to the current folder, and the experiment's name names its lock file.
 _STDIN = Path("-")
 _LINE_SAID = re.compile(r" \(line (\d+)\)\Z")
 _MAX_CONFIG_BYTES = 1024 * 1024
@@ -122,7 +122,7 @@ _MAX_CONFIG_BYTES = 1024 * 1024
 class SpecFile:
     """An experiment read from `path`, with the ports that its lock file pins (`pins`, by service).
 
-    `written` is the experiment as the file has it, before its overlays became fields; None if no text has it.
+    `written` is the experiment as written, before overlays became fields; None for a spec without text.
     """
 
     path: Path
@@ -133,20 +133,20 @@ class SpecFile:
 
     @property
     def pins(self) -> dict[str, int]:
-        """The ports that stay as they are, by service."""
+        """The fixed ports by service."""
         return self.lock.ports
 
     def spec_path(self, path: str) -> str:
-        """Return the path in the file that a `path` of the chart's values comes from."""
+        """Return the path in the file from which a `path` of the chart's values comes."""
         field = spec_path(path, self.experiment)
         return written_at(with_clean_names(self.written)[0], field) if self.written is not None else field
 
 
 def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
-    """Return the experiment in the file `path`, finished, with the files that it names read.
+    """Return the finished experiment in the file `path`, with the files that it refers to.
 
-    `changes` are texts like ``processes.learner.replicas=3``, which change its data first.
-    Raises SpecError, with ``file:line`` where a line is known, for faults and for a file that cannot be read.
+    `changes` are texts like ``processes.learner.replicas=3``, which are applied to its data first.
+    Raises SpecError for faults and unreadable files, with ``file:line`` if a line is known.
     """
     path = Path(path).expanduser()
     if is_lock(path) and path.is_file():
@@ -163,17 +163,16 @@ def read(path: str | Path, changes: Sequence[str] = ()) -> SpecFile:
 
 
 def lock_path_of(path: Path) -> Path:
-    """Return the path of the lock file of the spec file `path`."""
     return path.with_name(path.stem + _LOCK)
 
 
 def is_lock(path: Path) -> bool:
-    """Return True if `path` is called as lock files are."""
+    """Return True if `path` has the name of a lock file."""
     return path.name.endswith(_LOCK)
 
 
 def read_lock(path: Path) -> Lock:
-    """Return the lock file `path`; an empty lock when there is none."""
+    """Return the lock file `path`; an empty lock if there is none."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -187,7 +186,6 @@ def read_lock(path: Path) -> Lock:
 
 
 def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experiment]:
-    """Return the experiment as written, and finished."""
     refuse_words(path)
     text = _text_of(path)
     try:
@@ -219,7 +217,7 @@ def _experiment_of(result: object) -> Experiment:
 
 @cache
 def _stdin() -> str:
-    """Return stdin; a verb may read the spec twice."""
+    """Return stdin; cached, since a verb may read the spec twice."""
     return sys.stdin.buffer.read().decode("utf-8-sig")
 
 
@@ -236,7 +234,7 @@ def _text_of(path: Path) -> str:
 
 
 def _json(text: str) -> object:
-    """Return JSON data. Unlike `json`, refuse a key that is there twice."""
+    """Return JSON data. Unlike `json`, refuse duplicate keys."""
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         data = dict(pairs)
@@ -271,7 +269,7 @@ def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
 
 
 def with_location(error: SpecError, path: Path, text: str, changes: Sequence[str] = ()) -> SpecError:
-    """Return `error` with the file and line of each fault before its path, or with the change that has the fault."""
+    """Return `error` with file and line before the path of each fault, or with the change that caused it."""
     ours, others = at_changes(error, changes)
     return SpecError([*ours, *(_located(problem, path, text) for problem in others)])
 
@@ -280,7 +278,7 @@ def _located(problem: Problem, path: Path, text: str) -> Problem:
     match = _LINE_SAID.search(problem.what)
     if match is None:
         return problem.moved_to(_place(path, text, problem.path))
-    # Text that is not read yet has no lines for its paths; the reader says them in words.
+    # Before parsing there are no lines for paths; the parser puts the line into its message.
     where = ", ".join(part for part in (f"{path}:{match[1]}", problem.path) if part)
     return Problem(what=problem.what[: match.start()], path=where, next=problem.next)
 
@@ -294,9 +292,9 @@ def _place(path: Path, text: str, inside: str) -> str:
 
 
 def with_files(experiment: Experiment, folder: Path) -> Experiment:
-    """Return `experiment` with the content of its config files in it, and the paths of secret files absolute.
+    """Return `experiment` with the content of its config files and absolute paths of its secret files.
 
-    Relative paths count from `folder`. Raises SpecError for all files that cannot be read.
+    Relative paths start at `folder`. Raises SpecError for all unreadable files.
     """
     if not experiment.configs and not experiment.secrets:
         return experiment

@@ -1,7 +1,7 @@
-"""The JSON Schema of experiment files, and the settings of kinds that integrations and other packages add.
+"""The JSON Schema of experiment files, and the settings of kinds from integrations and other packages.
 
-Made from the records, so that it cannot fall behind them; the short forms of `symphony_charts.spec.shorthand` are
-added to the fields that have them. It says what is well formed; what hangs together only `finish` knows.
+Generated from the records, so it is always up to date; fields also get the short forms of
+`symphony_charts.spec.shorthand`. It checks the form only; `finish` checks consistency.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AddedKind(Protocol):
     short_forms: Mapping[str, Sequence[dict[str, Any]]]
 
     def expanded(self, settings: dict[str, object]) -> dict[str, object]:
-        """Return the settings as they are written, with short forms expanded."""
+        """Return the settings with short forms expanded."""
         ...
 
     def with_clean_names(self, settings: Any) -> Record:
@@ -38,11 +38,11 @@ class AddedKind(Protocol):
         ...
 
     def faults(self, experiment: Experiment) -> Iterable[Problem]:
-        """Return the faults of its settings, whatever kind the experiment has."""
+        """Return the faults of its settings, independent of the experiment's kind."""
         ...
 
     def cluster_faults(self, experiment: Experiment) -> Iterable[Problem]:
-        """Return what it cannot run of an experiment of this kind."""
+        """Return parts of an experiment of this kind that it cannot run."""
         ...
 
 
@@ -57,17 +57,17 @@ def added_kind(name: str) -> AddedKind:
 
 
 def used_kinds(workload: Workload) -> dict[str, AddedKind]:
-    """Return the added kinds that a workload has settings of."""
+    """Return the added kinds for which a workload has settings."""
     return {name: added_kind(name) for name in ADDED_KINDS if workload.written(name)}
 
 
 def settings_record(record: type, field: str) -> type[Record] | None:
-    """Return the record that decodes a field of `record`; None unless it holds the settings of an added kind."""
+    """Return the record for a field of `record` that holds the settings of an added kind; None for other fields."""
     return added_kind(field).settings if record is Workload and field in ADDED_KINDS else None
 
 
 def decoded(experiment: Experiment) -> Experiment:
-    """Return the experiment with the settings of added kinds as their records write them: without defaults.
+    """Return the experiment with the settings of added kinds as their records write them, without defaults.
 
     Raises:
         msgspec.ValidationError: A setting has another type than its record wants.
@@ -80,11 +80,11 @@ def decoded(experiment: Experiment) -> Experiment:
 
 Schema: TypeAlias = "dict[str, Any]"
 
-# Tells kinds of volumes apart, and stands in no record.
+# Descriptions of keys that are not fields of a record.
 _SHM = "Memory at /dev/shm, and how much, such as `2Gi`"
 _NAME = "The name of the volume; without one the same content is the same volume"
 _TAG = "Which kind of volume it is"
-# A name and no address: nothing is fetched from anywhere.
+# A name, not an address: no tool fetches it.
 _ID = "urn:symphony-charts:experiment:v1"
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
@@ -113,7 +113,7 @@ _TEXT_FIELDS = ("requests", "limits", "labels", "annotations", "node_selector", 
 
 
 def json_schema() -> Schema:
-    """JSON Schema (draft 2020-12) of what `symphony_charts.spec.data.from_data` reads."""
+    """Return the JSON Schema (draft 2020-12) of the data that `symphony_charts.spec.data.from_data` reads."""
     root, components = described_schema(Experiment, _records(), _shorten)
     for name in ADDED_KINDS:
         components |= _added(name, components["Workload"]["properties"])
@@ -129,7 +129,7 @@ def json_schema() -> Schema:
 
 
 def _added(name: str, workload: Schema) -> dict[str, Schema]:
-    """Put the settings of an added kind into the properties of `workload`, and return the schemas that they need."""
+    """Add the settings of an added kind to the properties of `workload`, and return the schemas that they need."""
     kind = added_kind(name)
     record, forms = kind.settings, kind.short_forms
     root, components = described_schema(record, {record.__name__: record}, _shorten)
@@ -145,9 +145,9 @@ def described_schema(
     records: Mapping[str, type[msgspec.Struct]],
     shorten: Callable[[str, Schema], None],
 ) -> tuple[Schema, dict[str, Schema]]:
-    """Return the schema of a record, and those of the `records` in it by their names; each field says what it is.
+    """Return the schema of a record and, by name, of the `records` in it; each field has a description.
 
-    `shorten` adds the short forms of one of them.
+    `shorten` adds the short forms of one record.
     """
     (root,), components = msgspec.json.schema_components([record], ref_template="#/$defs/{name}", schema_hook=_anything)
     for name, schema in components.items():
@@ -158,7 +158,7 @@ def described_schema(
 
 
 def field_texts(record: type[msgspec.Struct]) -> dict[str, str]:
-    """What each field of a record is, from the ``Attributes:`` of its docstring and of those that it extends."""
+    """Return the description of each field, from the ``Attributes:`` of the record's and its bases' docstrings."""
     found: dict[str, str] = {}
     for base in reversed(record.__mro__):
         _, _, section = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition("\nAttributes:\n")
@@ -169,13 +169,11 @@ def field_texts(record: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _described(record: type[msgspec.Struct], properties: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the fields of a record, each with what it is."""
     told = {**field_texts(record), record.__struct_config__.tag_field or "": _TAG}
     return {field: {"description": told[field], **form} for field, form in properties.items()}
 
 
 def _records() -> dict[str, type[msgspec.Struct]]:
-    """Return the records by the names of their schemas."""
     return {
         name: record
         for module in (model, sources, workload)
@@ -189,14 +187,14 @@ def _is_record(value: object) -> bool:
 
 
 def _anything(kind: type) -> Schema:
-    """Overlays hold any data."""
+    """Return the schema of overlays, which hold any data."""
     if kind is not object:
         raise NotImplementedError(kind)
     return {"description": "Any data."}
 
 
 def _describe(schema: Schema) -> None:
-    """Drop what msgspec adds for programs: titles that repeat the key, defaults that say nothing."""
+    """Drop msgspec's additions: titles that repeat the key, and defaults without information."""
     schema["description"] = " ".join(schema.get("description", "").split("\n\n")[0].split())
     for field in schema.get("properties", {}).values():
         if field.get("default", 0) in (None, {}, []):
@@ -204,7 +202,6 @@ def _describe(schema: Schema) -> None:
 
 
 def _shorten(name: str, schema: Schema) -> None:
-    """Let the fields of record `name` take their short forms, too."""
     properties: dict[str, Schema] = schema["properties"]
     for field in properties:
         change = _FORMS.get(field)
@@ -225,7 +222,7 @@ def _is_list(field: Schema) -> bool:
 
 
 def _also(field: Schema, *forms: Schema) -> Schema:
-    """Return `field` with further forms; its description and default stay where editors look for them."""
+    """Return `field` with further forms; description and default stay at the top, where editors look for them."""
     kept: Schema = {key: field[key] for key in ("description", "default") if key in field}
     bare = {key: value for key, value in field.items() if key not in kept}
     return {**kept, "anyOf": [*(bare["anyOf"] if set(bare) == {"anyOf"} else [bare]), *forms]}
@@ -236,7 +233,7 @@ def _only(form: Schema) -> Callable[[Schema], Schema]:
 
 
 def _any_volume(experiment: Schema) -> Schema:
-    """What a declared volume may be: its record with a `type`, or the inline form."""
+    """Return the schema of a declared volume: a record with a `type`, or the inline form."""
     declared: Schema = experiment["properties"]["volumes"]["additionalProperties"]
     inline = {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": _inline_properties()}
     experiment["properties"]["volumes"]["additionalProperties"] = {"$ref": "#/$defs/AnyVolume"}
@@ -245,7 +242,6 @@ def _any_volume(experiment: Schema) -> Schema:
 
 
 def _inline_mount(components: dict[str, Schema]) -> Schema:
-    """Return a mount that says its volume itself."""
     mount = components["Mount"]["properties"]
     own = {key: mount[key] for key in ("at", "read_only", "sub_path")}
     kinds = _inline_properties()
@@ -281,7 +277,7 @@ def _inline_properties() -> dict[str, Schema]:
 
 
 def _without_tag(record: str) -> Schema:
-    """Return the record as a map without its `type`, which the key already says."""
+    """Return the record as a map without its `type`, which the key implies."""
     schema = msgspec.json.schema(getattr(sources, record))["$defs"][record]
     described = _described(getattr(sources, record), schema["properties"])
     properties = {key: value for key, value in described.items() if key != "type"}
@@ -333,5 +329,5 @@ _FORMS: dict[str, Callable[[Schema], Schema]] = {
     "image_pull_secrets": _only(_WORDS),
     "networks": _only(_WORDS),
 }
-# The command's own field of an assignment, and of a probe, has no short form.
+# `assign_to` in an assignment has no short form.
 _EXCEPT = frozenset((("Assignment", "assign_to"),))

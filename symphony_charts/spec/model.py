@@ -1,11 +1,10 @@
-"""The model says what an experiment is: frozen records, read from and written to YAML or JSON without loss.
+"""The model of an experiment: frozen records, read from and written to YAML or JSON without loss.
 
-The records hold only what was said, in the user's order; whatever follows from it (ports, environment, objects) is
-computed elsewhere. Shorthand of the text form (a string for a list, `type=bind,...` for a mount) is expanded by
-`symphony_charts.spec.data` before a record is made, so one meaning has one shape here. Names are sanitised and all
-cross references hold once `symphony_charts.spec.checks.finish.finish` has returned the experiment.
+Records hold only the user's input, in the user's order; derived data (ports, environment, objects) is computed
+elsewhere. `symphony_charts.spec.data` expands shorthand (a string for a list, `type=bind,...` for a mount) first, so
+each meaning has one form here. `symphony_charts.spec.checks.finish.finish` sanitises names and checks references.
 
-Quantities are strings as Kubernetes writes them (``"1500m"``, ``"2Gi"``); plain numbers are turned into their text.
+Quantities are strings as in Kubernetes (``"1500m"``, ``"2Gi"``); plain numbers become text.
 """
 
 from __future__ import annotations

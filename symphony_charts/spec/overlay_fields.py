@@ -1,7 +1,7 @@
-"""Kubernetes' words in an overlay are read as the fields that the experiment has for them.
+"""Convert Kubernetes fields in overlays to fields of the experiment.
 
-A field works on every backend and can be changed by later verbs; an overlay reaches the cluster alone. A value that the
-field cannot hold stays in the overlay. Words are those of the Kubernetes API (core/v1 PodSpec, Container, Volume,
+A field works on every backend, and later verbs can change it; an overlay works only on the cluster. A value that does
+not fit the field stays in the overlay. Names are those of the Kubernetes API (core/v1 PodSpec, Container, Volume,
 Probe).
 """
 
@@ -23,11 +23,11 @@ from symphony_charts.spec.variable_names import DEFAULT_SHELL
 
 Data: TypeAlias = "dict[str, object]"
 _Record = TypeVar("_Record")
-# What a field takes of a value, and what it leaves; None is nothing.
+# value -> (value of the field, rest for the overlay); None for nothing.
 _Reader: TypeAlias = "Callable[[Any], tuple[object, object]]"
 _Words: TypeAlias = "Mapping[tuple[str, ...], tuple[str, _Reader]]"
 
-# Maps: what an overlay says is added to what the process or pod says.
+# Maps that an overlay extends instead of replacing.
 ADDED = frozenset(("env", "requests", "limits", "labels", "annotations", "node_selector"))
 GPU_RESOURCE = "nvidia.com/gpu"
 
@@ -41,7 +41,7 @@ _VOLUMES: dict[str, tuple[str, dict[str, str]]] = {
     "emptyDir": ("empty_dir", {"medium": "memory", "sizeLimit": "size"}),
 }
 _MOUNT = {"name": "volume", "mountPath": "at", "readOnly": "read_only", "subPath": "sub_path"}
-# References of a variable; all keys but `optional` must be there.
+# Sources of variables; all keys except `optional` are required.
 _SOURCES: dict[str, dict[str, str]] = {
     "secretKeyRef": {"name": "secret", "key": "key", "optional": "optional"},
     "configMapKeyRef": {"name": "config", "key": "key", "optional": "optional"},
@@ -53,7 +53,7 @@ _HANDLERS = {
     "httpGet": ("http", {"port", "path", "scheme"}),
     "exec": ("exec", {"command"}),
 }
-# How a probe asks, in Kubernetes' words and in ours.
+# Keys of probe handlers, Kubernetes' and ours.
 _ASKS = frozenset(("exec", "grpc", "http", "httpGet", "tcp", "tcpSocket"))
 _PROBE_TIMES = {
     "initialDelaySeconds": "initial_delay",
@@ -65,17 +65,17 @@ _PROBE_TIMES = {
 
 
 def container_fields(overlay: Mapping[str, object]) -> tuple[Data, Data]:
-    """Return the fields of a process that a container's `overlay` sets, and the rest of it.
+    """Return the fields of a process that a container's `overlay` sets, and the rest of the overlay.
 
-    Maps among the fields (`ADDED`) are additions to those of the process. A command replaces shell lines; an empty one
-    leaves the image's own.
+    Map fields in `ADDED` are additions to those of the process. A command replaces shell lines; an empty one keeps the
+    image's entry point.
     """
     fields, rest = _fields(overlay, CONTAINER_WORDS)
     if "command" in fields:
         fields |= {"command": fields["command"] or None, "cmds": None, "preamble": [], "shell": DEFAULT_SHELL}
     for field in ("requests", "limits"):
         gpus = sub(fields, field).pop(GPU_RESOURCE, None)
-        # GPUs are counted once, for requests and limits alike.
+        # Requests and limits share one GPU count.
         fields |= {"gpus": int(str(gpus))} if gpus is not None else {}
         if fields.get(field) == {}:
             del fields[field]
@@ -83,12 +83,12 @@ def container_fields(overlay: Mapping[str, object]) -> tuple[Data, Data]:
 
 
 def pod_fields(overlay: Mapping[str, object]) -> tuple[Data, Data]:
-    """Return the pod-level fields that a pod's `overlay` sets, and the rest of it."""
+    """Return the pod-level fields that a pod's `overlay` sets, and the rest of the overlay."""
     return _fields(overlay, POD_WORDS)
 
 
 def volume_field(item: Mapping[str, object]) -> AnyVolume | None:
-    """Return an entry of a pod's `volumes` as a volume of the experiment; None if there is no record for it."""
+    """Return an entry of a pod's `volumes` as a volume of the experiment; None if no record fits."""
     sources = [key for key in item if key in _VOLUMES]
     if len(sources) != 1 or set(item) - {"name", *sources}:
         return None
@@ -115,16 +115,16 @@ def mount_field(item: Mapping[str, object]) -> Data | None:
 
 
 def merge_probe(base: Mapping[str, object], over: Mapping[str, object]) -> Data:
-    """Return `over` laid on a probe; one that asks in another way asks in that way alone."""
+    """Return `over` merged into a probe; another handler replaces the probe's handler."""
     asks = _ASKS.intersection(over)
     kept = {key: value for key, value in base.items() if key in asks or key not in _ASKS} if asks else base
     return merge_overlay(kept, over)
 
 
 def probe_field(ready: object, probe: Mapping[str, object], services: Collection[str]) -> Probe | None:
-    """Return a readiness `probe` laid over the field `ready`.
+    """Return a readiness `probe` merged over the field `ready`.
 
-    None if there is none, if it says more than the field can, or names a port that is none of `services`.
+    None if there is no probe, if the field cannot hold it, or if it names a port that is not in `services`.
     """
     over: Data = {}
     for key, value in probe.items():
@@ -164,14 +164,14 @@ def _fields(overlay: Mapping[str, object], table: _Words) -> tuple[Data, Data]:
 
 
 def _put(data: Mapping[str, object], path: tuple[str, ...], value: object) -> Data:
-    """Return `data` with `value` at `path`; without the key for None, and without a map that is empty then."""
+    """Return `data` with `value` at `path`; None removes the key and maps that become empty."""
     key, *inner = path
     new = _put(sub(data, key), tuple(inner), value) or None if inner else value
     return {name: new if name == key else old for name, old in data.items() if name != key or new is not None}
 
 
 def _renamed(item: object, names: Mapping[str, str]) -> Data | None:
-    """Return a map with our names for its keys; None if it has others, or a null."""
+    """Return a map with our key names; None if it has other keys or a null."""
     if not isinstance(item, dict) or not set(item) <= set(names) or None in item.values():
         return None
     return {names[key]: value for key, value in item.items()}
@@ -187,12 +187,12 @@ def _converted(data: object, kind: Any) -> Any:
 
 
 def _if(is_held: Callable[[Any], bool], change: Callable[[Any], object] = lambda value: value) -> _Reader:
-    """Return the reader of a value that a field holds as a whole or not."""
+    """Return a reader for values that a field holds either completely or not."""
     return lambda value: (new, None) if is_held(new := change(value)) else (None, value)
 
 
 def _texts(without: Collection[str] = ()) -> _Reader:
-    """Return the reader of a map of texts; keys of the domains in `without` stay, since the field refuses them."""
+    """Return a reader for a map of texts. Keys of the domains in `without`, which the field refuses, stay behind."""
 
     def read(value: Any) -> tuple[object, object]:
         if not isinstance(value, dict):
@@ -233,7 +233,7 @@ def _variables(value: Any) -> tuple[object, object]:
 
 
 def _variable(item: Data) -> str | EnvSource | None:
-    """Return the value of an entry of `env`; None if no field can hold it."""
+    """Return the value of an `env` entry; None if no field can hold it."""
     name = item.get("name")
     if not isinstance(name, str) or not may_be_set(name) or not {"name", "value", "valueFrom"}.issuperset(item):
         return None
@@ -261,7 +261,7 @@ def _tolerations(value: Any) -> tuple[object, object]:
 
 
 def _is_number(value: object) -> bool:
-    """Return True for a whole number that Kubernetes' int32 holds."""
+    """Return True for an integer in Kubernetes' int32 range."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
 
 
@@ -283,7 +283,7 @@ CONTAINER_WORDS: _Words = {
     ("resources", "limits"): ("limits", _if(_are_amounts, _amounts)),
     ("env",): ("env", _variables),
 }
-"""Kubernetes' words of a container, and the field of the process that takes each."""
+"""Kubernetes fields of a container, and the process field for each."""
 
 POD_WORDS: _Words = {
     ("metadata", "labels"): ("labels", _texts(without=OUR_DOMAINS)),
@@ -295,4 +295,4 @@ POD_WORDS: _Words = {
     ("spec", "terminationGracePeriodSeconds"): ("grace_period", _if(_is_number)),
     ("spec", "tolerations"): ("tolerations", _tolerations),
 }
-"""Kubernetes' words of a pod, and the field of the pod that takes each."""
+"""Kubernetes fields of a pod, and the pod field for each."""

@@ -1,7 +1,7 @@
-"""Overlays become fields of the experiment where there is one; the rest stays an overlay.
+"""Convert overlays to fields of the experiment where possible; the rest stays an overlay.
 
-An overlay is the more specific word: its value replaces that of the field, and maps are added to. The overlay of a pod
-comes after those of its processes; what it says of a container of the pod is said of that process.
+An overlay is more specific than a field: its value wins, and its maps are merged in. The overlay of a pod is applied
+after those of its processes; its settings for a container apply to that process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Pod = TypeVar("_Pod", ProcessGroup, Process)
 
 
 def with_overlays_as_fields(experiment: Experiment) -> Experiment:
-    """Return `experiment` with nothing in its overlays that a field could say; doing it twice changes nothing."""
+    """Return `experiment` without overlay values that a field can hold. Idempotent."""
     pods: list[ProcessGroup | Process] = [*experiment.groups.values(), *experiment.processes.values()]
     if not any(pod.pod_overlay or any(member.container_overlay for member in _members(pod)) for pod in pods):
         return experiment
@@ -58,7 +58,6 @@ def _members(pod: ProcessGroup | Process) -> list[Process]:
 
 
 def _each(name: str, pod: _Pod, change: Callable[[str, Process], Process]) -> _Pod:
-    """Return the pod `name` with `change` done to each of its processes."""
     if isinstance(pod, ProcessGroup):
         processes = {member: change(member, process) for member, process in pod.processes.items()}
         return msgspec.structs.replace(pod, processes=processes)
@@ -92,10 +91,10 @@ def _settled(name: str, pod: _Pod) -> _Pod:
 
 
 def _container(process: Process, more: Iterable[Data]) -> Process:
-    """Return the process with the fields of its overlay and `more` of them, the last word last."""
+    """Return the process with the fields of its overlay and of `more`; the last one wins."""
     left: Data = {}
     for overlay in (process.container_overlay, *more):
-        # The times of a probe wait for the overlay that says what is asked.
+        # The times of a probe wait for the overlay with its handler.
         waiting: Data = (
             {"readinessProbe": left.pop("readinessProbe")} if "readinessProbe" in {*left} & {*overlay} else {}
         )
@@ -106,10 +105,10 @@ def _container(process: Process, more: Iterable[Data]) -> Process:
 
 def _overlaid(process: Process, overlay: Mapping[str, object]) -> tuple[Process, Data, Data]:
     rest = dict(overlay)
-    # What an overlay asks for is not lowered by `reserve`, which a field would be.
+    # Keep resources in the overlay: `reserve` would lower them in a field.
     exact = {"resources": rest.pop("resources")} if process.reserve and "resources" in rest else {}
     if process.cmds is not None and "command" not in rest and isinstance(rest.get("args"), list):
-        # Arguments behind shell lines are those of the shell.
+        # Arguments after shell lines belong to the shell.
         script = "\n".join([*process.preamble, *process.cmds])
         command = [*shell_argv(process.shell), script]
         process = msgspec.structs.replace(process, command=command, cmds=None, preamble=[], shell=DEFAULT_SHELL)
@@ -146,7 +145,7 @@ def _without_variables(overlay: Data, names: Collection[str]) -> Data:
 
 
 def _mounted_volumes(pod: ProcessGroup | Process) -> Iterator[tuple[str, AnyVolume]]:
-    """Yield the volumes that the pod's overlay declares as the experiment could, and that a process of it mounts."""
+    """Yield the volumes of the pod's overlay that the experiment can declare and that a process mounts."""
     mounted = {mount.volume for process in _members(pod) for mount in process.mounts}
     for process in _members(pod):
         fields = map(mount_field, maps(process.container_overlay, "volumeMounts"))
@@ -159,9 +158,9 @@ def _mounted_volumes(pod: ProcessGroup | Process) -> Iterator[tuple[str, AnyVolu
 
 
 def _with_volumes(name: str, pod: _Pod, volumes: Mapping[str, AnyVolume]) -> _Pod:
-    """Return the pod without the volumes of its overlay that are the experiment's, and with mounts of these.
+    """Return the pod with mounts of `volumes`, and without these volumes in its overlay.
 
-    A volume of which the overlay says something else stays there, and so do the mounts of it.
+    A volume with different content in the overlay stays there, with its mounts.
     """
     usable = set(volumes)
     spec = sub(pod.pod_overlay, "spec")
@@ -194,12 +193,11 @@ def _with_mounts(process: Process, volumes: Container[str]) -> Process:
 
 
 def _names(data: Mapping[str, object], key: str) -> set[str]:
-    """Return the names of the items in the list at `key`."""
     return {name for item in maps(data, key) if isinstance(name := item.get("name"), str)}
 
 
 def _put(data: Mapping[str, object], key: str, value: object) -> Data:
-    """Return `data` with `value` at `key`, in its place; without the key if nothing is left."""
+    """Return `data` with `value` at `key`; without the key if `value` is empty."""
     return {name: value if name == key else old for name, old in data.items() if name != key or value}
 
 
@@ -220,9 +218,9 @@ _POD_WORDS = {field: path for path, (field, _) in POD_WORDS.items()} | {
 
 
 def written_at(experiment: Experiment, path: str) -> str:
-    """Return the path of the overlay that set the field at `path` of a finished experiment, or `path` if none did.
+    """Return the path of the overlay that set the field at `path` of a finished experiment; `path` if none did.
 
-    `experiment` is the experiment as it was written. If several overlays set the field, the last one counts.
+    `experiment` is the experiment as written. If several overlays set the field, the last one counts.
     """
     match = _PATH.fullmatch(path)
     if match is None:
@@ -243,7 +241,7 @@ def written_at(experiment: Experiment, path: str) -> str:
 def _overlays(
     pod: PodSettings | None, process: Process | None, where: str, own: str, name: str
 ) -> Iterator[tuple[dict[str, object], str, Mapping[str, tuple[str, ...]]]]:
-    """Yield the overlays that may set fields of a process and its pod, with path and words, the last word last."""
+    """Yield the overlays that may set fields of a process and its pod, with path and words; the last one wins."""
     if process is not None:
         yield process.container_overlay, f"{own}.container_overlay", _CONTAINER_WORDS
     if pod is None:
@@ -256,7 +254,7 @@ def _overlays(
 
 
 def _place(overlay: dict[str, object], at: str, words: tuple[str, ...], rest: str) -> str:
-    """Return the path of `words` in the `overlay` at `at`, with `rest` as far as it is there; empty if it is not."""
+    """Return the path of `words` in the `overlay` at `at`, plus the existing part of `rest`; empty if absent."""
     value, place, key = sub(overlay, *words[:-1]).get(words[-1]), ".".join((at, *words)), rest.removeprefix(".")
     if words == ("env",) and key and not key.startswith("["):
         names = [entry.get("name") for entry in maps(overlay, "env")]

@@ -17,7 +17,7 @@ _BACKOFF_LIMIT = 6
 
 
 class ProcessRef(NamedTuple):
-    """One process by pod (its group, or its own name when it is alone) and name."""
+    """A process by its pod (its group, or its own name if it is alone) and name."""
 
     pod: str
     process: str
@@ -28,9 +28,9 @@ class ProcessRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """What one pod runs: its pod-level `settings` and its `processes` in order of declaration.
+    """The contents of one pod: its pod-level `settings` and its `processes` in order of declaration.
 
-    `path` is where it stands in the experiment (``groups.nonagent`` or ``processes.agent``).
+    `path` is its path in the experiment (``groups.nonagent`` or ``processes.agent``).
     """
 
     name: str
@@ -41,7 +41,7 @@ class Pod:
 
     @property
     def is_finite(self) -> bool:
-        """Whether any process of the pod ends by itself; such a pod is a Job, all others are StatefulSets."""
+        """True if any process of the pod ends by itself; such a pod is a Job, all others are StatefulSets."""
         return any(process.lifecycle == "finite" for process in self.processes.values())
 
 
@@ -59,7 +59,7 @@ def pods_of(experiment: Experiment) -> dict[str, Pod]:
 
 
 def processes_of(experiment: Experiment) -> Iterator[tuple[ProcessRef, Process]]:
-    """Yield all processes in order of declaration: `experiment.order` first, then what it leaves out, groups first."""
+    """Yield all processes in order of declaration: `experiment.order` first, then the rest, groups first."""
     everything = {
         ProcessRef(pod.name, name): process
         for pod in pods_of(experiment).values()
@@ -74,9 +74,9 @@ def processes_of(experiment: Experiment) -> Iterator[tuple[ProcessRef, Process]]
 
 
 def retries_of(experiment: Experiment, pod: Pod) -> int:
-    """How often a failed pod is started again.
+    """Return the number of times that a failed pod is restarted.
 
-    Without a number, a pod that restarts on failure gets Kubernetes' default for Jobs (backoffLimit), others none.
+    If not set, a pod that restarts on failure gets Kubernetes' default for Jobs (backoffLimit), others none.
     """
     if pod.settings.retries is not None:
         return pod.settings.retries
@@ -84,9 +84,9 @@ def retries_of(experiment: Experiment, pod: Pod) -> int:
 
 
 def find_process(experiment: Experiment, name: str) -> ProcessRef:
-    """Return the process that `name` (``process``, or ``group/process`` where several fit) means.
+    """Return the process with this `name` (``process``, or ``group/process`` if several match).
 
-    Raises NotFound when none or more than one fits.
+    Raises NotFound unless exactly one matches.
     """
     pod, _, process = name.rpartition("/")
     fits = [ref for ref, _ in processes_of(experiment) if ref.process == process and pod in ("", ref.pod)]
@@ -120,11 +120,11 @@ class _Claim:
 def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) -> tuple[Service, ...]:
     """Return all services with their ports, exposed ones first, then bound ones, each in order of declaration.
 
-    Ports that the experiment fixes are kept; then ports that `pinned` (the lock file) remembers, while they are
-    free and inside the range; the rest get the lowest free number of `port_range` in that same order, which for an
-    empty `pinned` is Symphony's own allocation (SurrealAI/symphony: symphony/kube/experiment.py, declare_services).
+    Ports that the experiment fixes are kept, then those of `pinned` (the lock file) that are free and inside the range.
+    The rest get the lowest free number of `port_range` in the same order, which for an empty `pinned` is Symphony's
+    allocation (SurrealAI/symphony: symphony/kube/experiment.py, declare_services).
 
-    Raises SpecError when the range is used up.
+    Raises SpecError if the range is exhausted.
     """
     claims = _claims(experiment)
     taken = {claim.port for claim in claims.values() if claim.port is not None}
@@ -148,12 +148,12 @@ def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) ->
 
 
 def pins_of(services: tuple[Service, ...]) -> dict[str, int]:
-    """What the lock file remembers: the port of each service, by name."""
+    """Return the ports for the lock file, by service."""
     return {service.name: service.port for service in sorted(services, key=lambda service: service.name)}
 
 
 def _claims(experiment: Experiment) -> dict[str, _Claim]:
-    """Exposed services first, then bound ones; a service that is both keeps its first place and any fixed port."""
+    """Return exposed services, then bound ones; a service that is both keeps its first place and any fixed port."""
     claims: dict[str, _Claim] = {}
     declared = list(processes_of(experiment))
     for ref, process in declared:
@@ -181,7 +181,7 @@ def _next(free: Iterator[int], experiment: Experiment, name: str) -> int:
 
 
 # TorchX lowers every request by 100 millicores and 1024 MB, so that processes that fill a machine still fit beside its
-# system, and leaves the limit. So does `reserve`, with a floor: half of what was asked for stays.
+# system daemons, and keeps the limit. `reserve` does the same, but keeps at least half of the request.
 # Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_scheduler.py.
 
 _CPU = Fraction(100, 1000)
@@ -189,10 +189,10 @@ _MEMORY = Fraction(1024 * 10**6)
 
 
 def resources_of(process: Process) -> tuple[dict[str, str], dict[str, str]]:
-    """The requests and limits of a process, its `reserve` taken off; without `reserve` they are as they were said.
+    """Return the requests and limits of a process.
 
-    What was asked for becomes the limit where none was given. CPU comes in millicores, memory in ``M``, or in ``Mi``
-    where it was asked for so, both rounded up.
+    `reserve` lowers requests; a missing limit becomes the original request. Lowered CPU is in millicores, memory in
+    ``M`` (``Mi`` if the request has a binary suffix), both rounded up.
     """
     requests, limits = dict(process.requests), dict(process.limits)
     if process.reserve:
@@ -206,7 +206,7 @@ def resources_of(process: Process) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _lower(asked: str, reserve: Fraction, unit: str, size: Fraction) -> str:
-    """`asked` less the reserve and at least half of it, in whole units; as it is where it is less than a unit."""
+    """Return `asked` less the reserve, but at least half of it, in whole units; unchanged if that is not less."""
     whole = quantity(asked)
     units = math.ceil(max(whole - reserve, whole / 2) / size)
     return f"{units}{unit}" if units * size < whole else asked
@@ -221,6 +221,6 @@ _CAPABILITIES = {
 
 
 def selector_of(settings: PodSettings) -> dict[str, str]:
-    """The node selector of a pod: its `capabilities` under the labels that Kubernetes has for them, and its own."""
+    """Return the node selector of a pod: its `capabilities` under Kubernetes' labels, and its own selector."""
     named = {_CAPABILITIES.get(name, name): value for name, value in settings.capabilities.items()}
     return {**named, **settings.node_selector}

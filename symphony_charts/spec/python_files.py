@@ -1,8 +1,8 @@
-"""Run Python files that define an experiment in this process; their errors name the user's line.
+"""Run Python files that define an experiment in this process; errors refer to the user's line.
 
-A Python file defines `experiment` (a builder, an Experiment or plain data) or a function `experiment()` or `main()`
-that returns one; without either, the one experiment that it launches is read and not started. It runs in this process
-with its folder first on `sys.path`.
+A Python file defines `experiment` (a builder, an Experiment or plain data), or a function `experiment()` or `main()`
+that returns one. Without these, the single experiment that it launches is read and not started. The file's folder is
+first on `sys.path`.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _LIBRARIES = frozenset(("site-packages", "dist-packages"))
 
 
 class _Launched(BaseException):
-    """A program has launched its experiment, which is all that is asked of it."""
+    """Raised when a program launches its experiment, to stop the program there."""
 
 
 def refuse_words(path: Path) -> None:
-    """Raise UsageError where words for a program were given, and `path` is none."""
+    """Raise UsageError if program arguments were given but `path` is not a program."""
     if launcher().words is not None:
         raise UsageError(f"{path} is no Python script", next="leave out what follows --, or name the script")
 
 
 def run_file(path: Path) -> object:
-    """Return what the Python file `path` names `experiment`; a function of that name (or `main`) is called.
+    """Return the `experiment` of the Python file `path`; calls a function of that name (or `main`).
 
-    Where words were given (`launching`), it is run as a program with these arguments, up to its first launch. What it
-    prints goes to stderr. Raises SpecError with ``file:line`` of the user's own code when it fails or defines nothing.
+    With program arguments (`launching`), run it as a program up to its first launch. Its output goes to stderr.
+    Raises SpecError with ``file:line`` of the user's code if it fails or defines nothing.
     """
     source = path.read_bytes()
     how = launcher()
@@ -55,14 +55,14 @@ def run_file(path: Path) -> object:
         except SystemExit as error:
             what = f"the file called exit({error.code!r})"
             raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
-        except Exception as error:  # the user's code may raise anything; it is reported as theirs
+        except Exception as error:  # the user's code may raise anything
             what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
             raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
     return result
 
 
 def note_launch(experiment: object) -> bool:
-    """Return True if a spec file is being read: then `experiment` is its result, and is not started."""
+    """Return True while a spec file is being read: `experiment` is then its result, and must not start."""
     module = sys.modules.get(_MODULE)
     if module is None:
         return False
@@ -74,7 +74,7 @@ def note_launch(experiment: object) -> bool:
 
 @contextmanager
 def _as_program(path: Path, module: ModuleType) -> Iterator[None]:
-    """Give the file its arguments, and the name `__main__` if it has any."""
+    """Set `sys.argv` and, if there are program arguments, `__main__` for the file."""
     words = launcher().words
     argv, main = sys.argv, sys.modules["__main__"]
     sys.argv = [str(path), *(words or ())]
@@ -110,7 +110,7 @@ def _made_by(module: ModuleType, path: Path) -> object:
 
 @contextmanager
 def _imports_beside(path: Path, module: ModuleType) -> Iterator[None]:
-    """Let a spec file import its neighbours; they are forgotten afterwards, so that the next file finds its own."""
+    """Let a spec file import modules beside it; unload them afterwards, so that the next file imports its own."""
     folder = str(path.absolute().parent)
     before = set(sys.modules)
     sys.path.insert(0, folder)
@@ -125,7 +125,7 @@ def _imports_beside(path: Path, module: ModuleType) -> Iterator[None]:
 
 
 def _is_neighbour(module: ModuleType, folder: str) -> bool:
-    """Whether `module` belongs to the project of the spec file, and is no library that happens to lie below it."""
+    """Return True if `module` belongs to the spec file's project and is not an installed library below its folder."""
     file = getattr(module, "__file__", None)
     if file is None or module.__name__.partition(".")[0] == "symphony_charts":
         return False
@@ -140,7 +140,7 @@ def _with_line(error: SymphError, path: Path) -> SymphError:
 
 
 def _line_in(path: Path, error: BaseException) -> str:
-    """Return ``file:line`` of the last step of `error` in the file itself."""
+    """Return ``file:line`` of the last stack frame of `error` in the file itself."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}:{error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]

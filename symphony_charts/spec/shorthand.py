@@ -1,7 +1,7 @@
-"""Shorthand of the text form is expanded: what people may write becomes the one shape that the records have.
+"""Expand the shorthand of spec files to the forms of the records.
 
-Only what fits a short form is touched; anything else passes unchanged and meets the type check after this.
-The forms are listed in docs/spec.md.
+Only values in a short form change; the later type check sees everything else as written. docs/spec.md lists the
+forms.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Data: TypeAlias = "dict[str, object]"
 _Expander: TypeAlias = "Callable[[_Expansion, object, str], object]"
 
 GPU_RESOURCE = "nvidia.com/gpu"
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the path in the container that POSIX shared memory uses
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the container path of POSIX shared memory
 
 
 def expand(data: Data) -> tuple[Data, list[Problem]]:
-    """Return `data` with all shorthand expanded, and the faults that only show here. `data` itself stays as it is."""
+    """Return `data` with all shorthand expanded, and the faults found on the way. `data` stays unchanged."""
     expansion = _Expansion(data)
     return expansion.experiment(data), expansion.problems
 
@@ -103,7 +103,7 @@ class _Expansion:
         return ports
 
     def names(self, value: object, path: str) -> object:
-        """Return `connects`: names; a map of names to nothing is taken, too, ports are not."""
+        """Return `connects` as names. Accepts a map of names without values; ports are a fault."""
         if isinstance(value, dict):
             for name, port in value.items():
                 if port is not None:
@@ -153,7 +153,7 @@ class _Expansion:
         return result
 
     def _resources(self, process: Data, resources: Data, field: str, path: str) -> None:
-        """`mem` is memory; GPUs are counted once, in `gpus`, for requests and limits alike."""
+        """Set requests or limits: `mem` means memory, and GPUs go to `gpus`, for requests and limits alike."""
         if "mem" in resources:
             memory = resources.pop("mem")
             if resources.setdefault("memory", memory) != memory:
@@ -208,7 +208,7 @@ class _Expansion:
         return name
 
     def _volume(self, value: object) -> object:
-        """Return a declared volume may use the inline form, too: ``data: {nfs: {server: s, path: /p}}``."""
+        """Return a declared volume; expands the inline form ``data: {nfs: {server: s, path: /p}}``."""
         if isinstance(value, dict) and "type" not in value and len(value) == 1:
             inline = inline_volume(value, "volumes", self.problems.append)
             return inline[0] if inline else value
@@ -219,7 +219,7 @@ class _Expansion:
 
 
 def _form(change: Callable[[object], object]) -> _Expander:
-    """Return an expander that needs neither the place nor the rest of the experiment."""
+    """Return an expander from a function that needs only the value."""
     return lambda _self, value, _path: change(value)
 
 

@@ -19,61 +19,60 @@ _RESTARTS = {"Always": "always", "OnFailure": "on-failure", "Never": "never", "o
 
 
 def words(value: object) -> object:
-    """Return a list of text; one text is a list of one."""
+    """Return a list of texts; a single text becomes a list of one."""
     if isinstance(value, str):
         return [value]
     return [scalar_text(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def shell(value: object) -> object:
-    """Return the name of a shell stays a text; words in front of a script are a list of text."""
+    """Return the name of a shell as it is; a list of the words before a script becomes a list of texts."""
     return value if isinstance(value, str) else words(value)
 
 
 def texts(value: object) -> object:
-    """Return a map whose values are text."""
     return {key: scalar_text(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def restart(value: object) -> object:
-    """Return a restart policy in Kubernetes' spelling or ours."""
+    """Return a restart policy in our spelling; accepts Kubernetes' spelling."""
     return _RESTARTS.get(value, value) if isinstance(value, str) else value
 
 
 def assignment(value: object) -> object:
-    """Return ``machine`` for ``{assign_to: machine}``."""
+    """Return ``{assign_to: machine}`` for ``machine``."""
     return {"assign_to": value} if isinstance(value, str) else plain(value)
 
 
 def port_range(value: object) -> object:
-    """Return ``7000-8999``, as Symphony writes it."""
+    """Return ``[7000, 8999]`` for ``7000-8999``, Symphony's form."""
     if isinstance(value, str) and (match := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value, re.ASCII)):
         return [int(match[1]), int(match[2])]
     return value
 
 
 def by_field(value: object, field: str) -> object:
-    """Return a map of records, where one text is for a record with that `field`."""
+    """Return a map of records; a text becomes a record with that `field`."""
     if not isinstance(value, dict):
         return value
     return {key: {field: item} if isinstance(item, str) else item for key, item in value.items()}
 
 
 def exposures(value: object) -> object:
-    """How services are exposed, where one text is the type; annotations are text."""
+    """Return the settings of exposed services; a text becomes the type, and annotations become text."""
     named = by_field(value, "type")
     return {key: _annotated(item) for key, item in named.items()} if isinstance(named, dict) else named
 
 
 def _annotated(settings: object) -> object:
-    """Settings with the values of their `annotations` as text."""
+    """Return `settings` with the values of `annotations` as text."""
     if not isinstance(settings, dict) or "annotations" not in settings:
         return settings
     return {**settings, "annotations": texts(settings["annotations"])}
 
 
 def tolerations(value: object) -> object:
-    """One toleration or several; `tolerationSeconds` is Kubernetes' name of `seconds`."""
+    """Return a list of tolerations, from one or several; `tolerationSeconds` becomes `seconds`."""
     items = [value] if isinstance(value, dict) else value
     if not isinstance(items, (list, tuple)):
         return value
@@ -86,7 +85,11 @@ def tolerations(value: object) -> object:
 
 
 def probe(value: object) -> object:
-    """``ready: 8080`` (a TCP port, by number or service name), as below `tcp`, `http` and `exec`; ``period: 1s``."""
+    """Return a probe from its short forms.
+
+    ``8080`` or a service name is a TCP port. `tcp`, `http` and `exec` have short forms, too, and times may have a
+    unit, as in ``period: 1s``.
+    """
     if value == "none":
         return value
     if isinstance(value, (str, int)) and not isinstance(value, bool):
@@ -106,13 +109,13 @@ def probe(value: object) -> object:
 
 
 def _seconds(value: object) -> object:
-    """Return ``90s``, ``5m`` or ``1h`` as seconds, in which Kubernetes counts."""
+    """Return ``90s``, ``5m`` or ``1h`` in seconds, Kubernetes' unit."""
     match = re.fullmatch(r"(\d{1,6})([smh])", value, re.ASCII) if isinstance(value, str) else None
     return int(match[1]) * _UNITS[match[2]] if match else value
 
 
 def workload(value: object) -> object:
-    """`workload` with the short forms of kinds expanded."""
+    """Return `workload` with the short forms of kinds expanded."""
     if not isinstance(value, dict):
         return value
     if "appwrapper" in value:
@@ -121,7 +124,7 @@ def workload(value: object) -> object:
     return {**value, **{name: added_kind(name).expanded(settings) for name, settings in written.items()}}
 
 
-# The inline key, and the field that a bare string under it fills.
+# The inline key, and the field for a bare string under it.
 _KINDS = {
     "nfs": None,
     "host_path": "path",
@@ -140,15 +143,15 @@ Report = Callable[[Problem], None]
 
 
 class VolumeTable:
-    """The volumes of an experiment while it is read: a volume said twice is one, two of one name are kept apart."""
+    """The volumes of an experiment while it is read. Merges equal volumes, and renames different ones with one name."""
 
     def __init__(self, declared: dict[str, object]) -> None:
         self.volumes = declared
 
     def declare(self, volume: dict[str, object], wanted: str) -> str:
-        """Return the name under which `volume` is in the table, made from `wanted` where it is not there yet.
+        """Return the name of `volume` in the table; adds it under a name derived from `wanted` if it is new.
 
-        The name depends on the volume alone as long as no other volume wants the same one.
+        The name depends only on the volume, unless another volume has the same wanted name.
         """
         name = shorten(_label(wanted), 50)
         if self.volumes.setdefault(name, volume) == volume:
@@ -160,12 +163,11 @@ class VolumeTable:
 
 
 def volume_kinds() -> list[str]:
-    """Return the inline forms of a mount's volume."""
     return [*_KINDS, "shm"]
 
 
 def inline_volume(mount: dict[str, object], path: str, report: Report) -> tuple[dict[str, object], str] | None:
-    """The volume that `mount` says inline (one key of `volume_kinds`) and a name for it; None if it says none."""
+    """Return the inline volume of `mount` (one key of `volume_kinds`) and a name for it; None if there is none."""
     kinds = [kind for kind in volume_kinds() if kind in mount]
     if not kinds:
         return None
@@ -198,7 +200,7 @@ def inline_volume(mount: dict[str, object], path: str, report: Report) -> tuple[
 def parse_mounts(text: str, path: str, report: Report) -> list[dict[str, object]]:
     """Return the mounts of ``type=bind|volume|device,src=,dst=[,readonly][,perm=]``, each with its volume inline.
 
-    A new ``type=`` begins a new mount. Source: meta-pytorch/torchx, torchx/specs/api.py, parse_mounts.
+    A further ``type=`` begins a new mount. Source: meta-pytorch/torchx, torchx/specs/api.py, parse_mounts.
     """
     mounts: list[dict[str, str]] = []
     for option in text.split(","):
@@ -241,7 +243,7 @@ def _mount(options: dict[str, str], path: str, report: Report) -> dict[str, obje
 
 
 def _name_of(volume: dict[str, object], kind: str) -> str:
-    """Symphony's names: the server of NFS, the last part of a path, the name of a repository, claim or Secret."""
+    """Return Symphony's default name: NFS server, last part of a path, or name of a repository, claim or Secret."""
     if kind == "empty_dir":
         return _SHARED_NAME if volume.get("memory") else "scratch"
     source = volume.get("server" if kind == "nfs" else _KINDS[kind] or "path")
@@ -249,6 +251,6 @@ def _name_of(volume: dict[str, object], kind: str) -> str:
 
 
 def _label(wanted: str) -> str:
-    """Return a DNS label near `wanted`; letters that it cannot have become dashes."""
+    """Return a DNS label similar to `wanted`; invalid characters become dashes."""
     clean = "".join(letter if DNS_LABEL.fullmatch(letter) else "-" for letter in sanitize(wanted)).strip("-")
     return "-".join(part for part in clean.split("-") if part) or "volume"

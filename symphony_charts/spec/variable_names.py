@@ -1,7 +1,7 @@
 """Names of the variables that processes get, and the shells that run their lines.
 
-`environment.variables` says what each of them holds. `system.sockets`, which knows no experiments, finds a process by
-RUN and EXPERIMENT in its environment.
+`spec.environment` defines their values. `system.sockets`, which does not know experiments, finds a process by RUN and
+EXPERIMENT in its environment.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ RUN = "SYMPH_RUN"
 ATTEMPT = "SYMPH_ATTEMPT"
 CONFIG_FOLDER = "SYMPH_CONFIG_DIR"
 SECRETS_FOLDER = "SYMPH_SECRETS_DIR"
-# They say who a process is; the chart and the local mode count on them, and no experiment sets them.
+# The identity of a process. The chart and the local mode rely on these; experiments cannot set them.
 RESERVED = frozenset((EXPERIMENT, GROUP, INDEX, REPLICAS, RUN, ATTEMPT))
 
-# DI-engine's own: opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go.
+# DI-engine's variables: opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go.
 DI_JOB_ID = "DI_JOB_ID"
 DI_NODES = "DI_NODES"
 DI_RANK = "DI_RANK"
-# A pod carries these in their place: the namespace, which it alone knows, and the rank of its group's first replica.
+# Pods get these instead: the namespace, which only the pod knows, and the rank of its group's first replica.
 DI_JOB_NAMESPACE = "DI_JOB_NAMESPACE"
 DI_FIRST_RANK = "DI_FIRST_RANK"
 
 
-# What is told of a service.
+# Facts about a service.
 Part: TypeAlias = Literal["HOST", "PORT", "ADDR", "HOSTS", "BIND_HOST"]
 
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -45,28 +45,28 @@ def service_prefix(service: str) -> str:
 
 
 def service_variable(service: str, part: Part) -> str:
-    """Return the variable that tells one fact of a service: ``SYMPH_REPLAY_SERVER_HOST``."""
+    """Return the variable of a fact about a service: ``SYMPH_REPLAY_SERVER_HOST``."""
     return f"{service_prefix(service)}_{part}"
 
 
 def di_group_nodes(pod: str) -> str:
-    """Return the variable that lists the nodes of a pod's own replicas: ``DI_COLLECTOR_NODES``."""
+    """Return the variable with the nodes of a pod's own replicas: ``DI_COLLECTOR_NODES``."""
     return f"DI_{_upper(pod)}_NODES"
 
 
 def is_shell_name(name: str) -> bool:
-    """Return True if a shell can set a variable of this name; what it cannot set, many do not even hand on."""
+    """Return True if a shell can set a variable of this name; many shells drop other variables from the environment."""
     return _SHELL_NAME.fullmatch(name) is not None
 
 
 def beside_shells(names: Iterable[str]) -> list[str]:
-    """The words in front of a command behind a shell that give it what the shell drops of `names`; none for none."""
+    """Return the words between shell and command that restore dropped variables in `names`; empty if there are none."""
     dropped = sorted(name for name in names if not is_shell_name(name))
     return ["env", "--", *(f"{name}=$({name})" for name in dropped)] if dropped else []
 
 
 def is_ours(name: str) -> bool:
-    """Return True if a variable of this name is one that every process is told by us."""
+    """Return True if the name is reserved for the variables that we set in every process."""
     return name == ROLE or name.startswith("SYMPH_")
 
 
@@ -75,11 +75,11 @@ def _upper(name: str) -> str:
 
 
 def reference_order(name: str) -> tuple[bool, str]:
-    """Return the sort key of variables with references: a user's may refer to ours."""
+    """Return the sort key of variables with references: users' variables may refer to ours."""
     return not name.startswith("SYMPH_"), name
 
 
-# msgspec reads this alias; a list is what stands before the script, its last argument.
+# msgspec reads this alias; a list has the words before the script, which is the last argument.
 Shell: TypeAlias = Literal["sh", "bash"] | list[str]
 
 DEFAULT_SHELL: Literal["sh"] = "sh"
@@ -87,31 +87,31 @@ _ARGV = {"sh": ("/bin/sh", "-e", "-c"), "bash": ("bash", "-eo", "pipefail", "-c"
 
 
 def shell_argv(shell: Shell | None) -> list[str]:
-    """Return the words in front of a script that `shell` runs; None is the usual shell."""
+    """Return the words before a script that `shell` runs; None is the default shell."""
     if isinstance(shell, list):
         return list(shell)
     return list(_ARGV[shell or DEFAULT_SHELL])
 
 
 def named_shell(argv: Sequence[str]) -> Shell:
-    """Return the shell whose `shell_argv` is `argv`, by its name if it has one."""
+    """Return the shell whose `shell_argv` is `argv`, by name if it has one."""
     return "sh" if tuple(argv) == _ARGV["sh"] else "bash" if tuple(argv) == _ARGV["bash"] else list(argv)
 
 
 def shell_script(command: Sequence[str]) -> str | None:
-    """Return the script of a `command` that one of the named shells runs; None of any other command."""
+    """Return the script of a `command` that runs it in one of the named shells; None for other commands."""
     *shell, script = command or ("",)
     return script if tuple(shell) in _ARGV.values() else None
 
 
 def not_handed_on(argv: Sequence[str], names: Iterable[str]) -> list[str]:
-    """The variables of `names` that the lines do not see which `argv` runs, where that `sh` is dash or busybox's."""
+    """Return the variables in `names` that dash or busybox would drop if `argv` runs them as `sh`."""
     is_sh = bool(argv) and argv[0].rpartition("/")[2] in ("sh", "dash", "ash")
     return sorted(name for name in names if not is_shell_name(name)) if is_sh else []
 
 
 def shell_faults(shell: Shell | None, path: str, *, has_lines: bool) -> Iterator[Problem]:
-    """What is wrong with `shell` at `path`, where `has_lines` says whether there is anything for it to run."""
+    """Yield faults of `shell` at `path`; `has_lines` is True if it has lines to run."""
     if isinstance(shell, list) and (not shell or not shell[0]):
         what = "`shell` names no program"
         yield Problem(what=what, path=path, next="write sh, bash, or a list such as [/bin/bash, -c]")

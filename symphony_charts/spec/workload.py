@@ -12,10 +12,10 @@ from symphony_charts.system.launching import entry_points
 GANGS_OF_PODS = ("native", "coscheduling", "volcano")
 """The gangs that need a PodGroup. Kueue reads labels of a workload instead."""
 
-# Integrations and other packages add kinds by the entry points `symph.kinds`.
+# Integrations and other packages add kinds with the entry point group `symph.kinds`.
 _CORE = ("jobs", "jobset", "appwrapper", "volcano")
 ADDED_KINDS = tuple(name for name in entry_points("symph.kinds") if name not in _CORE)
-"""The names of the kinds that integrations and other packages add. `spec.added_kinds` finds the kinds themselves."""
+"""Names of the kinds that integrations and other packages add. `spec.json_schema.added_kind` returns the kinds."""
 
 _KINDS = (*_CORE, *ADDED_KINDS)
 _KindName: Any = Literal[_KINDS]
@@ -93,16 +93,14 @@ class Workload(Record, frozen=True, kw_only=True):
     volcano: VolcanoSettings = VolcanoSettings()
 
     def written(self, kind: str) -> dict[str, object]:
-        """Return the settings of an added kind as data."""
         settings: dict[str, object] = getattr(self, _attribute(kind))
         return settings
 
     def settings(self, kind: str, record: type[_Settings]) -> _Settings:
-        """Return the settings of an added kind as its own record, which has checked them already."""
+        """Return the settings of an added kind as its own, already checked record."""
         return msgspec.convert(self.written(kind), record)
 
     def with_settings(self, kind: str, settings: Record) -> Workload:
-        """Return the workload with the settings of an added kind."""
         return msgspec.structs.replace(self, **{_attribute(kind): msgspec.to_builtins(settings)})
 
 
@@ -118,7 +116,7 @@ def _field_of(kind: str) -> tuple[str, Any, Any]:
     return _attribute(kind), dict[str, Any], msgspec.field(default_factory=dict, name=kind)
 
 
-# `workload.<kind>` is data here, since the core does not know the records of added kinds.
+# `workload.<kind>` is plain data here: the core does not know the records of added kinds.
 Workload = msgspec.defstruct(  # type: ignore[misc, assignment]
     "Workload",
     [_field_of(kind) for kind in ADDED_KINDS],

@@ -1,8 +1,8 @@
-"""Kind `appwrapper`: the Jobs of all groups that end, queued and started as one.
+"""Kind `appwrapper`: the Jobs of all finite groups, queued and started as one.
 
-Only the Jobs are inside. The controller may create Services, but neither ConfigMaps nor NetworkPolicies, and it calls a
-run done when no pod runs any more, which a service never allows. Nothing inside can change while the AppWrapper exists,
-so objects inside carry labels of selectors only.
+Only the Jobs are inside. The controller may create Services, but neither ConfigMaps nor NetworkPolicies, and it ends a
+run when no pod runs any more, which never happens with a service. Nothing inside can change while the AppWrapper
+exists, so objects inside have selector labels only.
 
 Sources: project-codeflare/appwrapper v1.2.2, api/v1beta2, internal/controller, internal/webhook;
 project-codeflare/multi-cluster-app-dispatcher (MCAD) v1.40.0, pkg/apis/controller/v1beta1, pkg/controller/queuejob.
@@ -29,8 +29,8 @@ from symphony_charts.errors import Problem
 from symphony_charts.kinds.appwrapper import MAX_POD_SETS
 
 _PREFIX = "workload.codeflare.dev.appwrapper/"
-# The controller's own defaults fail a run whose pods wait for nodes for five minutes, or whose pod was replaced after
-# the first, and delete a failed run with its logs at once.
+# The controller's defaults fail a run whose pods wait five minutes for nodes, or that replaces a pod later than
+# that, and delete a failed run with its logs at once.
 _PATIENCE = {
     f"{_PREFIX}admissionGracePeriodDuration": "24h",
     f"{_PREFIX}warmupGracePeriodDuration": "24h",
@@ -48,12 +48,12 @@ limits: {{- toYaml . | nindent 2 }}
 {{- end }}
 """,
 )
-# Helm prints a larger number of a values file as 1e+06.
+# Helm prints larger numbers of a values file as 1e+06.
 _MAX_PRIORITY = 99_999
 
 
 class AppWrapper(Kind):
-    """An AppWrapper around the Jobs of all groups that end."""
+    """An AppWrapper around the Jobs of all finite groups."""
 
     name = "appwrapper"
     file = "appwrapper.yaml"
@@ -63,7 +63,7 @@ class AppWrapper(Kind):
         return self.workload.appwrapper.version == "v1beta1"
 
     def attempt(self, group: Group) -> str:
-        """Return no field: the controller starts all groups again, and no pod can see how often."""
+        """Return no field: the controller restarts all groups, and pods cannot see the count."""
         return ""
 
     def objects(self, draft: Draft) -> list[Tree]:
@@ -78,7 +78,7 @@ class AppWrapper(Kind):
         return [whole if self.is_mcad else with_retries(draft, whole)]
 
     def _annotations(self, draft: Draft) -> dict[str, Tree]:
-        """Return its annotations; the whole starts again as often as the group with the most `retries` would have."""
+        """Return its annotations; its retry limit is the highest `retries` of a group."""
         users = dict(self.workload.appwrapper.annotations)
         if self.is_mcad:
             return users
@@ -97,8 +97,8 @@ class AppWrapper(Kind):
         items = [with_group(group, self._generic_item(draft, group)) for group in draft.finite]
         spec: dict[str, Tree] = {"priority": Value(".Values.workload.priority")}
         if any(group.pod.settings.min_replicas is not None for group in draft.finite):
-            # MCAD queues a run with fewer pods again, also a failed one, and without end: v1.40 never counts up what
-            # it compares with maxNumRequeuings. So this is printed only if the experiment asks for it.
+            # MCAD requeues a run with fewer pods forever, even a failed one: v1.40 never increments the counter that it
+            # compares with maxNumRequeuings. So write this only if the experiment asks for it.
             spec["schedulingSpec"] = {"minAvailable": Sum(tuple(gangs.least(group) for group in draft.finite))}
         return {**spec, "resources": {"GenericItems": Merged(items, is_sure=True)}}
 
@@ -123,8 +123,8 @@ class AppWrapper(Kind):
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
         """Return the spec of a Job inside.
 
-        The controller of v1beta2 forgives no failed pod, and a Job keeps those that it replaced. So the Job retries
-        nothing there: the whole starts again.
+        The controller of v1beta2 tolerates no failed pod, and a Job keeps the pods that it replaced. So the Job does
+        not retry there; the whole AppWrapper restarts.
         """
         return job_spec(draft, group, replaces_pods=self.is_mcad)
 

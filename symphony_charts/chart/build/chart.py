@@ -22,7 +22,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
 
-# The templates that are not those of a group or a kind.
+# Templates that belong to no group or kind.
 _TEMPLATES = ("config", "podgroup", "ingress", "secrets", "networkpolicy", "serviceaccount", "extra")
 _EXTRA = """\
 {{- range .Values.extraObjects }}
@@ -36,8 +36,8 @@ _EXTRA = """\
 class Release:
     """A release as Helm sees it, without its values.
 
-    `alias` is the chart's name in a parent chart, if it has one. A release that `is_draft` is only looked at, so sealed
-    secrets may be missing.
+    `alias` is the chart's name in a parent chart, if it has one. A release that `is_draft` is only for inspection, so
+    sealed secrets may be missing.
     """
 
     name: str
@@ -52,8 +52,8 @@ class Release:
 class BuiltChart:
     """A chart as trees.
 
-    `templates` are by file name, `local_helpers` are those that each of them defines. `notes` is NOTES.txt, and `check`
-    fails if a release cannot work; the first lines of config.yaml are its Go text.
+    `templates` are by file name; `local_helpers` are the helpers that each of them defines. `notes` is NOTES.txt.
+    `check` fails if a release cannot work; config.yaml begins with its Go text.
     """
 
     draft: Draft
@@ -84,11 +84,10 @@ class BuiltChart:
 
     @property
     def name(self) -> str:
-        """The name of the chart, which is that of the experiment."""
         return self.frame.chart
 
     def with_values(self, values: Mapping[str, Any]) -> BuiltChart:
-        """Return the chart with other default `values`, which have a digest of their own."""
+        """Return the chart with other default `values`, which have their own digest."""
         check = check_helper(self.draft, values["specDigest"], self.frame.helpers.get("secretName"))
         return replace(self, values=values, check=check)
 
@@ -96,7 +95,7 @@ class BuiltChart:
         """Return the objects of a release with complete `values`.
 
         Raises:
-            SpecError: The release cannot work, so Helm fails, too.
+            SpecError: The release cannot work; Helm would fail, too.
         """
         if not release.is_draft:
             function_of(self.check)(self._root(values, release))
@@ -105,7 +104,7 @@ class BuiltChart:
         return [*made, *values["extraObjects"]]
 
     def text(self, text: str, values: Mapping[str, Any], release: Release) -> str:
-        """Return what the format of a `Text` prints in a release, such as ``{run}`` or ``{$fullname}-web``."""
+        """Return the text of a `Text` format in a release, such as ``{run}`` or ``{$fullname}-web``."""
         return str(Evaluator(self.frame, self._root(values, release)).value(with_names(Text(text))))
 
     def secret_name(self, values: Mapping[str, Any], release: Release) -> str:
@@ -113,7 +112,7 @@ class BuiltChart:
         return self.text("{secretName}", values, release) if "secretName" in self.frame.helpers else ""
 
     def host(self, service: str, values: Mapping[str, Any], release: Release) -> str:
-        """Return the name of the Service by which processes reach `service` in the namespace of a release."""
+        """Return the name of the Service of `service` in the namespace of a release."""
         return self.text(self.draft.name(service).format, values, release)
 
     def _root(self, values: Mapping[str, Any], release: Release) -> dict[str, Any]:
@@ -129,7 +128,7 @@ class BuiltChart:
 
 
 def build(experiment: Experiment, allocated: Iterable[Service]) -> BuiltChart:
-    """Return the chart of a finished experiment whose services have their ports.
+    """Return the chart of a finished experiment. `allocated` are its services with their ports.
 
     Raises:
         SpecError: No chart can run the experiment.
@@ -176,7 +175,7 @@ def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame
 
 
 def _local_names(plan: Draft, local: Mapping[str, list[Helper]]) -> dict[str, tuple[str, ...]]:
-    """Return the names of the helpers that each template defines, which are those of the pods in it."""
+    """Return the names of the helpers that each template defines: those of the pods in it."""
     names: dict[str, tuple[str, ...]] = {}
     for group, helpers in local.items():
         is_member = plan.kind.file and plan.kind.runs(plan.groups[group])
@@ -203,7 +202,7 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
     yield from label_helpers({**own, "symph.dev/experiment": plan.experiment.name})
     yield data.own_labels_helper()
     yield data.metadata_helper()
-    # Placeholders: the real ones hash trees that use these names.
+    # Placeholders: the real helpers hash trees that use these names.
     yield Helper(name="environment", py=str, go="-")
     run = Helper(name="run", py=lambda _: "", go="-")
     yield run
@@ -219,7 +218,7 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
 
 def _file_of(plan: Draft, group: str) -> str:
     file = f"{group}.yaml"
-    # Files of users begin with "extra-".
+    # The prefix "extra-" is for files of users.
     is_taken = group in _TEMPLATES or file == plan.kind.file or group.startswith("extra-")
     return f"group-{file}" if is_taken or group.startswith("group-") else file
 

@@ -1,8 +1,8 @@
 """The containers of a pod as trees: programs, ports, probes, mounts, and the overlays of a spec.
 
-Overlays are merged while packaging, by Kubernetes' strategic merge. What an overlay holds and the values have a place
-for goes there instead, so that it can be changed: affinity, tolerations, topology spread constraints, and of
-containers image, command, arguments, resources and variables.
+Overlays are merged while packaging, with Kubernetes' strategic merge. Parts that have a place in the values go there
+instead, so that they can be changed: affinity, tolerations, topology spread constraints, and of containers image,
+command, arguments, resources and variables.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _IN_CONTAINER_VALUES = ("args", "command", "env", "image", "resources")
 
 
 def laid_on(base: Mapping[str, Tree], over: Mapping[str, object], defaults: Mapping[str, object]) -> dict[str, Tree]:
-    """Return `base` with `over` merged in. What a Block of it prints becomes constant: its entry in `defaults`."""
+    """Return `base` with `over` merged in. A Block that `over` changes becomes constant: its entry in `defaults`."""
     constants = {key: defaults.get(key, {}) for key, item in base.items() if key in over and isinstance(item, Block)}
     return merge_overlay({**base, **constants}, over)
 
 
 def rest_of_container(over: Mapping[str, object]) -> dict[str, Any]:
-    """Return what the values have no place for of an overlay of a container."""
+    """Return the parts of a container overlay that have no place in the values."""
     return {key: copy.deepcopy(item) for key, item in over.items() if key not in _IN_CONTAINER_VALUES}
 
 
 def env_of(over: Mapping[str, object]) -> dict[str, object]:
-    """Return the variables of an overlay of a container, as values."""
+    """Return the variables of a container overlay as values."""
     return {
         str(item.get("name")): item["valueFrom"] if "valueFrom" in item else str(item.get("value", ""))
         for item in maps(over, "env")
@@ -45,13 +45,13 @@ def env_of(over: Mapping[str, object]) -> dict[str, object]:
 
 
 def rest_of_pod(over: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the values have no place for of the metadata and the spec of an overlay of a pod."""
+    """Return the parts of a pod overlay (metadata, spec) that have no place in the values."""
     spec = {key: item for key, item in sub(over, "spec").items() if key not in POD_VALUES}
     return copy.deepcopy(sub(over, "metadata")), copy.deepcopy(spec)
 
 
 def for_container(spec: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return what the overlay of a pod says of the container `name`, and take it out of `spec`."""
+    """Remove the settings of container `name` from the overlay `spec` of a pod, and return them."""
     for key in ("containers", "initContainers"):
         items = maps(spec, key)
         mine = next((item for item in items if item.get("name") == name), None)
@@ -64,25 +64,25 @@ def for_container(spec: dict[str, Any], name: str) -> dict[str, Any]:
 HOLD_SCRIPT = "scripts/hold.sh"
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-# Containers start once the sidecars before them have; one that does not in this time is restarted.
+# Containers start after the sidecars before them have started; a sidecar that takes longer than this is restarted.
 _STARTUP = {"periodSeconds": 2, "failureThreshold": 1800}
 
 
 def container_helper(draft: Draft) -> Helper:
-    """Return the helper with what all containers have in common."""
+    """Return the helper with the common parts of all containers."""
     shared = _shared(draft, ".root", ".container", ".hold" if may_be_held(draft) else "", [])
     return Helper(name="container", tree=Merged(_image(".root", ".container"), shared))
 
 
 def may_be_held(draft: Draft) -> bool:
-    """Return True if a process ends by itself, so that tests may hold it up."""
+    """Return True if a process ends by itself, so that tests may keep it running."""
     return any(not group.is_sidecar(name) for group in draft.finite for name in group.pod.processes)
 
 
 def containers(draft: Draft, group: Group, over: dict[str, Any]) -> tuple[list[Tree], list[Tree]]:
-    """Return init containers (steps, then services of a pod that ends) and containers.
+    """Return init containers (steps, then services of a finite pod) and containers.
 
-    `over` is the overlay of the pod's spec; what it says of containers is taken out.
+    `over` is the overlay of the pod's spec; settings of containers are removed from it.
     """
     init = [_container(draft, group, name, step, for_container(over, name)) for name, step in group.steps.items()]
     main: list[Tree] = []
@@ -93,7 +93,7 @@ def containers(draft: Draft, group: Group, over: dict[str, Any]) -> tuple[list[T
 
 
 def env_value(value: str | EnvSource) -> Any:
-    """Return a variable of the spec as the values hold it: text, or a Kubernetes source."""
+    """Return a variable of the spec in the form of the values: text, or a Kubernetes source."""
     if isinstance(value, str):
         return value
     if value.field is not None:
@@ -109,10 +109,10 @@ def _image(root: str, path: str) -> Tree:
 
 
 def _shared(draft: Draft, root: str, path: str, hold: str, before: list[str]) -> dict[str, Tree]:
-    """Return what all containers print alike, with the values of one at `path`.
+    """Return the common fields of all containers, with the values of the container at `path`.
 
-    If the value at `hold` is true, a script keeps the ports of the process open after its end. `before` are words in
-    front of its command.
+    If the value at `hold` is true, a script keeps the ports of the process open after its end. `before` are words
+    before its command.
     """
     command: Tree = Block(f"{path}.command", via="strings", is_sure=bool(hold or before))
     if command.is_sure:
@@ -131,7 +131,7 @@ def _shared(draft: Draft, root: str, path: str, hold: str, before: list[str]) ->
 
 
 def _container(draft: Draft, group: Group, name: str, program: Process | Step, pod_over: Mapping[str, Any]) -> Tree:
-    """Return a container. If an overlay touches what all containers share, the shared part is written out here."""
+    """Return a container. If an overlay changes a part that all containers share, write that part out here."""
     path = f"$group.{'initContainers' if isinstance(program, Step) else 'containers'}.{name}"
     is_process = isinstance(program, Process)
     is_held = is_process and group.is_finite and not group.is_sidecar(name)
@@ -156,7 +156,7 @@ def _container(draft: Draft, group: Group, name: str, program: Process | Step, p
 
 
 def _own(draft: Draft, group: Group, name: str, program: Process | Step, over: dict[str, Any]) -> dict[str, Tree]:
-    """Return what belongs to one container alone. Ports and probes of its overlay are merged and taken out of it."""
+    """Return the fields of one container alone. Removes ports and probes from its overlay, after merging them."""
     own: dict[str, Tree] = {}
     if isinstance(program, Process) and group.is_sidecar(name):
         own["restartPolicy"] = "Always"
@@ -180,7 +180,7 @@ def _own(draft: Draft, group: Group, name: str, program: Process | Step, over: d
 
 
 def _ports(draft: Draft, group: Group, listening: list[Service], over: Any) -> list[Tree]:
-    """Return the ports of a container. Ports of an overlay are merged into them by number."""
+    """Return the ports of a container, with those of an overlay merged in by number."""
     names = draft.port_names(group)
     ours = [{"name": names[service.name], "containerPort": service.port, "protocol": "TCP"} for service in listening]
     merged: Any = merge_overlay({"ports": ours}, {"ports": over})["ports"] if over else ours
@@ -189,7 +189,7 @@ def _ports(draft: Draft, group: Group, listening: list[Service], over: Any) -> l
 
 
 def _probes(draft: Draft, group: Group, name: str, process: Process, over: dict[str, Any]) -> dict[str, Tree]:
-    """Return the probes of a process. Containers behind a sidecar start once its startup probe succeeds."""
+    """Return the probes of a process. Containers after a sidecar start when its startup probe succeeds."""
     probes: dict[str, Any] = {}
     ready = _probe(draft, group, name, process)
     if ready:
@@ -208,7 +208,7 @@ def _probes(draft: Draft, group: Group, name: str, process: Process, over: dict[
 
 
 def _probe(draft: Draft, group: Group, name: str, process: Process) -> dict[str, Any]:
-    """Return the probe for readiness: the declared one, or a connection to the first bound service."""
+    """Return the readiness probe: the declared one, or a connection to the first bound service."""
     ready = process.ready
     if ready == "none":
         return {}
@@ -242,7 +242,7 @@ def _probe_port(draft: Draft, group: Group, name: str, port: str) -> Tree:
 
 
 def container_security(security: SecuritySettings, *, device: bool = False) -> dict[str, object]:
-    """Return the security context of a container; one that mounts a device of its node is privileged."""
+    """Return the security context of a container, which is privileged if it mounts a `device`."""
     context: dict[str, object] = {}
     if device:
         context["privileged"] = True

@@ -34,7 +34,7 @@ _POD_INDEX = "metadata.labels['apps.kubernetes.io/pod-index']"
 
 
 def shared_environment(draft: Draft) -> Tree:
-    """Return the data of the ConfigMap of variables that all processes share: where each service is."""
+    """Return the data of the shared ConfigMap of variables: the address of each service."""
     data: dict[str, Tree] = {
         names.EXPERIMENT: draft.experiment.name,
         names.CONFIG_FOLDER: CONFIG_DIR,
@@ -48,7 +48,6 @@ def shared_environment(draft: Draft) -> Tree:
 
 
 def variables_name(group: Group, process: str) -> str:
-    """Return the name of the helper with the variables of one process or step."""
     return f"variables.{group.name}.{process}"
 
 
@@ -62,7 +61,7 @@ def _items(variables: Mapping[str, Tree]) -> list[Tree]:
 
 
 def own_variables(draft: Draft, group: Group) -> list[Helper]:
-    """Return a helper for each process and step of `group` with its own variables."""
+    """Return a helper with the private variables of each process and step of `group`."""
     pod = _pod_variables(draft, group)
     shared = [Helper(name=f"variables.{group.name}", tree=_items(pod))] if pod and len(group.programs) > 1 else []
     helpers = list(shared)
@@ -96,7 +95,7 @@ def _common(draft: Draft, group: Group, name: str) -> dict[str, Tree]:
 
 
 def _pod_variables(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return where the services of a pod are for its own processes: in the pod itself."""
+    """Return the addresses of a pod's services for its own processes, inside the pod."""
     tree: dict[str, Tree] = {}
     for service in draft.services_of(group):
         host = names.service_variable(service.name, "HOST")
@@ -107,7 +106,7 @@ def _pod_variables(draft: Draft, group: Group) -> dict[str, Tree]:
 
 
 def _process_variables(draft: Draft, group: Group, name: str, connects: Iterable[str]) -> dict[str, Tree]:
-    """Return the addresses that a process can bind, and those of the replicas that it dials or is one of."""
+    """Return the addresses that a process can bind, and those of the replicas of its own and dialled services."""
     listens = [service.name for service in draft.services_of(group, name)]
     tree: dict[str, Tree] = {
         names.service_variable(service, "BIND_HOST"): _field("status.podIP") for service in listens
@@ -160,7 +159,7 @@ def metadata_helper() -> Helper:
 
 
 def own_labels_helper() -> Helper:
-    """Return the helper with the labels of one object: a label for each of its arguments except the root."""
+    """Return the helper with the labels of one object: one per argument except the root."""
     names = ("group", "process", "run", "service")
     return Helper(
         name="ownLabels",
@@ -175,7 +174,7 @@ symph.dev/{{ $key }}: {{ $value | quote }}
 
 
 def annotations_helper() -> Helper:
-    """Return the helper with the annotations of one object over those of all."""
+    """Return the helper that merges an object's annotations over the shared ones."""
     return Helper(
         name="annotations",
         py=lambda dot: {key: printed(item) for key, item in {**(dot["common"] or {}), **dot["own"]}.items()},
@@ -189,7 +188,7 @@ def annotations_helper() -> Helper:
 
 
 def environment_name_helper(digest: Helper, fullname: Helper) -> Helper:
-    """Return the helper with the name of the ConfigMap of shared variables, from the helper that hashes them."""
+    """Return the helper with the name of the ConfigMap of shared variables; `digest` hashes them."""
     full, digest_of = function_of(fullname), function_of(digest)
     printed_digest = "{{- .Values.environmentDigest -}}"
     go = digest.go.replace(
@@ -211,7 +210,7 @@ def metadata(name: Text, **arguments: str) -> Tree:
 
 
 def annotated(name: Text, own: str | Mapping[str, Tree], **arguments: str) -> dict[str, Tree]:
-    """Return the metadata of an object with annotations of its own: constants, or the path of a value."""
+    """Return the metadata of an object with its own annotations: constants, or the path of a value."""
     labels: dict[str, Tree] = {
         f"symph.dev/{label}": path.strip('"') if path.startswith('"') else Value(path, is_text=True)
         for label, path in arguments.items()
@@ -227,7 +226,6 @@ def annotated(name: Text, own: str | Mapping[str, Tree], **arguments: str) -> di
 
 
 def config_files(draft: Draft) -> dict[str, bytes]:
-    """Return the configuration files of the experiment by their path in the chart."""
     return {
         f"files/{name}": (file.text or "").encode() if file.base64 is None else base64.b64decode(file.base64)
         for name, file in sorted(draft.experiment.configs.items())
@@ -241,7 +239,7 @@ def config_name(draft: Draft, fullname: str = "$fullname") -> Text:
 
 
 def config_maps(draft: Draft) -> list[Tree]:
-    """Return the ConfigMap of shared variables, and the one of configuration files if there are any."""
+    """Return the ConfigMap of shared variables and, if there are any, the one of configuration files."""
     common = {"apiVersion": "v1", "kind": "ConfigMap"}
     maps: list[Tree] = [
         {
@@ -276,7 +274,7 @@ def secret_name_helper(draft: Draft, fullname: Helper) -> Helper:
 
 
 def secret(draft: Draft) -> Tree | None:
-    """Return the SealedSecret or ExternalSecret of the release; None if the Secret is made apart from the chart."""
+    """Return the SealedSecret or ExternalSecret of the release; None if the Secret is not part of the chart."""
     source = draft.experiment.secret_source
     keys = sorted(key_of(file) for file in draft.experiment.secrets)
     if not keys or source.source not in ("sealed", "external"):
@@ -320,7 +318,6 @@ def secret(draft: Draft) -> Tree | None:
 
 
 def service_account_helper(fullname: Helper) -> Helper:
-    """Return the helper with the name of the release's service account."""
     own = function_of(fullname)
     return Helper(
         name="serviceAccountName",
@@ -331,7 +328,7 @@ def service_account_helper(fullname: Helper) -> Helper:
 
 
 def service_account() -> Tree:
-    """Return the ServiceAccount, made only if the values ask for it."""
+    """Return the ServiceAccount; values decide if it is created."""
     return When(
         ".Values.serviceAccount.create",
         {
@@ -355,7 +352,7 @@ def used_volumes(draft: Draft, group: Group) -> Mapping[str, AnyVolume]:
 
 
 def volumes_of(draft: Draft, group: Group) -> list[dict[str, Tree]]:
-    """Return the volumes of a pod: the experiment's, its configuration files, and the secrets that containers see."""
+    """Return the volumes of a pod: the experiment's, its configuration files, and the visible secrets."""
     volumes: list[dict[str, Tree]] = [
         {"name": name, **volume_source(volume)} for name, volume in used_volumes(draft, group).items()
     ]
@@ -393,7 +390,7 @@ def files_volume(draft: Draft, fullname: str = "$fullname") -> dict[str, Tree]:
 
 
 def _visible_secrets(draft: Draft, group: Group, name: str) -> dict[str, list[str]]:
-    """Return the keys of the secret files that a container sees, with the further paths of each."""
+    """Return the keys of the secret files that a container sees, each with its further paths."""
     names = {f"{group.name}/{name}"} | ({name} if name in group.pod.processes else set())
     return {
         key_of(secret): list(secret.also_at)
@@ -408,7 +405,7 @@ def _secret_volume(draft: Draft, name: str, keys: Iterable[str]) -> str:
 
 
 def mounts_of(draft: Draft, group: Group, name: str, program: Process | Step) -> list[Tree]:
-    """Return the mounts of a container: the declared ones, configuration files, and secret files."""
+    """Return the mounts of a container: declared mounts, configuration files and secret files."""
     mounts: list[Tree] = [_mount(draft, mount) for mount in program.mounts]
     if draft.experiment.configs:
         mounts.append(FILES_MOUNT)

@@ -1,4 +1,4 @@
-"""An experiment as the builders of its chart see it: groups, services, names and volumes, each fact derived once."""
+"""The draft of an experiment's chart: groups, services, names and volumes, each fact derived once."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _GIT_IMAGE = "alpine/git:v2.49.1"
 
 _CHECKOUT = "/symph/checkout"
 
-# Fetches only what is needed where the server allows it, and can be run again in the same folder. Kubernetes would take
-# a dollar sign before a bracket for a reference, so there is none.
+# Fetches only what is needed if the server allows it, and can run again in the same folder. There is no "$(",
+# which Kubernetes would read as a variable reference.
 _GIT_SCRIPT = f"""cd {_CHECKOUT}
 git() {{ command git -c safe.directory={_CHECKOUT} "$@"; }}
 test -d .git || {{ git init -q . && git remote add origin "$GIT_REPOSITORY"; }}
@@ -43,7 +43,7 @@ fi"""
 
 
 def volume_source(volume: AnyVolume) -> Values:
-    """Return the volume source of a pod; a repository is an empty volume that an init container fills."""
+    """Return the pod's volume source; a repository is an empty volume that an init container fills."""
     match volume:
         case NfsVolume():
             nfs: Values = {"server": volume.server, "path": volume.path}
@@ -67,7 +67,6 @@ def volume_source(volume: AnyVolume) -> Values:
 
 
 def git_step(name: str, volume: GitVolume) -> Values:
-    """Return the init container that checks `volume` out."""
     return {
         "image": volume.image or _GIT_IMAGE,
         "command": ["/bin/sh", "-e", "-c", _GIT_SCRIPT],
@@ -77,7 +76,7 @@ def git_step(name: str, volume: GitVolume) -> Values:
 
 
 def is_device(volume: AnyVolume) -> bool:
-    """Return True if a process that mounts it must be privileged."""
+    """Return True for a device, whose processes must be privileged."""
     return isinstance(volume, DeviceVolume)
 
 
@@ -113,7 +112,7 @@ class Group:
 
     @property
     def is_replaced(self) -> bool:
-        """Return True if a new pod replaces a failed one."""
+        """True if a new pod replaces a failed one."""
         return self.is_finite and not self.is_restarted_in_place
 
     @property
@@ -121,7 +120,7 @@ class Group:
         return (*self.steps, *self.pod.processes)
 
     def is_sidecar(self, process: str) -> bool:
-        """Return True if `process` is a service in a pod that ends."""
+        """Return True if `process` is a service in a finite pod."""
         return self.is_finite and self.pod.processes[process].lifecycle == "service"
 
     @property
@@ -130,18 +129,18 @@ class Group:
 
 
 class Kind:
-    """The interface of a kind of workload. Each kind is a class in a module of ``build/kinds``.
+    """Interface of a kind of workload. Each kind is a class in a module of ``build/kinds``.
 
-    The defaults hold for most kinds. Names are formats of `Text`: the variables ``{$fullname}``, ``{$run}`` and, for
+    The defaults hold for most kinds. Names are `Text` formats with the variables ``{$fullname}``, ``{$run}`` and, for
     pods, ``{$i}``.
 
-    `name` is its word in a spec. `file` is the template with the object that runs all its groups; without one, each
-    group has its workload in its own template. A group in a name has at most `max_part` characters, and the name of a
-    group's workload has `more_letters` beside full name, run and group. `index` is the field in which a pod finds its
-    index; empty if none tells it. `has_pod_groups`: the chart makes the PodGroups of a gang, not a controller of the
-    kind. `is_scaled_live`: another number of replicas is no new run. `has_ranks`: its controller tells DI-engine's
-    processes their ranks. `reads_queue`: its objects name a queue. `has_group_retries`: each group has its own number
-    of retries. `fails_when_evicted`: a pod that its node or the scheduler evicts has failed.
+    `name` is the kind's word in a spec. `file` is the template with the object that runs all its groups; if empty, each
+    group has its workload in its own template. `max_part` limits the characters of a group in a name. `more_letters`
+    counts the characters of a workload name besides full name, run and group. `index` is the field with the index of a
+    pod; empty if there is none. `has_pod_groups`: the chart creates the PodGroups of a gang, not a controller.
+    `is_scaled_live`: a new number of replicas does not start a new run. `has_ranks`: the controller sets the ranks of
+    DI-engine processes. `reads_queue`: the objects name a queue. `has_group_retries`: each group has its own retries.
+    `fails_when_evicted`: an eviction by the node or scheduler counts as a failure.
     """
 
     name: str
@@ -163,31 +162,31 @@ class Kind:
     # --- names and fields ---
 
     def runs(self, group: Group) -> bool:
-        """Return True if its objects run `group`; a StatefulSet runs the others."""
+        """Return True if the kind's objects run `group`; StatefulSets run the others."""
         return group.is_finite
 
     def job_name(self, group: Group) -> str:
-        """Return the format of the name of a group's Job, or of its part of the kind's object."""
+        """Return the format of the name of a group's Job, or of the group's part of the kind's object."""
         return f"{{$fullname}}-{group.part}-{{$run}}"
 
     def pod_name(self, group: Group) -> str:
-        """Return the format of the host name of a replica."""
+        """Return the format of a replica's host name."""
         return f"{self.job_name(group)}-{{$i}}"
 
     def domain(self, group: Group) -> str:
-        """Return the format of the name of the headless Service that gives the pods of a group their host names."""
+        """Return the format of the name of the headless Service that gives a group's pods their host names."""
         return f"{{$fullname}}-{group.part}-pods"
 
     def selector(self, group: Group) -> Tree | None:
-        """Return the labels by which the pods of a group are found; None if these are the labels of the chart."""
+        """Return the labels that select the group's pods; None for the labels of the chart."""
         return None
 
     def is_single(self, group: Group) -> bool:
-        """Return True if its controller starts one pod of `group`, whatever the values are."""
+        """Return True if the controller starts exactly one pod of `group`, whatever the values are."""
         return False
 
     def attempt(self, group: Group) -> str:
-        """Return the field path of a pod's number of earlier tries; empty if the kind does not count them."""
+        """Return the field path of a pod's number of earlier attempts; empty if the kind does not count them."""
         if group.is_restarted_in_place:
             return ""
         return "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
@@ -199,50 +198,50 @@ class Kind:
         return process
 
     def port_name(self, group: Group, service: str) -> str:
-        """Return the name that a controller expects of the port of a service; empty if it expects none."""
+        """Return the port name that a controller requires for a service; empty if it requires none."""
         return ""
 
     def variables(self, program: Process | Step) -> Mapping[str, Tree]:
-        """Return the variables of a program that are not among its values, since the kind sets them."""
+        """Return the variables of a program that the kind sets; they are not among its values."""
         return {}
 
     def pod_fields(self, draft: Draft, group: Group) -> dict[str, Tree]:
-        """Return fields of the spec of its pods that only this kind sets."""
+        """Return fields of the pod spec that only this kind sets."""
         return {}
 
     # --- objects ---
 
     def group_objects(self, draft: Draft, group: Group) -> list[Tree]:
-        """Return the objects that run one group, in the template of the group."""
+        """Return the objects that run one group; they are in the template of the group."""
         return []
 
     def objects(self, draft: Draft) -> list[Tree]:
-        """Return the objects that run all groups of the kind, in the template `file`."""
+        """Return the objects that run all groups of the kind; they are in the template `file`."""
         return []
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
-        """Return what cannot change in a run of one group: other values of it start a new run."""
+        """Return the parts of a group that cannot change during a run; a change starts a new run."""
         raise NotImplementedError
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
-        """Return what else cannot change in a run."""
+        """Return further parts that cannot change during a run."""
         return []
 
     # --- the rest of the chart ---
 
     def values(self, draft: Draft) -> dict[str, Any]:
-        """Return the values of `workload` that this kind reads beside those of a gang."""
+        """Return the values of `workload` that this kind reads in addition to those of a gang."""
         return {}
 
     def reads_minimum(self) -> bool:
-        """Return True if its objects read `minReplicas` of groups, also without a gang."""
+        """Return True if the kind's objects read `minReplicas` of groups even without a gang."""
         return False
 
     def helpers(self, draft: Draft) -> Iterable[Helper]:
         return ()
 
     def local_helpers(self, draft: Draft) -> Iterable[Helper]:
-        """Return helpers that only the template `file` needs."""
+        """Return helpers for the template `file` only."""
         return ()
 
     def faults(self, draft: Draft) -> Iterable[Problem]:
@@ -251,30 +250,30 @@ class Kind:
     def findings(
         self, draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]
     ) -> Iterable[tuple[Literal["warning", "info"], str, Problem]]:
-        """Return what its controller ignores or does differently: severity, rule, and the finding.
+        """Return settings that the controller ignores or treats differently: severity, rule, and the finding.
 
-        `groups` are those that have replicas under the complete `values` of a release.
+        `groups` are those with replicas under the complete `values` of a release.
         """
         return ()
 
     def unread(self) -> Iterable[Problem]:
-        """Return the settings of the kind that have no effect together with the others."""
+        """Return the kind's settings that have no effect in combination with others."""
         return ()
 
 
 class Peers:
-    """The interface of `compat`, by which replicas of several groups find each other. The default has no nodes."""
+    """Interface of `compat`, with which replicas of several groups find each other. The default has no nodes."""
 
     def nodes_of(self, draft: Draft) -> list[Group]:
-        """Return the groups that are nodes, by rank."""
+        """Return the groups that are nodes, ordered by rank."""
         return []
 
     def rank_words(self, draft: Draft, group: Group, program: Process | Step) -> list[str]:
-        """Return the words in front of a command that compute the rank of a replica, if it is not its index."""
+        """Return the words before a command that compute the replica's rank if it is not its index."""
         return []
 
     def variables(self, draft: Draft, group: Group, index: Tree) -> dict[str, Tree]:
-        """Return the variables of a process of `group`, whose replica has the number `index`."""
+        """Return the variables of a process of `group` for the replica with number `index`."""
         return {}
 
     def helpers(self, draft: Draft, fullname: Helper, run: Helper) -> list[Helper]:
@@ -282,7 +281,7 @@ class Peers:
         return []
 
     def faults(self, draft: Draft) -> Iterable[Problem]:
-        """Return the processes that cannot learn their rank."""
+        """Return the processes that cannot get their rank."""
         return ()
 
 
@@ -302,7 +301,7 @@ class Draft:
         return [group for group in self.groups.values() if group.is_finite]
 
     def name(self, suffix: str) -> Text:
-        """Return the name of an object: the full name and `suffix`, cut so that both fit."""
+        """Return an object name: the full name and `suffix`, shortened to fit."""
         return Text(f"{{$fullname}}-{cut(suffix, MAX_NAME - 1 - self.fullname_limit)}")
 
     def workload(self, group: Group) -> str:
@@ -313,20 +312,19 @@ class Draft:
         return f"{{$fullname}}-{group.part}-pods"
 
     def host(self, group: Group) -> str:
-        """Return the format of the address of the replica ``{$i}`` of a group."""
+        """Return the format of the address of replica ``{$i}`` of a group."""
         if self.kind.runs(group):
             return f"{self.kind.pod_name(group)}.{self.kind.domain(group)}"
         return f"{self.workload(group)}-{{$i}}.{self.pods_service(group)}"
 
     def hosts(self, service: Service) -> Join | Text:
-        """Return the address of each replica that listens, in order; that of the service if replicas have no names."""
+        """Return the address of each listening replica, in order; the service's address if they have no host names."""
         group = self.groups[service.listener.pod]
         if self.kind.runs(group) and not self.kind.pod_name(group):
             return Text(f"{self.name(service.name).format}:{{.Values.services.{service.name}.port}}")
         return Join(f"{group.path}.replicas", Text(f"{self.host(group)}:{{$.Values.services.{service.name}.port}}"))
 
     def services_of(self, group: Group, process: str | None = None) -> list[Service]:
-        """Return the services that a group, or one process of it, listens on."""
         return [
             service
             for service in self.services.values()
@@ -334,7 +332,7 @@ class Draft:
         ]
 
     def port_names(self, group: Group) -> dict[str, str]:
-        """Return the name of the port of each service of a group: at most 15 characters, and unique in its pods."""
+        """Return the port name of each service of a group: at most 15 characters, unique in the pod."""
         names: dict[str, str] = {}
         for service in self.services_of(group):
             short = service.name[:_PORT_NAME].removesuffix("-")
@@ -347,18 +345,18 @@ class Draft:
         return self.kind.is_scaled_live and self.kind.runs(group)
 
     def is_foreign(self, group: Group) -> bool:
-        """Return True if a controller gives the pods of `group` names and labels of its own."""
+        """Return True if a controller sets its own names and labels on the pods of `group`."""
         return self.kind.runs(group) and self.kind.selector(group) is not None
 
     def needs_host_names(self, group: Group) -> bool:
-        """Return True if others find the pods of `group` by a name that the chart gives them."""
+        """Return True if other pods reach the pods of `group` by host names that the chart sets."""
         if self.is_foreign(group):
             return False
         return not group.is_finite or self.experiment.compat is not None or bool(self.services_of(group))
 
 
 def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers: Peers) -> Draft:
-    """Return the draft of the chart of a finished experiment whose services have their ports, run by `kind`."""
+    """Return the draft of a finished experiment's chart. `services` have their ports; `kind` runs it."""
     pods = pods_of(experiment)
     parts = {name: cut(name, kind.max_part) for name in pods}
     by_name = {service.name: service for service in services}
@@ -389,7 +387,7 @@ def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers
 
 
 def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
-    """Return what runs before the processes of a pod: checkouts of the repositories that it mounts, then steps."""
+    """Return the init steps of a pod: a checkout per mounted repository, then the declared steps."""
     steps = {key: step for key, step in experiment.prepare.items() if not step.groups or pod.name in step.groups}
     programs: list[Process | Step] = [*pod.processes.values(), *steps.values()]
     checkouts = {}
@@ -406,7 +404,6 @@ def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
 
 
 def _overlaid(step: Step, overlay: Mapping[str, object]) -> Step:
-    """Return `step` with what the overlay of a pod says of it."""
     rest = {key: item for key, item in overlay.items() if key != "name"}
     return (
         msgspec.structs.replace(step, container_overlay=merge_overlay(step.container_overlay, rest)) if rest else step
@@ -440,15 +437,13 @@ def _connects(processes: Iterable[Process]) -> list[str]:
 
 
 def dials_of(group: Group) -> list[str]:
-    """Return the services to which the processes of `group` connect."""
     return list(dict.fromkeys(_connects(group.pod.processes.values())))
 
 
 def listens_on(service: Service, group: Group, process: str) -> bool:
-    """Return True if `process` of `group` is the one that listens."""
     return service.listener == ProcessRef(group.name, process)
 
 
 def with_names(tree: Tree) -> Tree:
-    """Return `tree` with the variables for the full name and the run."""
+    """Return `tree` inside the variables for the full name and the run."""
     return Let("$fullname", "fullname", Let("$run", "run", tree))

@@ -1,4 +1,4 @@
-"""Faults of an experiment that no chart can run, and the checks that fail a release which cannot work."""
+"""Faults of an experiment that no chart can run, and the checks that fail an unworkable release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEAL = "symph secrets seal SPEC -n NAMESPACE --cert cluster > sealed.yaml, then
 
 
 def check_helper(draft: Draft, digest: str, secret_name: Helper | None) -> Helper:
-    """Return the helper that fails if a release cannot work; `digest` is the `specDigest` of the chart's values."""
+    """Return the helper that fails an unworkable release; `digest` is the `specDigest` of the chart's values."""
     go = [
         f'{{{{- if ne .Values.specDigest "{digest}" }}}}',
         f'{{{{- fail "{_OTHER}" }}}}',
@@ -45,12 +45,12 @@ def check_helper(draft: Draft, digest: str, secret_name: Helper | None) -> Helpe
 
 
 def sealed_for(scope: str, namespace: str, name: str) -> str:
-    """Return what sealed values are bound to: a Secret, a namespace, or nothing."""
+    """Return the scope of sealed values: ``namespace/name``, the namespace, or an empty text."""
     return {"strict": f"{namespace}/{name}", "namespace-wide": namespace}.get(scope, "")
 
 
 def unsealed(secrets: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
-    """Return the keys for which nothing is sealed; none if the Secret has a name and is made apart from the chart."""
+    """Return the keys without sealed values; none if the values name a Secret from outside the chart."""
     sealed = secrets.get("encryptedData") or {}
     return [key for key in keys if not sealed.get(key)] if sealed or not secrets.get("name") else []
 
@@ -92,7 +92,7 @@ def _sealed_go(keys: list[str], scope: str) -> list[str]:
 
 
 def experiment_faults(experiment: Experiment) -> Iterator[Problem]:
-    """Yield what the kind of workload, its gang or a way in cannot do, and files that are not read yet."""
+    """Yield settings that the kind of workload, its gang or an exposure does not support, and unread files."""
     workload = experiment.workload
     if workload.kind not in KINDS:
         kinds = ", ".join(f"`{name}`" for name in KINDS)
@@ -119,7 +119,7 @@ def experiment_faults(experiment: Experiment) -> Iterator[Problem]:
 
 
 def container_faults(draft: Draft) -> Iterator[Problem]:
-    """Yield processes with the name of a step, since containers of a pod have different names, and odd overlays."""
+    """Yield processes named like a step (container names in a pod are unique), and invalid overlays."""
     for group in draft.groups.values():
         own = f"{group.pod.path}.processes." if group.pod.path.startswith("groups.") else "processes."
         programs = [(f"{own}{name}", process.container_overlay) for name, process in group.pod.processes.items()]

@@ -1,4 +1,4 @@
-"""Kinds `jobs` and `jobset`: a Job for each group that ends, alone or in a JobSet that ends with those of `done_when`.
+"""Kinds `jobs` and `jobset`: a Job per finite group, alone or in a JobSet that ends with those of `done_when`.
 
 Source: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go. All of `replicatedJobs` and `successPolicy` is
 immutable, and a child is named ``<set>-<member>-<index>``.
@@ -21,7 +21,7 @@ from symphony_charts.chart.tree import Either, Merged, Text, Tree, When
 
 
 class JobSet(Kind):
-    """A JobSet of all groups that end. Their Services stay outside, so addresses do not depend on the kind."""
+    """A JobSet of all finite groups. Their Services stay outside, so addresses do not depend on the kind."""
 
     name = "jobset"
     file = "jobset.yaml"
@@ -79,8 +79,6 @@ _MUTABLE = ("parallelism", "backoffLimit", "activeDeadlineSeconds")
 
 
 class Jobs(Kind):
-    """A Job for each group that ends."""
-
     name = "jobs"
 
     def group_objects(self, draft: Draft, group: Group) -> list[Tree]:

@@ -1,4 +1,4 @@
-"""The notes that Helm prints after an installation, and the pod that `helm test` starts."""
+"""The notes that Helm prints after an installation, and the pod of `helm test`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from symphony_charts.spec.pods import Service
 CONNECT_SCRIPT = "scripts/connect.sh"
 
 _NOBODY = 65534
-# A pod that failed stays for its log; nothing else outlives the release.
+# Keep a failed pod for its log; nothing else outlives the release.
 _HOOK = {"helm.sh/hook": "test", "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"}
 
-# Kubernetes replaces two dollar signs, and $(NAME), in a command.
+# Kubernetes expands $$ and $(NAME) in a command, so scripts avoid them.
 _SCRIPTS = {
     CONNECT_SCRIPT: """\
 dial() {
@@ -65,14 +65,14 @@ wait "$child"
 
 
 def scripts(draft: Draft) -> dict[str, bytes]:
-    """Return the scripts of tests by their path in the chart."""
+    """Return the test scripts by their path in the chart."""
     names = [CONNECT_SCRIPT] if any(service.is_bound for service in draft.services.values()) else []
     names += [HOLD_SCRIPT] if may_be_held(draft) else []
     return {name: _SCRIPTS[name].encode() for name in names}
 
 
 def connection_test(draft: Draft) -> Tree | None:
-    """Return the pod that dials every bound service; None if there is none."""
+    """Return the pod that connects to every bound service; None if there is none."""
     bound = [service for service in draft.services.values() if service.is_bound]
     if not bound:
         return None

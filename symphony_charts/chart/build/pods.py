@@ -1,6 +1,6 @@
-"""Pod templates as trees, and what several kinds share: specs of Indexed Jobs and StatefulSets.
+"""Pod templates as trees, and the shared parts of kinds: specs of Indexed Jobs and StatefulSets, gangs.
 
-Kueue reads labels of a workload, others read a PodGroup.
+Kueue reads labels of a workload; the other gang schedulers read a PodGroup.
 
 Sources: kubernetes-sigs/scheduler-plugins, pkg/coscheduling (PodGroup v1alpha1, label ``.../pod-group``);
 volcano-sh/volcano, pkg/scheduler (PodGroup v1beta1, annotation ``scheduling.k8s.io/group-name``); kubernetes/api,
@@ -40,7 +40,6 @@ _VOLCANO = "volcano"
 
 
 def queue_values(draft: Draft) -> dict[str, str]:
-    """Return the values that the queue of the gang reads."""
     workload = draft.experiment.workload
     values = {"queue": workload.queue or "", "priority": workload.queue_priority or ""}
     read = {"kueue": ("queue", "priority"), _VOLCANO: ("queue",)}.get(workload.gang, ())
@@ -48,7 +47,7 @@ def queue_values(draft: Draft) -> dict[str, str]:
 
 
 def queue_labels(draft: Draft) -> dict[str, Tree]:
-    """Return the labels by which Kueue queues an object."""
+    """Return the labels with which Kueue queues an object."""
     if draft.experiment.workload.gang != "kueue":
         return {}
     return {
@@ -58,19 +57,17 @@ def queue_labels(draft: Draft) -> dict[str, Tree]:
 
 
 def pod_labels(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return the labels by which a pod belongs to its gang."""
     name = _name(draft, group)
     return {"scheduling.x-k8s.io/pod-group": name} if name and _gang(draft) == "coscheduling" else {}
 
 
 def pod_annotations(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return the annotations by which a pod belongs to its gang."""
     name = _name(draft, group)
     return {"scheduling.k8s.io/group-name": name} if name and _gang(draft) == _VOLCANO else {}
 
 
 def pod_fields(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return the fields of the spec by which a pod belongs to its gang."""
+    """Return the spec fields that add a pod to its gang."""
     name = _name(draft, group)
     if not name or _gang(draft) == "coscheduling":
         return {}
@@ -80,7 +77,7 @@ def pod_fields(draft: Draft, group: Group) -> dict[str, Tree]:
 
 
 def named_pod_groups(draft: Draft) -> list[tuple[Text, Tree, dict[str, Tree]]]:
-    """Return name, condition and the object but for its metadata of each PodGroup of a run."""
+    """Return name, condition and object (without metadata) of each PodGroup of a run."""
     members = [group for group in draft.groups.values() if _name(draft, group)]
     if not members:
         return []
@@ -102,7 +99,7 @@ def _gang(draft: Draft) -> str:
 
 
 def _name(draft: Draft, group: Group) -> Text | None:
-    """Return the name of the PodGroup of a group; None if it starts without a gang."""
+    """Return the name of a group's PodGroup; None if it starts without a gang."""
     if group.is_kept or not draft.kind.has_pod_groups or _gang(draft) not in GANGS_OF_PODS:
         return None
     part = group.part if draft.experiment.workload.gang_scope == "group" else "gang"
@@ -110,9 +107,9 @@ def _name(draft: Draft, group: Group) -> Text | None:
 
 
 def least(group: Group, path: str = "") -> tuple[str | int, ...]:
-    """Return what the number of pods that must start together is the smallest of. `path` is that of the group.
+    """Return the terms of which the gang's minimum is the smallest. `path` is the path of the group.
 
-    A StatefulSet replaces its pods one after the other: a new run that waited for all of them would wait for ever.
+    A StatefulSet replaces its pods one by one, so a new run that waited for all of them would wait forever.
     """
     path = path or group.path
     replicas = f"{path}.replicas"
@@ -136,7 +133,7 @@ def _pod_group(draft: Draft, minimum: Sum) -> dict[str, Tree]:
     return {"apiVersion": version, "kind": "PodGroup", "spec": spec}
 
 
-# Labels that templates print; nothing else may set them.
+# Labels that only the templates may set.
 _OUR_LABELS = (
     "app.kubernetes.io/name",
     "app.kubernetes.io/instance",
@@ -149,7 +146,7 @@ _OUR_LABELS = (
 
 
 def pod_helpers(draft: Draft) -> list[Helper]:
-    """Return the helpers with what all pods have in common."""
+    """Return the helpers with the common parts of all pods."""
     usual = [group for group in draft.groups.values() if not any(_own_metadata(draft, group))]
     metadata = _metadata(draft, Include("selector", "."), ({}, {}, {}), ".root")
     made = [Helper(name="podMetadata", tree=metadata)] if usual else []
@@ -157,19 +154,19 @@ def pod_helpers(draft: Draft) -> list[Helper]:
 
 
 def selector_helper() -> Helper:
-    """Return the helper with the labels by which the pods of a group are found."""
+    """Return the helper with the labels that select a group's pods."""
     tree = Merged(Include("selectorLabels", ".root"), Include("ownLabels", "."))
     return Helper(name="selector", tree=tree, comment="The labels of the pods of a group, in one run if there is one.")
 
 
 def of_group(group: Group, *, with_run: bool | None = None) -> dict[str, Any]:
-    """Return the arguments of helpers that concern a group; its run is one unless its pods outlive runs."""
+    """Return the arguments of helpers for a group; they include its run unless its pods outlive runs."""
     is_of_run = not group.is_kept if with_run is None else with_run
     return {"root": ".", "group": f'"{group.name}"'} | ({"run": "$run"} if is_of_run else {})
 
 
 def selector(draft: Draft, group: Group, *, with_run: bool | None = None) -> Tree:
-    """Return the labels by which the pods of `group` are found; those of its run only, unless it outlives runs."""
+    """Return the labels that select the pods of `group`, limited to its run unless it outlives runs."""
     own = draft.kind.selector(group) if draft.kind.runs(group) else None
     if own is not None:
         return own
@@ -177,7 +174,6 @@ def selector(draft: Draft, group: Group, *, with_run: bool | None = None) -> Tre
 
 
 def pod_template(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return metadata and spec of the pods of `group`."""
     own = _own_metadata(draft, group)
     processes = list(group.pod.processes)
     arguments = of_group(group) | ({"process": f'"{processes[0]}"'} if len(processes) == 1 else {})
@@ -190,7 +186,6 @@ def pod_template(draft: Draft, group: Group) -> dict[str, Tree]:
 def _metadata(
     draft: Draft, selector: Tree, own: tuple[dict[str, Tree], dict[str, Tree], dict[str, Any]], root: str
 ) -> Tree:
-    """Return the metadata of pods with labels, annotations and fields of their `own`."""
     labels, annotations, rest = own
     values = f"{root.removesuffix('.')}.Values"
     constants = {"app.kubernetes.io/component": "experiment", "symph.dev/experiment": draft.experiment.name}
@@ -203,7 +198,6 @@ def _metadata(
 
 
 def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str, Tree], dict[str, Any]]:
-    """Return labels, annotations and other metadata of the pods of a group that others do not have."""
     over = rest_of_pod(group.pod.settings.pod_overlay)[0]
     users = {**draft.experiment.labels, **group.pod.settings.labels, **sub(over, "labels")}
     labels: dict[str, Tree] = {key: item for key, item in users.items() if key not in _OUR_LABELS}
@@ -220,10 +214,10 @@ def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str
 
 
 def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
-    """Return the spec. If an overlay touches what all pods share, the shared part is written out here."""
+    """Return the pod spec. If an overlay changes a part that all pods share, write that part out here."""
     settings = group.pod.settings
     if over.get("hostNetwork") is True:
-        # The default would look names up outside of the cluster.
+        # The default policy would resolve names with the node's DNS instead of the cluster's.
         over.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
     own: dict[str, Tree] = {**pod_fields(draft, group)}
     if draft.kind.runs(group):
@@ -255,7 +249,6 @@ def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
 
 
 def pod_security(security: SecuritySettings) -> dict[str, Any]:
-    """Return the security context of all pods."""
     numbers = {"runAsUser": security.run_as_user, "runAsGroup": security.run_as_group, "fsGroup": security.fs_group}
     return {
         "seccompProfile": {"type": "RuntimeDefault"},
@@ -295,14 +288,14 @@ def runs(group: Group) -> NonZero:
     return NonZero(f"{group.path}.replicas")
 
 
-# An eviction is not a failure: draining, preemption and taints mark the pod with this condition.
+# Do not count evictions as failures: draining, preemption and taints set this condition.
 _IGNORE_DISRUPTIONS = {
     "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
 }
 
 
 def with_group(group: Group, tree: Tree) -> Tree:
-    """Return `tree` with the variable ``$group``, and nothing if the group has no replicas."""
+    """Return `tree` with the variable ``$group``, or nothing if the group has no replicas."""
     return Let("$group", group.path, When(NonZero("$group.replicas"), tree))
 
 
@@ -319,7 +312,7 @@ def workload_metadata(draft: Draft, name: Text, own: Mapping[str, Tree], **argum
 def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[str, Tree]:
     """Return the spec of an Indexed Job. Its first failed index fails it.
 
-    Pods that are restarted in place do not count per index: their restarts count against the Job's own limit. Unless
+    Containers that restart in place have no limit per index: their restarts count against the Job's limit. Unless
     `replaces_pods`, the first failed pod fails the Job.
     """
     spec: dict[str, Tree] = {
@@ -328,7 +321,7 @@ def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[
         "parallelism": Value("$group.replicas"),
     }
     if group.is_restarted_in_place:
-        # Kubernetes ends a Job once this many restarts have begun, and kills the last one.
+        # Kubernetes ends a Job when it has begun this many restarts, and kills the last one.
         spec["backoffLimit"] = Sum((("$group.retries",), (1,)))
     elif not replaces_pods:
         spec |= {"backoffLimit": 0, "podFailurePolicy": _IGNORE_DISRUPTIONS}
@@ -345,13 +338,13 @@ def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[
 
 
 def wrapped_metadata(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return the metadata of a Job inside of another object. It has no label that an upgrade may change."""
+    """Return the metadata of a Job inside another object, without labels that an upgrade may change."""
     annotations = {"annotations": {"symph.dev/done-when": "true"}} if group in done_groups(draft) else {}
     return {"labels": Merged(selector(draft, group), {"symph.dev/experiment": draft.experiment.name}), **annotations}
 
 
 def with_retries(draft: Draft, tree: Tree) -> Tree:
-    """Return `tree` with the variable ``$retries``: the most retries of a group whose failed pods are replaced."""
+    """Return `tree` with the variable ``$retries``: the most retries of a group with pod replacement."""
     replaced = [group for group in draft.finite if group.is_replaced]
     if not replaced:
         return tree
@@ -359,7 +352,7 @@ def with_retries(draft: Draft, tree: Tree) -> Tree:
 
 
 def retries_helper(draft: Draft) -> list[Helper]:
-    """Return the helper that `with_retries` needs, if there are several such groups."""
+    """Return the helper that `with_retries` needs if several groups have retries."""
     paths = [f"{group.path}.retries" for group in draft.finite if group.is_replaced]
     names = [group.name for group in draft.finite if group.is_replaced]
     words = " ".join(f"(int {go_path(path)})" for path in paths)
@@ -375,7 +368,7 @@ def retries_helper(draft: Draft) -> list[Helper]:
 
 
 def stateful_set(draft: Draft, group: Group) -> Tree:
-    """Return the StatefulSet of a group of services. All its pods start at once."""
+    """Return the StatefulSet of a group of services. Its pods start in parallel."""
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -391,7 +384,6 @@ def stateful_set(draft: Draft, group: Group) -> Tree:
 
 
 def pod_groups(draft: Draft) -> list[Tree]:
-    """Return the PodGroups by which the pods of a run start together."""
     made: list[Tree] = []
     for name, condition, group in named_pod_groups(draft):
         meta = metadata(name, run="$run")
@@ -405,13 +397,12 @@ def pod_groups(draft: Draft) -> list[Tree]:
 
 
 def done_groups(draft: Draft) -> list[Group]:
-    """Return the finite groups with whose success the experiment ends."""
     names = {find_process(draft.experiment, name).pod for name in draft.experiment.done_when}
     return [group for name, group in draft.groups.items() if name in names and group.is_finite]
 
 
 def immutable_trees(draft: Draft) -> Tree:
-    """Return what Kubernetes does not let change in the objects of a run, and what each new run replaces."""
+    """Return the immutable parts of a run's objects and the parts that each new run replaces."""
     trees: list[Tree] = [draft.kind.name]
     for group in draft.groups.values():
         if group.is_kept:

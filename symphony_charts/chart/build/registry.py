@@ -1,4 +1,4 @@
-"""The registry finds the builder of a chart by the word in the spec."""
+"""The builders of charts by the word in the spec."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS: Mapping[str, type[Kind]] = {
 
 
 def peers_of(compat: str | None) -> Peers:
-    """Return what `compat` of a spec puts into charts."""
+    """Return the builder of the additions of `compat`."""
     kind = compat_kind(compat)
     peers: Peers = _class_of(kind.peers)() if kind and kind.peers else Peers()
     return peers

@@ -16,7 +16,7 @@ _CLOSED = ".Values.networkPolicy.egress"
 
 
 def services_of(draft: Draft, group: Group) -> list[Tree]:
-    """Return the Service of each service of `group`, those of its further names, and the one for host names."""
+    """Return the Services of `group`: one per service, one per additional host name, and the one for pod host names."""
     made: list[Tree] = []
     for service in draft.services_of(group):
         made.append(_service(draft, group, service))
@@ -27,7 +27,7 @@ def services_of(draft: Draft, group: Group) -> list[Tree]:
 
 
 def routes(draft: Draft) -> list[Tree]:
-    """Return the Ingress or the HTTPRoute of each service that the experiment exposes so."""
+    """Return the Ingress or HTTPRoute of each service that the experiment exposes that way."""
     made: list[Tree] = []
     for name, service in draft.services.items():
         kind = exposure(draft, service).type if service.is_exposed else ""
@@ -40,7 +40,6 @@ def routes(draft: Draft) -> list[Tree]:
 
 
 def exposure(draft: Draft, service: Service) -> ExposeSettings:
-    """Return how the experiment exposes a service."""
     return draft.experiment.expose.get(service.name, ExposeSettings())
 
 
@@ -62,7 +61,7 @@ def _service(draft: Draft, group: Group, service: Service) -> Tree:
         return Let("$service", f".Values.services.{service.name}", _exposed(draft, group, service))
     spec: dict[str, Tree] = {"selector": selector(draft, group), "ports": [_service_port(draft, group, service)]}
     if not service.is_exposed and not _has_ready_probe(group, service):
-        # Processes that wait for each other would deadlock if they had to be ready before they are found.
+        # Processes that wait for each other would deadlock if DNS listed only ready pods.
         spec["publishNotReadyAddresses"] = True
     return _object(metadata(draft.name(service.name), **_labels(group, service)), spec)
 
@@ -155,7 +154,7 @@ def _http_route(draft: Draft, service: Service, path: str) -> Tree:
 
 
 def exposure_values(settings: ExposeSettings) -> dict[str, object]:
-    """Return the values of an exposed service beside its port: the fields that its type needs."""
+    """Return the values of an exposed service besides its port: the fields that its type needs."""
     annotations = dict(settings.annotations)
     if settings.type == "Ingress":
         own: dict[str, object] = {
@@ -179,9 +178,9 @@ def exposure_values(settings: ExposeSettings) -> dict[str, object]:
 
 
 def network_policies(draft: Draft) -> Tree:
-    """Return the policies of a release. One keeps everything else out; each group with services lets callers in.
+    """Return the policies of a release: one that denies other traffic, and one per group with services for its callers.
 
-    Egress, if it is closed, stays inside of the release: the ingress rules say who may dial whom there.
+    Closed egress stays inside the release: the ingress rules define who may call whom there.
     """
     base = _policy(
         metadata(Text("{$fullname}")),
@@ -200,7 +199,7 @@ def network_policies(draft: Draft) -> Tree:
 
 
 def _egress(draft: Draft) -> Tree:
-    """Return the rules for outgoing connections: to name servers, to pods of the release, and what the values add."""
+    """Return the egress rules: to name servers, to pods of the release, and the rules in the values."""
     names = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
     inside = [_pods(Include("selectorLabels")), *_foreign_pods(draft, draft.groups.values())]
     return Merged([names, {"to": inside}], Block(".Values.networkPolicy.egressRules"))
@@ -211,7 +210,7 @@ def _policy(meta: Tree, spec: dict[str, Tree]) -> Tree:
 
 
 def _group_policy(draft: Draft, group: Group) -> Tree:
-    """Return the policy that lets callers in to the services of a group, with one rule per set of callers."""
+    """Return the policy that allows callers of a group's services, with one rule per set of callers."""
     by_callers: dict[tuple[str, ...] | None, list[Tree]] = {}
     for service in draft.services_of(group):
         callers = tuple(sorted(other.name for other in draft.groups.values() if service.name in dials_of(other)))
@@ -220,7 +219,7 @@ def _group_policy(draft: Draft, group: Group) -> Tree:
         {"ports": ports} if callers is None else {"from": [_pods(_TESTS), *_callers(draft, callers)], "ports": ports}
         for callers, ports in by_callers.items()
     ]
-    # DI-engine listens on ports that no spec declares.
+    # DI-engine listens on ports that are not in the spec.
     peers = [*draft.peers.nodes_of(draft), *filter(draft.is_foreign, draft.groups.values())]
     if group in peers:
         rules.append({"from": _callers(draft, [peer.name for peer in peers])})
@@ -230,7 +229,7 @@ def _group_policy(draft: Draft, group: Group) -> Tree:
         "ingress": rules,
     }
     if draft.is_foreign(group):
-        # The policy of the release does not select these pods.
+        # The release policy does not select these pods.
         spec["policyTypes"] = ["Ingress", When(_CLOSED, "Egress")]
         spec["egress"] = When(_CLOSED, _egress(draft))
     return _policy(metadata(Text(f"{{$fullname}}-{group.part}"), group=f'"{group.name}"'), spec)
@@ -247,7 +246,7 @@ def _callers(draft: Draft, names: Sequence[str]) -> list[Tree]:
 
 
 def _foreign_pods(draft: Draft, groups: Iterable[Group]) -> list[Tree]:
-    """Return peers of a policy that select the pods of those of `groups` that do not have the labels of the chart."""
+    """Return policy peers that select the pods of `groups` without the labels of the chart."""
     return [_pods(selector(draft, group)) for group in groups if draft.is_foreign(group)]
 
 

@@ -1,4 +1,4 @@
-"""The values of a chart: what people change per release or environment. Everything else belongs to the spec."""
+"""The values of a chart: settings that people change per release or environment. The rest belongs to the spec."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _TEST_IMAGE = "busybox:1.37.0"
 _EMPTY_IMAGE = {"registry": "", "repository": "", "tag": "", "digest": ""}
 # These maps are left out if they are empty.
 _OPTIONAL = ("groups", "services", "workload", "secrets", "serviceAccount", "networkPolicy")
-# Enough for the scheduler to count a process, and too little to keep others out.
+# Enough for the scheduler to count a process, but too little to displace others.
 _DEFAULT_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
-# A registry has a dot, a port, or is localhost. Source: distribution/reference, normalize.go.
+# A registry contains a dot or a port, or is localhost. Source: distribution/reference, normalize.go.
 _IMAGE = re.compile(
     r"(?:(?P<registry>[^/]*[.:][^/]*|localhost)/)?(?P<repository>[^:@]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>.+))?"
 )
 
 
 def image_values(name: str | None, policy: str | None = None) -> dict[str, Any]:
-    """Return an image as a map. Empty keys are stated, so that they win over those of the chart's own image."""
+    """Return an image as a map. Explicit empty keys override those of the chart's image."""
     match = _IMAGE.fullmatch(name) if name else None
     parts = {key: match[key] or "" for key in _EMPTY_IMAGE} if match else {}
     return {**parts, "pullPolicy": policy} if policy else parts
 
 
 def chart_values(draft: Draft) -> dict[str, Any]:
-    """Return the values of the chart of a draft, without nulls. They hold every path that its trees read."""
+    """Return the values of a draft's chart, without nulls. They contain every path that its trees read."""
     experiment = draft.experiment
     security, account = experiment.security, experiment.service_account
     values: dict[str, Any] = {
@@ -82,7 +82,7 @@ def with_digest(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _version_label(about: ChartSettings) -> dict[str, str]:
-    """Return the version of the programs as a label, which holds no plus sign."""
+    """Return the programs' version as a label; labels allow no plus sign."""
     return {"app.kubernetes.io/version": about.app_version.replace("+", "_")} if about.app_version else {}
 
 
@@ -155,9 +155,9 @@ def _toleration(toleration: Toleration) -> dict[str, Any]:
 
 
 def _with_defaults(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return requests and limits of a container. Memory and devices are limited to what is requested."""
+    """Return requests and limits of a container. Limits of memory and devices default to the requests."""
     requests, limits = dict(asked.get("requests", {})), dict(asked.get("limits", {}))
     own = {key: value for key, value in requests.items() if key == "memory" or "/" in key} | limits
-    # Kubernetes requests what is limited.
+    # Kubernetes defaults requests to the limits.
     usual = {key: value for key, value in _DEFAULT_REQUESTS.items() if key not in own}
     return {key: value for key, value in (("requests", usual | requests), ("limits", own)) if value}

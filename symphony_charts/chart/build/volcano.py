@@ -1,8 +1,8 @@
-"""Kind `volcano`: groups that end are tasks of one Volcano Job and start together.
+"""Kind `volcano`: finite groups are tasks of one Volcano Job and start together.
 
 A replica is the pod ``<job>-<task>-<index>``. The plugin `svc` gives it that host name, in the headless Service of its
-group if it has one. The PodGroup is the controller's. Source: volcano-sh/volcano v1.15.1, pkg/controllers/job (states,
-plugins), pkg/webhooks/admission/jobs.
+group if it has one. The controller creates the PodGroup. Source: volcano-sh/volcano v1.15.1, pkg/controllers/job
+(states, plugins), pkg/webhooks/admission/jobs.
 """
 
 from __future__ import annotations
@@ -24,19 +24,17 @@ from symphony_charts.chart.build.pods import (
 from symphony_charts.chart.tree import Either, Helper, Let, Merged, NonZero, Not, Sum, Text, Tree, Value, When
 from symphony_charts.errors import Problem
 
-# The NetworkPolicy of `svc` would shut out services, tests and load balancers.
+# The NetworkPolicy of `svc` would block services, tests and load balancers.
 _PLUGINS: dict[str, Tree] = {"env": [], "svc": ["--publish-not-ready-addresses", "--disable-network-policy"]}
 
 
 class Volcano(Kind):
-    """A Volcano Job of all groups that end."""
-
     name = "volcano"
     file = "volcano.yaml"
     has_pod_groups = False
     reads_queue = True
     fails_when_evicted = True
-    # Since v1.9.
+    # Available since v1.9.
     index = "metadata.labels['volcano.sh/task-index']"
 
     def job_name(self, group: Group) -> str:
@@ -47,7 +45,7 @@ class Volcano(Kind):
         return ""
 
     def pod_fields(self, draft: Draft, group: Group) -> dict[str, Tree]:
-        """Return the deadline: a task has none, but its pods can."""
+        """Return the deadline, which Volcano tasks lack but pods support."""
         deadline = group.pod.settings.deadline
         return {} if deadline is None else {"activeDeadlineSeconds": deadline}
 
@@ -82,10 +80,10 @@ class Volcano(Kind):
         return {"name": group.part, "replicas": fixed["replicas"], "minAvailable": least, **fixed}
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
-        """Return a task without its minimum. Volcano could scale it, but its pods hold the number of replicas."""
+        """Return a task without its minimum. Volcano could scale it, but its pods contain the number of replicas."""
         task: dict[str, Tree] = {"replicas": Value("$group.replicas")}
         if group.is_restarted_in_place:
-            # It counts the restarts of all pods of the task, and the last one that is allowed fails it.
+            # Volcano counts the restarts of all pods of the task; the last allowed one fails the task.
             task["maxRetry"] = Sum((("$group.retries",), (1,)))
             policies: list[Tree] = [{"events": ["PodFailed", "TaskFailed"], "action": "TerminateJob"}]
         else:
@@ -117,7 +115,7 @@ class Volcano(Kind):
 
 
 def _failures(draft: Draft) -> Tree:
-    """Return how many failed pods end the Job: one more than the group with the most `retries` may have."""
+    """Return the number of failed pods that ends the Job: one more than the highest `retries` of a group."""
     return Sum((("$retries",), (1,))) if any(group.is_replaced for group in draft.finite) else 1
 
 

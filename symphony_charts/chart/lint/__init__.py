@@ -35,8 +35,8 @@ def lint_release(
 ) -> list[Finding]:
     """Return all findings about a release of `chart` with complete `values`, the worst first.
 
-    `files` are those of the chart, and `objects` those of the release. Without a `kube_version` such as ``1.34`` the
-    objects are checked against one that has their kinds.
+    `files` are those of the chart, `objects` those of the release. Without a `kube_version` such as ``1.34``, choose a
+    version that has all kinds of the objects.
     """
     seen = opened(objects)
     findings = [

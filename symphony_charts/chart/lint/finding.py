@@ -1,4 +1,4 @@
-"""A finding, helpers that all rules share, and findings as SARIF 2.1.0, which code hosts show beside lines."""
+"""Findings, helpers for all rules, and the SARIF 2.1.0 output that code hosts show beside lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Objects = Sequence[dict[str, object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One fault or doubt: `rule` is its id, `path` a place in values, spec or an object, `next` what to do."""
+    """A fault or warning: `rule` is its id, `path` a place in values, spec or an object, `next` the next step."""
 
     rule: str
     severity: Severity
@@ -63,17 +63,14 @@ def running(chart: BuiltChart, values: Mapping[str, Any]) -> list[Group]:
 
 
 def error(rule: str, path: str, what: str, next: str = "") -> Finding:
-    """Return an error."""
     return Finding(rule=rule, severity="error", path=path, what=what, next=next)
 
 
 def warning(rule: str, path: str, what: str, next: str = "") -> Finding:
-    """Return a warning."""
     return Finding(rule=rule, severity="warning", path=path, what=what, next=next)
 
 
 def info(rule: str, path: str, what: str, next: str = "") -> Finding:
-    """Return a hint."""
     return Finding(rule=rule, severity="info", path=path, what=what, next=next)
 
 
@@ -83,7 +80,7 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 def to_sarif(
     findings: Iterable[tuple[str, Finding]], version: str, line_of: Callable[[str, str], int | None]
 ) -> dict[str, object]:
-    """Return the log of findings, each with its file; `line_of` returns the line of a path in a file."""
+    """Return the SARIF log of findings, each with its file; `line_of` returns the line of a path in a file."""
     results: list[dict[str, object]] = []
     rules: dict[str, None] = {}
     for file, finding in findings:

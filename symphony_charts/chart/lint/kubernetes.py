@@ -1,4 +1,4 @@
-"""Check objects against the strict schemas of a Kubernetes version, and of the kinds of other projects."""
+"""Check objects against strict schemas of a Kubernetes version and of other projects' kinds."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
 
 _SCHEMAS = "chart/lint/schemas"
-# The API groups of Kubernetes itself, which all have schemas.
+# Kubernetes' own API groups, all of which have schemas.
 _CORE_GROUPS = frozenset(
     {"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io"}
 )
 
 
 def version_for(objects: Objects) -> str:
-    """Return the version to check `objects` against: the default, else the oldest later one that has all kinds."""
+    """Return the version to check `objects` against: the default, or the oldest later one that has all kinds."""
     kinds = {f"{item.get('apiVersion')}/{item.get('kind')}" for item in objects}
     built_in = {kind for kind in kinds if kind.rpartition("/")[0].rpartition("/")[0] in _CORE_GROUPS}
     later = VERSIONS[VERSIONS.index(DEFAULT_VERSION) :]
@@ -36,8 +36,7 @@ def version_for(objects: Objects) -> str:
 def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[Finding]:
     """Yield each field that Kubernetes `version` (such as ``1.34``) or another project would refuse.
 
-    A missing kind is reported once. If several versions of an operator read a kind differently, an object is valid if
-    one of them accepts it.
+    A missing kind is reported once. If versions of an operator disagree on a kind, one must accept the object.
     """
     if version not in VERSIONS:
         raise SpecError.one(f'no schemas of Kubernetes "{version}"', next=f"use one of {', '.join(VERSIONS)}")
@@ -96,7 +95,7 @@ def _read(name: str) -> dict[str, Any]:
 
 @cache
 def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator, ...]:
-    """Return the compiled schemas of a kind. Compiling takes milliseconds, so only definitions in use are passed."""
+    """Return the compiled schemas of a kind. Compiling takes milliseconds, so compile used kinds only."""
     schemas = _schemas(version)
     name = schemas["kinds"].get(kind)
     if isinstance(name, str):
@@ -107,7 +106,7 @@ def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator,
 
 
 def _foreign(kind: str) -> Iterator[dict[str, object]]:
-    """Yield the schemas of another project's kind, one per shape of that name, the usual one first."""
+    """Yield the schemas of another project's kind, one per version that differs, the usual one first."""
     stem = kind.replace("/", "_")
     for name in tables(_SCHEMAS):
         if name.removesuffix(".json.gz").partition("@")[0] == stem:

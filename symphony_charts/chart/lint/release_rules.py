@@ -1,4 +1,4 @@
-"""Rules about a release as a whole: what a cluster ignores of it, or does differently than one would expect."""
+"""Rules about a whole release: settings that a cluster ignores or treats in an unexpected way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHELL_WORDS = ("cd ", "export ", "set ", "exec ", "#", "exit", "wait")
 
 
 def check_release(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield findings with paths in the values or the spec."""
+    """Yield unexpected effects, with paths in the values or the spec."""
     draft, groups = chart.draft, running(chart, values)
     for pod, name in runs_on(chart, values):
         what = f"{ProcessRef(pod, name)} runs on after the experiment is done; nothing stops it"
@@ -48,7 +48,10 @@ def check_release(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Find
 
 
 def _queue(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
-    """A scheduler counts running pods: a new pod of a Job waits for members of its gang that have finished."""
+    """Yield findings about the queue and the gang.
+
+    A scheduler counts running pods only, so a replacement pod of a Job waits for gang members that have finished.
+    """
     workload = draft.experiment.workload
     if workload.priority is not None and "priority" not in draft.kind.values(draft):
         what = "only MCAD (kind appwrapper, version v1beta1) queues by a number"
@@ -132,14 +135,14 @@ def _evictions(draft: Draft) -> Finding:
 
 
 def _volcano(_: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
-    """Volcano counts all failures together. Source: volcano-sh/volcano v1.15.1, pkg/controllers/job."""
+    """Yield shared retries: Volcano counts all failures together (volcano-sh/volcano v1.15.1, pkg/controllers/job)."""
     most = max((_replacements(group, values) for group in groups), default=0)
     what = f"Volcano counts the failures of all pods together: the job has {most} retries"
     yield from _together(groups, values, what)
 
 
 def _appwrapper(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
-    """The AppWrapper controller retries all groups; with MCAD each Job has its retries."""
+    """Yield shared retries: the AppWrapper controller restarts all groups; with MCAD each Job has its own retries."""
     if draft.experiment.workload.appwrapper.version == "v1beta2":
         what = "an AppWrapper starts all its groups again when a pod has failed"
         yield from _together(groups, values, what)
@@ -158,7 +161,7 @@ def _together(groups: Sequence[Group], values: Mapping[str, Any], what: str) -> 
 _OF_KIND = {"appwrapper": _appwrapper, "volcano": _volcano}
 
 
-# Settings of an exposed service: the field of the spec, the value, and the types of exposure that read it.
+# Settings of an exposed service: the spec field, the value, and the types of exposure that read it.
 _EXPOSED: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("host", "host", ("Ingress", "Gateway")),
     ("class_name", "loadBalancerClass", ("Ingress", "LoadBalancer")),
@@ -170,7 +173,7 @@ _EXPOSED: Sequence[tuple[str, str, tuple[str, ...]]] = (
 
 
 def check_unread(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield findings with paths in the values or the spec."""
+    """Yield settings without effect, with paths in the values or the spec."""
     draft, groups = chart.draft, running(chart, values)
     has_pod_groups = draft.kind.has_pod_groups and draft.experiment.workload.gang in GANGS_OF_PODS
     yield from _workload(draft, has_pod_groups=has_pod_groups)

@@ -1,4 +1,4 @@
-"""Rules of security: the Pod Security Standards, and the kinds of objects that Argo CD accepts from Git.
+"""Security rules: the Pod Security Standards, and the kinds of objects that Argo CD accepts from Git.
 
 Source: Kubernetes docs, "Pod Security Standards" (baseline and restricted).
 """
@@ -25,10 +25,10 @@ CHART_KINDS = (
     ("scheduling.x-k8s.io", "PodGroup"),
     ("scheduling.k8s.io", "PodGroup"),
 )
-"""API group and kind of all objects of charts; Argo CD's project accepts no others from the repository."""
+"""API group and kind of all chart objects; Argo CD's project accepts no others from the repository."""
 
 Level = Literal["privileged", "baseline", "restricted"]
-# The laxest standard that a pod violates, the path in the pod, and the fault.
+# The most permissive standard that a pod violates, the path in the pod, and the fault.
 Violation = tuple[Literal["baseline", "restricted"], str, str]
 
 _BASELINE_CAPABILITIES = frozenset(
@@ -71,12 +71,12 @@ _REMEDY: dict[Level, str] = {
     "baseline": "take it out, or set `security: {level: privileged}` and label the namespace so",
     "restricted": "take it out, or set `security: {level: baseline}`, or `privileged` where that forbids it too",
 }
-# A pod below baseline is reported at every level; the user may want it.
+# A pod below baseline is reported at every level; the user may intend it.
 _FINDING = {"privileged": info, "baseline": warning, "restricted": error}
 
 
 def check_security(objects: Objects, level: Level) -> Iterator[Finding]:
-    """Yield what a namespace that enforces `level`, or `baseline`, refuses, and what `restricted` would need."""
+    """Yield violations of `level` (at least `baseline`), and the changes that `restricted` would need."""
     wanting: dict[str, None] = {}
     for path, pod in pods_in(objects):
         for broken, where, what in violations(pod):
@@ -92,7 +92,7 @@ def check_security(objects: Objects, level: Level) -> Iterator[Finding]:
 
 
 def check_rights(objects: Objects) -> Iterator[Finding]:
-    """Yield kinds of objects that Argo CD's project refuses, and so `symph publish`; helm installs them."""
+    """Yield kinds of objects that Argo CD's project, and so `symph publish`, refuses; helm installs them."""
     refused = refused_kinds(objects)
     for kinds, reason, step in (
         (
@@ -122,7 +122,7 @@ def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:
 
 
 def violations(pod: dict[str, object]) -> Iterator[Violation]:
-    """Yield the laxest standard that a pod violates, the path in the pod, and the fault."""
+    """Yield the most permissive standard that a pod violates, the path in the pod, and the fault."""
     spec = sub(pod, "spec")
     for key in ("hostNetwork", "hostPID", "hostIPC"):
         if spec.get(key):

@@ -22,7 +22,7 @@ from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.quantity import MIB, is_quantity, quantity
 from symphony_charts.kinds.registry import KINDS, kind_for
 
-# Linux refuses to start a program with a single argument or variable this long (MAX_ARG_STRLEN in binfmts.h).
+# Linux refuses to start a program if one argument or variable is this long (MAX_ARG_STRLEN in binfmts.h).
 MAX_ENV_BYTES = 131_072
 _MAX_OBJECT_BYTES = 1024 * 1024
 _UNPRIVILEGED = 1024
@@ -38,7 +38,7 @@ _IMAGE = re.compile(
 
 
 def check_workloads(objects: Objects) -> Iterator[Finding]:
-    """Yield Jobs that never end or ask for nothing, and open load balancers."""
+    """Yield Jobs with an invalid restart policy, containers without requests, and load balancers open to everyone."""
     for item in objects:
         spec = sub(item, "spec")
         if kind_for(item) is KINDS["jobs"]:
@@ -48,7 +48,7 @@ def check_workloads(objects: Objects) -> Iterator[Finding]:
 
 
 def check_images(objects: Objects) -> Iterator[Finding]:
-    """Yield images that no registry can serve, and those whose content may change."""
+    """Yield invalid image names, and images whose content may change."""
     seen: set[str] = set()
     for path, member in containers_in(objects):
         image = str(member.get("image", ""))
@@ -65,7 +65,7 @@ def check_images(objects: Objects) -> Iterator[Finding]:
 
 
 def check_commands(objects: Objects) -> Iterator[Finding]:
-    """Yield commands whose first word, the name of a program, contains blanks."""
+    """Yield commands whose first word, the program name, contains blanks."""
     for path, member in containers_in(objects):
         words = member.get("command")
         program = str(words[0]) if isinstance(words, list) and words else ""
@@ -76,7 +76,7 @@ def check_commands(objects: Objects) -> Iterator[Finding]:
 
 
 def check_ports(objects: Objects) -> Iterator[Finding]:
-    """Yield low ports of containers that drop the capability for them. Some container runtimes allow them all the same.
+    """Yield low ports of containers that drop the capability for them. Some container runtimes allow them anyway.
 
     Source: containerd, docs/cri/config.md, `enable_unprivileged_ports`, which is true since 2.0.
     """
@@ -93,7 +93,7 @@ def check_ports(objects: Objects) -> Iterator[Finding]:
 
 
 def check_sizes(objects: Objects, archive_bytes: int) -> Iterator[Finding]:
-    """Yield texts that are too long for the start of a program, for an object, or for helm's release."""
+    """Yield texts that are too long for a program start, an object, or Helm's release Secret."""
     for path, member in containers_in(objects):
         texts = [(f"env.{entry.get('name')}", str(entry.get("value", ""))) for entry in maps(member, "env")]
         for key in ("command", "args"):
@@ -112,7 +112,7 @@ def check_sizes(objects: Objects, archive_bytes: int) -> Iterator[Finding]:
             if size > _MAX_OBJECT_BYTES:
                 what = f"{size} bytes; Kubernetes takes 1 MiB"
                 yield error("size", title(item), what, "mount large files from a volume")
-    # helm keeps chart and manifest compressed and base64-encoded in one Secret.
+    # Helm stores chart and manifest in one Secret, compressed and base64-encoded.
     manifest = json.dumps(objects).encode()
     release = (archive_bytes + len(manifest)) * 4 // 3
     if release > _MAX_OBJECT_BYTES:
@@ -140,7 +140,7 @@ def _load_balancer(item: dict[str, object], spec: dict[str, object]) -> Iterator
 
 
 def check_references(objects: Objects) -> Iterator[Finding]:
-    """Yield a finding for each reference to something that is missing, or must exist in the namespace."""
+    """Yield a finding for each reference to a missing object, or to one that must exist in the namespace."""
     names = {(str(item.get("kind")), str(sub(item, "metadata").get("name"))) for item in objects}
     pods = [(item, *found) for item in objects if (found := pod_of(item)) is not None]
     for item, path, pod in pods:
@@ -207,13 +207,13 @@ def _service(
 ) -> Iterator[Finding]:
     selector = sub(item, "spec", "selector").items()
     if not selector:
-        # Its endpoints are made by hand.
+        # A Service without a selector has manual endpoints.
         return
     fitting = [spec for labels, spec in templates if selector <= labels.items()]
     if not fitting:
         yield error("selector", f"{title(item)}.spec.selector", "no pod of the chart has these labels")
         return
-    # Objects of users may hold anything here, also what no set can hold.
+    # A list, not a set: users' objects may hold unhashable values here.
     open_ports = [
         port.get(key)
         for spec in fitting
@@ -229,7 +229,7 @@ def _service(
 
 
 def check_resources(objects: Objects) -> Iterator[Finding]:
-    """Yield requests above their limits, invalid quantities, and volumes in memory that fill the limit of a container.
+    """Yield requests above limits, invalid quantities, and memory volumes that can fill a container's limit.
 
     Sources: Kubernetes, pkg/apis/core/validation, ValidateResourceRequirements; Kubernetes docs, "Volumes", emptyDir:
     a file in memory counts against the memory limit of the container that wrote it.

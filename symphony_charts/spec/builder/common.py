@@ -1,4 +1,4 @@
-"""The builders of processes and groups share checked keywords, pod settings and mounts."""
+"""Shared parts of the builders of processes and groups: checked keywords, pod settings and mounts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Data", "MountVerbs", "PodVerbs", "clean_name", "known_fields"]
 
 Data: TypeAlias = "dict[str, object]"
 
-# Symphony's keywords, and the field meant.
+# Symphony's keywords, and our field for each.
 ALIASES = {
     "cmd": "cmds",
     "container_image": "image",
@@ -27,7 +27,7 @@ ALIASES = {
 
 
 def clean_name(name: object, what: str) -> str:
-    """Return `name` sanitised; raises SpecError when it is empty, no text, or no DNS label even then."""
+    """Return `name` sanitised. Raises SpecError if it is empty, no text, or still no DNS label."""
     clean = sanitize(name) if isinstance(name, str) else ""
     if not DNS_LABEL.fullmatch(clean):
         next_step = "use lower-case letters, digits and dashes, a letter or digit first and last"
@@ -36,9 +36,9 @@ def clean_name(name: object, what: str) -> str:
 
 
 def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call: str) -> Data:
-    """Return `given` keywords as fields of `record`, Symphony's spellings included; None means not given.
+    """Return `given` keywords as fields of `record`, including Symphony's spellings; None means not given.
 
-    Raises SpecError for all keywords that are no fields, each with the nearest one.
+    Raises SpecError for all unknown keywords, each with the nearest field.
     """
     names = set(record.__struct_fields__)
     choices = sorted(names | {alias for alias, field in ALIASES.items() if field in names})
@@ -58,7 +58,7 @@ def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call
 
 
 class _Verbs:
-    """The fields that the verbs fill; the subclass says where they are kept."""
+    """The fields that the verbs fill; the subclass stores them."""
 
     _data: Data
 
@@ -70,13 +70,13 @@ class _Verbs:
 
 
 class PodVerbs(_Verbs):
-    """Verbs of whatever becomes a pod: a lone process or a group."""
+    """Verbs of anything that becomes a pod: a lone process or a group."""
 
     def _check_pod(self, verb: str) -> None:
         """Raise SpecError if this is a process inside a group."""
 
     def restart_policy(self, policy: Literal["Always", "OnFailure", "Never", "always", "on-failure", "never"]) -> None:
-        """When the pod's containers are started again after they ended."""
+        """Set when the pod's containers restart after they ended."""
         self._check_pod("restart_policy")
         self._data["restart"] = policy
 
@@ -86,7 +86,7 @@ class PodVerbs(_Verbs):
         self._map("node_selector")[key] = value
 
     def add_toleration(self, **toleration: object) -> None:
-        """Tolerate a taint; keywords are those of Kubernetes (`key`, `operator`, `value`, `effect`)."""
+        """Tolerate a taint; keywords are Kubernetes' (`key`, `operator`, `value`, `effect`)."""
         self._check_pod("add_toleration")
         tolerations = self._list("tolerations")
         if toleration not in tolerations:
@@ -119,7 +119,7 @@ class PodVerbs(_Verbs):
 
 
 class MountVerbs:
-    """Symphony's mount verbs. Each says its volume at the mount; one content under two mounts is one volume."""
+    """Symphony's mount verbs. Each declares its volume at the mount; equal volumes are merged."""
 
     def _add_mount(self, mount: Data) -> None:
         raise NotImplementedError
@@ -133,7 +133,7 @@ class MountVerbs:
         read_only: bool = False,
         sub_path: str | None = None,
     ) -> None:
-        """Show a volume at `mount_path`: the name of one of the experiment's, or a volume record."""
+        """Mount a volume at `mount_path`: one of the experiment's by name, or a volume record."""
         mount: Data = {"at": mount_path}
         if read_only:
             mount["read_only"] = True
@@ -147,11 +147,11 @@ class MountVerbs:
         self._mount(mount, name)
 
     def mount_nfs(self, server: str, path: str, mount_path: str, name: str | None = None) -> None:
-        """Show the directory `path` that `server` exports."""
+        """Mount the NFS directory `path` of `server`."""
         self._mount({"at": mount_path, "nfs": {"server": server, "path": path}}, name)
 
     def mount_host_path(self, path: str, mount_path: str, hostpath_type: str = "", name: str | None = None) -> None:
-        """Show a path of the node; `hostpath_type` is Kubernetes' (``Directory``, ``DirectoryOrCreate``...)."""
+        """Mount a path of the node; `hostpath_type` is Kubernetes' (``Directory``, ``DirectoryOrCreate``...)."""
         kind = {"kind": hostpath_type} if hostpath_type else {}
         self._mount({"at": mount_path, "host_path": {"path": path, **kind}}, name)
 
@@ -162,37 +162,37 @@ class MountVerbs:
         defaultMode: int | str | None = None,  # noqa: N803 - Symphony's spelling
         name: str | None = None,
     ) -> None:
-        """Show an existing Secret as files; `defaultMode` is a number (0o600) or octal text (``"0600"``)."""
+        """Mount an existing Secret as files; `defaultMode` is a number (0o600) or octal text (``"0600"``)."""
         mode = f"{defaultMode:04o}" if isinstance(defaultMode, int) else defaultMode
         self._mount({"at": mount_path, "secret": {"secret": secret_name, **({"mode": mode} if mode else {})}}, name)
 
     def mount_git_repo(self, repository: str, revision: str, mount_path: str, name: str | None = None) -> None:
-        """Show a checkout of a Git repository, made before the processes start."""
+        """Mount a checkout of a Git repository, made before the processes start."""
         git = {"repository": repository, **({"revision": revision} if revision else {})}
         self._mount({"at": mount_path, "git": git}, name)
 
     def mount_empty_dir(self, name: str | None, use_memory: bool, mount_path: str) -> None:
-        """Show scratch space of the pod; in memory if `use_memory`."""
+        """Mount scratch space of the pod; in memory if `use_memory`."""
         self._mount({"at": mount_path, "empty_dir": {"memory": True} if use_memory else {}}, name)
 
     def mount_shared_memory(self, name: str | None = None, size: str | None = None) -> None:
-        """Give the process shared memory at /dev/shm, of `size` if that is set (``"2Gi"``)."""
+        """Mount shared memory at /dev/shm, of `size` if it is set (``"2Gi"``)."""
         self._mount({"shm": size if size is not None else True}, name)
 
     def mount_claim(self, claim: str, mount_path: str, name: str | None = None) -> None:
-        """Show an existing PersistentVolumeClaim."""
+        """Mount an existing PersistentVolumeClaim."""
         self._mount({"at": mount_path, "claim": claim}, name)
 
     def mount_config(self, config: str, mount_path: str, name: str | None = None) -> None:
-        """Show an existing ConfigMap as files."""
+        """Mount an existing ConfigMap as files."""
         self._mount({"at": mount_path, "config": config}, name)
 
     def mount_device(self, path: str, mount_path: str | None = None, perm: str = "rwm") -> None:
-        """Show a device of the node; makes the process privileged."""
+        """Mount a device of the node; makes the process privileged."""
         self._mount({"at": mount_path or path, "device": {"path": path, "perm": perm}}, None)
 
     def mount(self, text: str) -> None:
-        """Mount what ``type=bind|volume|device,src=...,dst=...[,readonly][,perm=...]`` says."""
+        """Mount from TorchX's text form ``type=bind|volume|device,src=...,dst=...[,readonly][,perm=...]``."""
         self._add_mount({"text": text})
 
     def _mount(self, mount: Data, name: str | None) -> None:

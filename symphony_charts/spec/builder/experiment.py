@@ -1,4 +1,4 @@
-"""The builder describes an experiment with Symphony's verbs; `finish` makes the frozen, checked record of it."""
+"""The builder of experiments with Symphony's verbs; `finish` creates the frozen, checked record."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from symphony_charts.spec.sources import AnyVolume, ConfigFile
 __all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec", "Renderer"]
 
 Renderer: TypeAlias = Callable[[Experiment, str], Data]
-"""Gives the pod object (``metadata``, ``spec``) that an experiment's pod of that name becomes."""
+"""Returns the pod object (``metadata``, ``spec``) of an experiment's pod of that name."""
 
 
 class ExperimentSpec:
-    """An experiment while it is described.
+    """An experiment under construction.
 
-    Keywords are the fields of `symphony_charts.spec.model.Experiment`; `preamble_cmds` and `start_dir` are those of
-    the local mode. `port_range` is ``(low, high)``, ``"7000-8999"`` or a list or range of consecutive ports.
+    Keywords are the fields of `symphony_charts.spec.model.Experiment`; `preamble_cmds` and `start_dir` belong to the
+    local mode. `port_range` is ``(low, high)``, ``"7000-8999"``, or a list or range of consecutive ports.
     """
 
     process_class: type[ProcessSpec] = ProcessSpec
@@ -82,13 +82,13 @@ class ExperimentSpec:
         standalone: bool = True,
         **fields: Unpack[ProcessKeywords],
     ) -> ProcessSpec:
-        """Return a new lone process, a pod of its own; arguments are those of `ProcessSpec`."""
+        """Return a new lone process, which is one pod; arguments are those of `ProcessSpec`."""
         process = self.process_class(name, cmds, standalone=standalone, **fields)
         self.add_process(process)
         return process
 
     def add_process(self, process: ProcessSpec, lone: bool = True) -> None:
-        """Take a process that belongs nowhere yet; `lone` is Symphony's and has no other meaning than that."""
+        """Add a process that does not belong to a group or experiment yet. `lone` must be True, as in Symphony."""
         if not lone:
             raise SpecError.one(f'"{process.name}" is not lone', process.name, "add it to its group instead")
         if process.experiment is not None or process.group is not None:
@@ -99,7 +99,7 @@ class ExperimentSpec:
         self._declare(process)
 
     def add_processes(self, *processes: ProcessSpec | Iterable[ProcessSpec]) -> None:
-        """Take several processes, given one by one or in lists."""
+        """Add several processes, one by one or in lists."""
         for item in processes:
             for process in [item] if isinstance(item, ProcessSpec) else item:
                 self.add_process(process)
@@ -113,7 +113,7 @@ class ExperimentSpec:
         return group
 
     def add_process_group(self, group: ProcessGroupSpec) -> None:
-        """Take a group that belongs nowhere yet, with its processes."""
+        """Add a group that does not belong to an experiment yet, with its processes."""
         if group.experiment is not None:
             raise SpecError.one(f'the group "{group.name}" already has its place', group.name, "make another one")
         self._check_free(group.name, "group")
@@ -123,20 +123,20 @@ class ExperimentSpec:
             self._declare(process)
 
     def add_process_groups(self, *groups: ProcessGroupSpec | Iterable[ProcessGroupSpec]) -> None:
-        """Take several groups, given one by one or in lists."""
+        """Add several groups, one by one or in lists."""
         for item in groups:
             for group in [item] if isinstance(item, ProcessGroupSpec) else item:
                 self.add_process_group(group)
 
     def get_process(self, name: str) -> ProcessSpec:
-        """Return the lone process `name`, or ``group/process``; raises NotFound."""
+        """Return the lone process `name`, or ``group/process``. Raises NotFound."""
         group, _, process = name.rpartition("/")
         if group:
             return self.get_process_group(group).get_process(process)
         return cast("ProcessSpec", find_named(self._processes, name, "lone process"))
 
     def get_process_group(self, name: str) -> ProcessGroupSpec:
-        """Return the group `name`; raises NotFound."""
+        """Return the group `name`. Raises NotFound."""
         return cast("ProcessGroupSpec", find_named(self._groups, name, "process group"))
 
     def list_processes(self) -> list[ProcessSpec]:
@@ -144,7 +144,7 @@ class ExperimentSpec:
         return list(self._processes.values())
 
     def list_all_processes(self) -> list[ProcessSpec]:
-        """Return all processes, those of groups included, in order of declaration."""
+        """Return all processes, including those in groups, in order of declaration."""
         return list(self._declared)
 
     def list_process_groups(self) -> list[ProcessGroupSpec]:
@@ -158,7 +158,7 @@ class ExperimentSpec:
         self._local()["preamble"] = [cmds] if isinstance(cmds, str) else list(cmds)
 
     def add_volume(self, name: str, volume: AnyVolume | Mapping[str, object]) -> None:
-        """Declare a volume that mounts name; raises SpecError when the name has another content."""
+        """Declare a volume for mounts. Raises SpecError if the name already has other content."""
         volumes = cast("Data", self._data.setdefault("volumes", {}))
         if volumes.setdefault(name, data := _builtins(volume)) != data:
             raise SpecError.one(f'the volume "{name}" has two contents', f"volumes.{name}", "use another name")
@@ -166,7 +166,7 @@ class ExperimentSpec:
     def add_config(self, name: str, text: str | ConfigFile | None = None, **fields: Unpack[ConfigFields]) -> None:
         """Put a configuration file at /etc/symph/config/`name` of every process.
 
-        Its content is `text`, or that of `file` (a path), or `base64`; `mode` is octal text.
+        The content is `text`, the content of `file` (a path), or `base64`; `mode` is octal text.
         """
         said = {**fields, "text": text} if isinstance(text, str) else fields
         given = _builtins(text) if isinstance(text, ConfigFile) else known_fields(said, ConfigFile, "add_config")
@@ -175,7 +175,7 @@ class ExperimentSpec:
     def add_secret(
         self, file: str, key: str | None = None, only: Iterable[str] = (), also_at: Iterable[str] = ()
     ) -> None:
-        """Put a local file at /etc/secrets/`key` of every process, or of those that `only` names, and at `also_at`."""
+        """Put a local file at /etc/secrets/`key` and `also_at` of every process, or of the processes in `only`."""
         secret: Data = {"file": file, **({"key": key} if key is not None else {}), "only": list(only)}
         secret |= {"also_at": list(also_at)} if also_at else {}
         secrets = self._data.setdefault("secrets", [])
@@ -197,7 +197,7 @@ class ExperimentSpec:
         return data
 
     def finish(self, *, for_cluster: bool = False) -> Experiment:
-        """Return the frozen record; raises SpecError with everything that is wrong."""
+        """Return the frozen record. Raises SpecError with all faults."""
         return from_data(self.to_data(), for_cluster=for_cluster)
 
     def dump_dict(self) -> dict[str, object]:
@@ -214,19 +214,19 @@ class ExperimentSpec:
 
     @classmethod
     def load_dict(cls, data: Mapping[str, object]) -> ExperimentSpec:
-        """A builder that holds what `data` (shorthand allowed) says; raises SpecError for faults of its types."""
+        """Return a builder from `data` (shorthand allowed). Raises SpecError for type faults."""
         return cls.from_experiment(to_record(dict(data)))
 
     @classmethod
     def load_yaml_str(cls, text: str) -> ExperimentSpec:
-        """Return a builder that holds the experiment in YAML or JSON `text`."""
+        """Return a builder from YAML or JSON `text`."""
         return cls.from_experiment(to_record(load(text)))
 
     load_json_str = load_yaml_str
 
     @classmethod
     def from_experiment(cls, experiment: Experiment) -> ExperimentSpec:
-        """Return a builder that holds `experiment`, to go on from there."""
+        """Return a builder that starts from `experiment`."""
         data: dict[str, Any] = to_data(experiment)
         parts = {field: data.pop(field, {}) for field in ("groups", "processes", "order")}
         spec = cls(str(data.pop("name")), **data)
@@ -244,7 +244,7 @@ class ExperimentSpec:
     def render_pod(self, name: str) -> Data | None:
         """Return the pod `name` as it will be emitted, or None if it cannot be rendered.
 
-        While the experiment is not yet complete, the pod is rendered as if it stood alone.
+        In an incomplete experiment the pod is rendered as if it were alone.
         """
         render = type(self).renderer
         if render is None:
@@ -275,7 +275,7 @@ def _ref(process: ProcessSpec) -> str:
 
 
 def _range(ports: object) -> object:
-    """Return a list or range of consecutive ports as (low, high); anything else as it is."""
+    """Return a list or range of consecutive ports as (low, high); anything else unchanged."""
     if isinstance(ports, (list, tuple, range)) and len(ports) > 1 and all(isinstance(port, int) for port in ports):
         numbers = sorted(cast("Iterable[int]", ports))
         if numbers == list(range(numbers[0], numbers[-1] + 1)) or len(numbers) == 2:

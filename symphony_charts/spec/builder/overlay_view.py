@@ -1,8 +1,7 @@
 """`pod_yml` and `container_yml`: views of the emitted objects that record edits.
 
-Reading shows the whole object. Writing (by item, attribute or `set_attr`) is recorded in the builder: as a field of
-the process or group where there is one for it, else as an overlay. Nothing can be taken away that the chart puts
-there.
+Reading shows the whole object. The builder records writes (by item, attribute or `set_attr`) as a field of the
+process or group if there is one, otherwise as an overlay. Values that the chart sets cannot be deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from symphony_charts.spec.overlay_fields import ADDED, container_fields, pod_fie
 __all__ = ["ExperimentBuilder", "OverlayView", "Viewed", "ViewedList", "alone"]
 
 
-# Symphony's verbs of the objects themselves, which the builder has as well.
+# Symphony's verbs of the objects themselves, which the builder also has.
 _VERBS = {
     "container": frozenset(
         (
@@ -49,10 +48,10 @@ class Recorder(Protocol):
     """The builder that a view reads from and writes to."""
 
     def rendered(self, kind: str) -> dict[str, object]:
-        """Return the ``pod`` or ``container`` as it will be emitted, earlier edits included."""
+        """Return the ``pod`` or ``container`` as it will be emitted, with earlier edits."""
 
     def record(self, kind: str, overlay: dict[str, object]) -> None:
-        """Take `overlay` into the ``pod`` or ``container``."""
+        """Merge `overlay` into the ``pod`` or ``container``."""
 
 
 class OverlayView(MutableMapping[str, Any]):
@@ -67,7 +66,7 @@ class OverlayView(MutableMapping[str, Any]):
 
     @property
     def data(self) -> OverlayView:
-        """This view: Symphony kept its attribute-dict under that name."""
+        """This view, for compatibility: Symphony kept its attribute-dict under this name."""
         return self
 
     def to_dict(self) -> dict[str, object]:
@@ -76,7 +75,7 @@ class OverlayView(MutableMapping[str, Any]):
         return dict(here) if isinstance(here, Mapping) else {}
 
     def set_attr(self, change: Mapping[str, object] | None = None, **more: object) -> None:
-        """Merge `change` in deeply: maps are merged, lists appended, anything else is replaced."""
+        """Merge `change` deeply: merge maps, append lists, replace anything else."""
         for key, value in {**(change or {}), **more}.items():
             self._set_deep((*self._path, key), value)
 
@@ -136,7 +135,7 @@ class OverlayView(MutableMapping[str, Any]):
 
 
 class ViewedList(Sequence[Any]):
-    """A list of the emitted object; what is appended or set is recorded."""
+    """A list of the emitted object that records appended and changed items."""
 
     def __init__(self, recorder: Recorder, kind: str, path: tuple[str | int, ...]) -> None:
         self._recorder, self._kind, self._path = recorder, kind, path
@@ -151,7 +150,7 @@ class ViewedList(Sequence[Any]):
         self.extend([item])
 
     def extend(self, items: Iterable[object]) -> None:
-        """Add items; in a list that merges item by item, one of the same key is changed instead."""
+        """Add items; in a list that merges by item, change the item with the same key."""
         _record(self._recorder, self._kind, self._path, _added(self._path, self.to_list(), items))
 
     def __getitem__(self, index: Any) -> Any:
@@ -182,7 +181,7 @@ def _record(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: o
 
 
 def _added(path: tuple[str | int, ...], here: Any, items: Any) -> list[object]:
-    """Return the overlay that adds `items` to the list `here` at `path`: all of it, unless it merges item by item."""
+    """Return the overlay that adds `items` to the list `here` at `path`: the whole list unless it merges by item."""
     added = [_plain(item) for item in items]
     return added if path and is_merged_by_item(str(path[-1]), added) else [*here, *added]
 
@@ -196,7 +195,6 @@ def _view(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: obj
 
 
 def _at(whole: object, path: Iterable[str | int]) -> object:
-    """Return the value at `path` of `whole`; None if there is none."""
     for step in path:
         if isinstance(step, int) and isinstance(whole, (list, tuple)) and step < len(whole):
             whole = whole[step]
@@ -213,12 +211,12 @@ def _plain(value: object) -> object:
     return [_plain(item) for item in value] if isinstance(value, (list, tuple, ViewedList)) else value
 
 
-# What an experiment says of a pod beside the pod itself.
+# Fields of an experiment that affect a pod besides the pod itself.
 _POD_CONTEXT: tuple[str, ...] = ("name", "owner", "team", "image", "volumes", "security", "workload")
 
 
 class ExperimentBuilder(Protocol):
-    """The experiment that processes and groups belong to, which they ask for its pods and tell of new processes."""
+    """The experiment of processes and groups: it renders their pods and registers new processes."""
 
     name: str
 
@@ -229,17 +227,17 @@ class ExperimentBuilder(Protocol):
         """Return the experiment as data, unchecked."""
 
     def finish(self, *, for_cluster: bool = False) -> Experiment:
-        """Return the frozen record; raises SpecError with everything that is wrong."""
+        """Return the frozen record. Raises SpecError with all faults."""
 
     def render_pod(self, name: str) -> Data | None:
         """Return the pod `name` as it will be emitted, or None if it cannot be rendered."""
 
     def _declare(self, process: Any) -> None:
-        """Take a process that was added to a group."""
+        """Register a process that was added to a group."""
 
 
 class Viewed:
-    """A builder whose pod or container can be looked at and edited."""
+    """A builder with a view of its pod or container that records edits."""
 
     name: str
     experiment: ExperimentBuilder | None
@@ -249,7 +247,7 @@ class Viewed:
         raise NotImplementedError
 
     def rendered(self, kind: str) -> Data:
-        """Return the pod or container as it will be emitted, or only the edits if it cannot be rendered yet."""
+        """Return the pod or container as it will be emitted; only the edits if it cannot be rendered yet."""
         pod = self.experiment.render_pod(self._pod_name()) if self.experiment is not None else None
         overlay = cast("Data", self._data.get(f"{kind}_overlay", {}))
         if pod is None:
@@ -264,7 +262,7 @@ class Viewed:
         return next((container for container in containers if container.get("name") == self.name), dict(overlay))
 
     def record(self, kind: str, overlay: Data) -> None:
-        """Take an edit: as fields where they exist, the rest into the overlay."""
+        """Record an edit as fields where they exist, and the rest as an overlay."""
         fields, rest = container_fields(overlay) if kind == "container" else pod_fields(overlay)
         for field, value in fields.items():
             if value is None:
@@ -278,7 +276,7 @@ class Viewed:
 
 
 def alone(data: Data, name: str) -> Data:
-    """Return `data` with no pod but `name`, and without references to others."""
+    """Return `data` with the pod `name` only, without references to other pods."""
     kept: Data = {key: data[key] for key in _POD_CONTEXT if key in data}
     for part in ("groups", "processes"):
         pods = cast("dict[str, Data]", data.get(part, {}))

@@ -1,4 +1,4 @@
-"""The builders of pods take Symphony's verbs, and keywords for the rest: a process, a group of them in one pod."""
+"""Builders of pods with Symphony's verbs and keywords: a process, or a group of processes in one pod."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["ProcessGroupSpec", "ProcessSpec", "find_named"]
 
 
 class ProcessSpec(PodVerbs, MountVerbs, Viewed):
-    """A process while it is described; `ExperimentSpec.finish` checks it and makes it a record.
+    """A process under construction; `ExperimentSpec.finish` checks it and turns it into a record.
 
     Keywords are the fields of `symphony_charts.spec.model.Process` and Symphony's spellings of them
-    (`container_image`, `start_dir`, `preamble_cmds`, `cmd`). `command` and `args` may be one text, which stays one
-    argument. `standalone=False` says that the process is meant for a group.
+    (`container_image`, `start_dir`, `preamble_cmds`, `cmd`). If `command` or `args` is one text, it stays one argument.
+    `standalone=False` marks a process for a group.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         self._map("binds").update(_services(spec, f"{self.name}.binds"))
 
     def exposes(self, spec: str | Iterable[str] | Mapping[str, int | None]) -> None:
-        """Listen on services that are reached from outside the cluster; arguments as for `binds`."""
+        """Listen on services that are reachable from outside the cluster; arguments as for `binds`."""
         self._map("exposes").update(_services(spec, f"{self.name}.exposes"))
 
     def connects(self, spec: str | Iterable[str]) -> None:
-        """Dial services which others bind."""
+        """Connect to services that other processes bind."""
         names = self._list("connects")
         for name, port in _services(spec, f"{self.name}.connects").items():
             if port is not None:
@@ -91,17 +91,17 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
 
     @property
     def binded_services(self) -> dict[str, int | None]:
-        """Services bound here: name -> fixed port or None."""
+        """Bound services: name -> fixed port or None."""
         return dict(cast("dict[str, int | None]", self._data.get("binds", {})))
 
     @property
     def exposed_services(self) -> dict[str, int | None]:
-        """Services exposed here: name -> fixed port or None."""
+        """Exposed services: name -> fixed port or None."""
         return dict(cast("dict[str, int | None]", self._data.get("exposes", {})))
 
     @property
     def connected_services(self) -> dict[str, int | None]:
-        """Services dialled here; the values are always None."""
+        """Connected services; the values are always None."""
         return dict.fromkeys(cast("list[str]", self._data.get("connects", [])))
 
     # --- what runs ---------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         self._data["cmds"] = _words(cmds)
 
     def append_cmds(self, cmds: str | Iterable[str]) -> None:
-        """Run further shell lines after those set so far."""
+        """Append shell lines."""
         self._data["cmds"] = [*_as_list(self._data.get("cmds", [])), *_words(cmds)]
 
     def set_preamble_cmds(self, cmds: str | Iterable[str]) -> None:
@@ -127,7 +127,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         self._data["preamble"] = _words(cmds)
 
     def set_shell(self, shell: str | Iterable[str]) -> None:
-        """Set what runs `cmds` and preamble: ``sh``, ``bash``, or the words in front of the script."""
+        """Set the shell of `cmds` and preamble: ``sh``, ``bash``, or the words before the script."""
         self._data["shell"] = shell if isinstance(shell, str) else list(shell)
 
     def set_env(self, name: str, value: object) -> None:
@@ -140,12 +140,12 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
             self.set_env(name, value)
 
     def image_pull_policy(self, policy: str) -> None:
-        """When the image is pulled: ``Always``, ``IfNotPresent`` or ``Never``."""
+        """Set the pull policy: ``Always``, ``IfNotPresent`` or ``Never``."""
         self._data["image_pull_policy"] = policy
 
     @property
     def container_image(self) -> str | None:
-        """The image of this process, if it has one of its own."""
+        """The image of this process; None if it uses the experiment's."""
         return cast("str | None", self._data.get("image"))
 
     @container_image.setter
@@ -157,13 +157,13 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
     def resource_request(
         self, cpu: object = None, memory: object = None, mem: object = None, gpu: int | None = None, **others: object
     ) -> None:
-        """Reserve resources on the node: cores, memory (``"2Gi"``), GPUs, or any resource by name."""
+        """Set resource requests: cores, memory (``"2Gi"``), GPUs, or any resource by name."""
         self._resources("requests", cpu, memory if memory is not None else mem, gpu, others)
 
     def resource_limit(
         self, cpu: object = None, memory: object = None, gpu: int | None = None, mem: object = None, **others: object
     ) -> None:
-        """Bound resources; arguments as for `resource_request`. `gpu` counts GPUs for requests and limits alike."""
+        """Set resource limits; arguments as for `resource_request`. `gpu` sets requests and limits alike."""
         self._resources("limits", cpu, memory if memory is not None else mem, gpu, others)
 
     def _resources(
@@ -175,7 +175,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
             self._data["gpus"] = gpu
 
     def assign_to(self, assign_to: str | Assignment, **settings: Unpack[AssignmentFields]) -> None:
-        """Leave the choice of machine to the dispatcher; arguments are those of Symphony's `assign_to`."""
+        """Let the dispatcher choose the machine; arguments are those of Symphony's `assign_to`."""
         if isinstance(assign_to, Assignment):
             self._data["assign_to"] = msgspec.to_builtins(assign_to)
         else:
@@ -186,30 +186,30 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
 
     @property
     def pod_yml(self) -> OverlayView:
-        """The whole pod that will be emitted; edits are recorded. A grouped process has none: its group does."""
+        """A view of the whole emitted pod that records edits. A process in a group has none: use the group's."""
         self._check_pod("pod_yml")
         return OverlayView(self, "pod")
 
     @property
     def container_yml(self) -> OverlayView:
-        """The whole container that will be emitted; edits are recorded."""
+        """A view of the whole emitted container that records edits."""
         return OverlayView(self, "container")
 
     def yml(self) -> str:
-        """Return the text of what this process is emitted as: its pod, or inside a group its container."""
+        """Return the YAML text of the emitted pod, or of the container for a process in a group."""
         return str(self.container_yml if self.group else self.pod_yml)
 
     # --- data --------------------------------------------------------------------------------------------------------
 
     def to_data(self) -> Data:
-        """Return the process as data that `symphony_charts.spec.data.from_data` reads inside an experiment."""
+        """Return the process as data in the form that `symphony_charts.spec.data.from_data` reads in an experiment."""
         return deepcopy(self._data)
 
     dump_dict = to_data
 
     @classmethod
     def from_data(cls, name: str, data: Mapping[str, Any]) -> ProcessSpec:
-        """Return a builder holding `data`."""
+        """Return a builder from `data`."""
         return cls(name, **data)
 
     def _pod_name(self) -> str:
@@ -254,10 +254,10 @@ def _builtins(value: object) -> Any:
 
 
 class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
-    """A group while it is described. Pod-level verbs and keywords stand here, not on its processes.
+    """A group under construction. Pod-level verbs and keywords belong here, not on its processes.
 
-    What is said once for all processes (`set_env`, `mount_*`, `image_pull_policy`, a preamble) counts for those
-    that come later, too.
+    Settings for all processes (`set_env`, `mount_*`, `image_pull_policy`, a preamble) also apply to processes that
+    are added later.
     """
 
     process_class: type[ProcessSpec] = ProcessSpec
@@ -293,7 +293,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
         return process
 
     def add_process(self, process: ProcessSpec) -> None:
-        """Take a process that belongs nowhere yet into the group."""
+        """Add a process that does not belong to a group or experiment yet."""
         path = f"groups.{self.name}.processes.{process.name}"
         if process.group is not None or process.experiment is not None:
             raise SpecError.one(f'the process "{process.name}" already has its place', path, "make another one")
@@ -310,13 +310,13 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
             self.experiment._declare(process)
 
     def add_processes(self, *processes: ProcessSpec | Iterable[ProcessSpec]) -> None:
-        """Take several processes, given one by one or in lists."""
+        """Add several processes, one by one or in lists."""
         for item in processes:
             for process in [item] if isinstance(item, ProcessSpec) else item:
                 self.add_process(process)
 
     def get_process(self, name: str) -> ProcessSpec:
-        """Return the process `name`; raises NotFound."""
+        """Return the process `name`. Raises NotFound."""
         process: ProcessSpec = find_named(self._processes, name, f'process in group "{self.name}"')
         return process
 
@@ -325,11 +325,11 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
         return list(self._processes.values())
 
     def set_env(self, name: str, value: object) -> None:
-        """Set an environment variable of every process."""
+        """Set an environment variable on every process."""
         self._each(lambda process: process.set_env(name, value))
 
     def set_envs(self, envs: Mapping[str, object]) -> None:
-        """Set environment variables of every process."""
+        """Set environment variables on every process."""
         self._each(lambda process: process.set_envs(envs))
 
     def image_pull_policy(self, policy: str) -> None:
@@ -343,15 +343,15 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
 
     @property
     def pod_yml(self) -> OverlayView:
-        """The whole pod that will be emitted; edits are recorded."""
+        """A view of the whole emitted pod that records edits."""
         return OverlayView(self, "pod")
 
     def yml(self) -> str:
-        """Return the text of the pod that will be emitted."""
+        """Return the YAML text of the emitted pod."""
         return str(self.pod_yml)
 
     def to_data(self) -> Data:
-        """Return the group as data that `symphony_charts.spec.data.from_data` reads inside an experiment."""
+        """Return the group as data in the form that `symphony_charts.spec.data.from_data` reads in an experiment."""
         processes = {name: process.to_data() for name, process in self._processes.items()}
         return {**deepcopy(self._data), "processes": processes}
 
@@ -364,14 +364,14 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
         self._each(lambda process: process._add_mount(deepcopy(mount)))
 
     def _each(self, change: Callable[[ProcessSpec], None]) -> None:
-        """Do `change` to every process, now and later."""
+        """Apply `change` to every process, present and future."""
         self._for_all.append(change)
         for process in self._processes.values():
             change(process)
 
 
 def find_named(named: Mapping[str, Any], name: str, what: str) -> Any:
-    """Return the entry `name`; raises NotFound with the nearest name."""
+    """Return the entry `name`. Raises NotFound with the nearest name."""
     if name in named:
         return named[name]
     meant = nearest(name, named)

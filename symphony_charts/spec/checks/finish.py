@@ -1,4 +1,4 @@
-"""`finish` validates an experiment and turns its overlays into fields before anything is made of it."""
+"""Validate an experiment and convert its overlays to fields."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import with_overlays_as_fields, written_at
 from symphony_charts.spec.workload import ADDED_KINDS
 
-# Above it a number is no longer exact in JSON as helm and browsers read it.
+# Larger integers are inexact in JSON as helm and browsers read it.
 _LARGEST_INTEGER = 2**53
-# helm's toJson fails on DEL and C1 controls, an environment cannot hold NUL, and no encoding half a surrogate pair.
+# helm's toJson fails on DEL and C1 controls, an environment cannot hold NUL, and no encoding a lone surrogate.
 _FORBIDDEN = re.compile("[\0\x7f-\x9f\ud800-\udfff]")
 _FORBIDDEN_JSON = re.compile(rb"\\u0000|\x7f|\xc2[\x80-\x9f]")
 
 
 def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
-    """Return `exp` checked, with sanitised names, the owner's prefix and its overlays as fields.
+    """Return `exp` checked, with sanitised names, the owner's prefix, and overlays converted to fields.
 
-    `for_cluster` adds what only a cluster needs, such as an image for each process. Finishing twice changes nothing.
+    `for_cluster` adds requirements of clusters, such as an image for each process. Idempotent.
     Raises SpecError with all faults at once.
     """
     written, problems = with_clean_names(exp)
@@ -49,7 +49,7 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
 
 
 def _text_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Yield characters that no format can carry, and values of overlays that are not plain data."""
+    """Yield characters that a format cannot represent, and overlay values that are not plain data."""
     for entry in entries:
         process = entry.process
         if process.container_overlay:

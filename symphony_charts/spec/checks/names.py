@@ -1,4 +1,4 @@
-"""Sanitise and check names, references between parts, and variables."""
+"""Sanitise and check names, cross references, and environment variables."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import EnvSource, EnvValue
 from symphony_charts.spec.variable_names import RESERVED, reference_order
 
-# A helm release name; objects are named `<release>-<pod>-<hash>`.
+# A Helm release name; objects are named `<release>-<pod>-<hash>`.
 _EXPERIMENT_LENGTH = 53
 _LABEL_LENGTH = 63
-# Workloads have names of at most 52 characters, of which the hash takes 9 and the release at least 3.
+# Workload names have at most 52 characters: 9 for the hash and at least 3 for the release.
 _POD_LENGTH = 40
 
 _Value = TypeVar("_Value")
 
 
 def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]:
-    """Return `experiment` with sanitised names, references to them, and the owner before its name exactly once.
+    """Return `experiment` with sanitised names and references, and the owner before its name exactly once.
 
-    Two names that become one are a fault; the first keeps its place.
+    Two names that become equal are a fault; the first one stays.
     """
     problems: list[Problem] = []
     owner = sanitize(experiment.owner) if experiment.owner is not None else None
@@ -75,7 +75,6 @@ def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]
 
 
 def name_faults(experiment: Experiment) -> Iterator[Problem]:
-    """Yield names that are not DNS labels, too long, or used twice."""
     yield from _label_faults(experiment.name, "name", _LABEL_LENGTH, starts_with_letter=True)
     for field, value in (("owner", experiment.owner), ("team", experiment.team), ("namespace", experiment.namespace)):
         if value is not None:
@@ -205,7 +204,7 @@ class _Table:
         return len(self._by_name.get(ref, [])) == 1
 
     def find(self, ref: str, path: str) -> ProcessEntry | None:
-        """Return the process that `ref` means; None, and a problem, unless that is exactly one."""
+        """Return the process named `ref`; None, with a recorded problem, unless exactly one matches."""
         matches = self._by_name.get(ref, [])
         if len(matches) == 1:
             return matches[0]
@@ -223,7 +222,7 @@ class _Table:
 def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, ref in enumerate(order):
-        # A bare name is a lone process where there is one: `order` tells members of groups by ``group/process``.
+        # A bare name means a lone process if there is one; `order` uses ``group/process`` for others.
         lone = f"{ref}/{ref}"
         entry = table.find(lone if "/" not in ref and table.knows(lone) else ref, f"order[{index}]")
         if entry is None:
@@ -234,9 +233,9 @@ def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
 
 
 def _circle_faults(graph: Mapping[str, Sequence[ProcessEntry]], starts: Sequence[ProcessEntry]) -> Iterator[Problem]:
-    """Yield one fault for each circle of `after`, at the first process of it.
+    """Yield one fault per cycle of `after`, at its first process.
 
-    `graph` is keyed by path. It is walked with a stack of its own: chains may be longer than Python's.
+    `graph` is keyed by path. The walk uses an explicit stack: chains may be deeper than Python's recursion limit.
     """
     done: set[str] = set()
     for start in starts:
@@ -264,12 +263,12 @@ def _circle(trail: list[ProcessEntry], again: ProcessEntry) -> Problem:
 
 
 def name_hint(name: str, choices: Sequence[str] | set[str]) -> str:
-    """Return the step after an unknown name: the one that was probably meant, or a list of all."""
+    """Return the next step for an unknown name: the probable name, or a list of all."""
     meant = nearest(name, choices)
     return f'did you mean "{meant}"?' if meant else f"there are: {', '.join(sorted(choices)[:12]) or 'none'}"
 
 
-# Kubernetes' own rule; its relaxed one, which takes nearly everything, is not on every cluster.
+# Kubernetes' strict rule; not every cluster enables the relaxed one, which allows nearly everything.
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*", re.ASCII)
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
@@ -288,12 +287,12 @@ def env_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[
 
 
 def may_be_set(name: str) -> bool:
-    """Return True if a variable of this name may be set by an experiment."""
+    """Return True if an experiment may set a variable of this name."""
     return _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
 def _references_in(text: str) -> list[str]:
-    """Return the names in ``$(NAME)`` of `text`; ``$$(NAME)`` is no reference.
+    """Return the names in ``$(NAME)`` of `text`; ``$$(NAME)`` is not a reference.
 
     Source: kubernetes/kubernetes, third_party/forked/golang/expansion/expand.go.
     """
@@ -318,7 +317,10 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
 
 
 def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: str) -> Iterator[Problem]:
-    """Entries without `$(` come first, then those with it in their order: what comes later is not seen."""
+    """Yield references to variables that are set later.
+
+    Entries without `$(` come first, then those with it in the order of their names.
+    """
     for reference in _references_in(value):
         other = env.get(reference)
         if isinstance(other, str) and "$(" in other and reference_order(reference) >= reference_order(name):

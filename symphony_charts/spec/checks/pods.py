@@ -25,7 +25,7 @@ class ProcessEntry(NamedTuple):
 
 
 def entries_of(experiment: Experiment) -> list[ProcessEntry]:
-    """Return all processes, groups first."""
+    """Return all processes, those in groups first."""
     grouped = [
         ProcessEntry(ProcessRef(group, name), f"groups.{group}.processes.{name}", process, True)
         for group, settings in experiment.groups.items()
@@ -38,9 +38,9 @@ def entries_of(experiment: Experiment) -> list[ProcessEntry]:
     return grouped + lone
 
 
-# Keys of labels that the chart sets; of annotations it is the first domain alone.
+# Domains of the labels that the chart sets. For annotations only the first one is reserved.
 OUR_DOMAINS = ("symph.dev", "app.kubernetes.io", "helm.sh")
-# Of these the chart knows no more than it is told.
+# Exceptions, which users may set.
 _TOLD = ("app.kubernetes.io/version", "app.kubernetes.io/part-of")
 # Kubernetes: pkg/apis/batch/validation, maxParallelismForIndexed.
 _MOST_REPLICAS = 100_000
@@ -70,13 +70,13 @@ def pod_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[
 
 
 def is_in_domain(key: str, domains: Iterable[str]) -> bool:
-    """Return True if the key of a label belongs to one of `domains`, or to a domain below it."""
+    """Return True if the label key is in one of `domains` or in a subdomain."""
     prefix, slash, _ = key.partition("/")
     return bool(slash) and any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
 
 
 def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Yield what only a cluster needs: an image for every container, absolute paths, and possible restarts."""
+    """Yield faults that matter only on a cluster: missing images, relative paths, impossible restarts."""
     images = [("image", experiment.image)] + [(f"{entry.path}.image", entry.process.image) for entry in entries]
     images += [(f"prepare.{name}.image", step.image) for name, step in experiment.prepare.items()]
     for path, image in images:
@@ -235,20 +235,20 @@ def _label_faults(
 
 
 def is_label_key(key: str) -> bool:
-    """Return True if `key` may name a label, and so a resource: a name, or a name after a domain and a slash."""
+    """Return True if `key` is a valid label or resource name: a name, optionally after a domain and a slash."""
     prefix, slash, name = key.rpartition("/")
     if slash and (not OBJECT_NAME.fullmatch(prefix) or len(prefix) > 253):
         return False
     return LABEL_NAME.fullmatch(name) is not None
 
 
-# The word for a log of which nothing is given up, and the smallest size that can be held to.
+# The log size without a limit, and the smallest limit that works.
 UNLIMITED = "unlimited"
 LEAST_LOG = 1 << 16
 _UNITS = {"": "", "k": "k", "ki": "Ki", "m": "M", "mi": "Mi", "g": "G", "gi": "Gi", "t": "T", "ti": "Ti"}
 
 _FORM = 'write it as Kubernetes does: "500m", "1.5", "2Gi"'
-# Resources without a domain that Kubernetes knows, beside hugepages-SIZE: pkg/apis/core/helper, IsStandardResourceName.
+# Standard resources without a domain, besides hugepages-SIZE: pkg/apis/core/helper, IsStandardResourceName.
 _STANDARD = ("cpu", "memory", "ephemeral-storage", "storage")
 
 
@@ -269,7 +269,7 @@ def resource_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iter
 
 
 def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
-    """Yield what an API server or a scheduler would refuse of `amount` of a resource."""
+    """Yield faults of an amount that an API server or scheduler would refuse."""
     try:
         amount_of(resource, amount)
     except QuantityOverflowError:
@@ -281,7 +281,7 @@ def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
     except ValueError:
         yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_meant(amount))
     else:
-        # Kubernetes takes a suffix alone for zero; whoever writes one has forgotten the number.
+        # Kubernetes reads a suffix without a number as zero; it is probably a typing error.
         if not any(character.isdigit() for character in amount):
             yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_FORM)
         elif _is_counted(resource) and quantity(amount).denominator != 1:
@@ -289,7 +289,7 @@ def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
 
 
 def _meant(amount: str) -> str:
-    """The amount that was probably meant, as Kubernetes writes it: no blanks, a point for a comma, `G` for `GB`."""
+    """Suggest the intended amount: no blanks, a point for a comma, `G` for `GB`."""
     match = re.fullmatch(r"\s*(\d+)([.,]\d+)?\s*([a-zA-Z]*)\s*", amount, re.ASCII)
     if match is None:
         return _FORM

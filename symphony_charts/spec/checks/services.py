@@ -40,7 +40,6 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Yield faults of `binds`, `connects`, `exposes`, `ready` and of their ports."""
     listeners: dict[str, ProcessEntry] = {}
     bound: set[str] = set()
     for entry in entries:
@@ -109,7 +108,7 @@ def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str
 
 
 def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Yield ports that two services of one pod would listen on."""
+    """Yield ports on which two services of one pod would listen."""
     taken: dict[tuple[str, int], tuple[str, ProcessEntry]] = {}
     for entry in entries:
         for verb, services in (("binds", entry.process.binds), ("exposes", entry.process.exposes)):
@@ -124,7 +123,7 @@ def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
 
 
 def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
-    """Yield services ``x-bind`` whose HOST variable would be that of BIND_HOST of ``x``."""
+    """Yield services ``x-bind`` whose HOST variable is the BIND_HOST variable of service ``x``."""
     for name, entry in listeners.items():
         if name.endswith("-bind") and name.removesuffix("-bind") in listeners:
             other = name.removesuffix("-bind")
@@ -175,7 +174,7 @@ def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
 
 
 def _overlay_probe_faults(entry: ProcessEntry) -> Iterator[Problem]:
-    """Yield ports of probes in an overlay that are neither numbers nor names of ports that the process has."""
+    """Yield probe ports in overlays that are neither numbers nor names of the process's ports."""
     overlay = entry.process.container_overlay
     known = [str(port.get("name")) for port in maps(overlay, "ports")]
     for probe in _PROBES:
@@ -204,7 +203,7 @@ _HOST_PATH_KINDS = ("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File"
 
 
 def storage_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Yield faults of all files that processes find: volumes, mounts, configs and secrets."""
+    """Yield faults of volumes, mounts, configs and secrets."""
     for name, volume in experiment.volumes.items():
         yield from _volume_faults(volume, f"volumes.{name}")
     ours = {CONFIG_DIR} if experiment.configs else set()
@@ -239,7 +238,7 @@ def _mount_faults(
 
 
 def _place_faults(place: str, path: str, seen: set[str], ours: Collection[str] = ()) -> Iterator[Problem]:
-    """Faults of where something is mounted, which is `seen` from then on."""
+    """Yield faults of the mount path `place` and add it to `seen`."""
     at = place.rstrip("/")
     if not _is_absolute(place) or ":" in place:
         what = f'"{place}" is no absolute path'
@@ -359,7 +358,7 @@ _MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+")
 
 
 def chart_faults(experiment: Experiment, _: list[ProcessEntry]) -> Iterator[Problem]:
-    """Yield what helm, chart-testing, Artifact Hub or a label would refuse of `chart`."""
+    """Yield `chart` settings that helm, chart-testing, Artifact Hub or a label value would refuse."""
     about = experiment.chart
     version = about.app_version
     if version is not None and not LABEL_NAME.fullmatch(version.replace("+", "_")):
