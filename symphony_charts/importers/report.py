@@ -95,13 +95,11 @@ class Log:
         self.lost(path, what, next)
 
     def open(self, path: str, values: Mapping[str, object]) -> Reading:
-        """Start reading the map at `path`."""
         reading = Reading(values)
         self.readings.setdefault(path, []).append(reading)
         return reading
 
     def raise_faults(self) -> None:
-        """Raise SpecError with all recorded faults, if there are any."""
         if self.problems:
             raise SpecError(self.problems)
 

@@ -45,8 +45,6 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A manifest as stored in the registry."""
-
     media_type: str
     data: bytes
 
@@ -104,7 +102,6 @@ class Registry:
         self._transport.close()
 
     def has_blob(self, repository: str, digest: str) -> bool:
-        """Return True if the repository has the blob."""
         return self._ask("HEAD", f"/v2/{repository}/blobs/{digest}", repository, ok=(200, 404)).status == 200
 
     def blob(self, repository: str, digest: str) -> bytes:
@@ -310,7 +307,6 @@ class Artifact:
 
 
 def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: bytes | None = None) -> Artifact:
-    """Return the artifact of an archive with the Chart.yaml `metadata`. Raises SpecError."""
     name, version = metadata.get("name"), metadata.get("version")
     if not isinstance(name, str) or not isinstance(version, str):
         raise SpecError.one("Chart.yaml needs a name and a version", "Chart.yaml")

@@ -136,7 +136,7 @@ def _stars(glob: str, position: int) -> tuple[int, str]:
 class PatchedImage:
     """The image that replaces `base`: `image`, pinned by digest, which the registry also has under `tag`.
 
-    `is_new`: the registry did not have it before. The layer is that of the last platform.
+    `is_new`: the registry did not have it before. The layer fields describe the last platform.
     """
 
     base: str
@@ -267,7 +267,6 @@ class _Patch:
         return index_of(top.media_type, patched), [listed.platform for listed in wanted]
 
     def image(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
-        """Return the image with the layer, and its platform."""
         patched, platform = self._image(top, platforms)
         return patched, [platform]
 

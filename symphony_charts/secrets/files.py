@@ -99,7 +99,6 @@ class SealStore:
     sealed: dict[str, str] = field(default_factory=dict)
 
     def name_of(self, fingerprint: str, label: bytes, key: str, value: bytes) -> str:
-        """Return the name under which the ciphertext of a value is stored."""
         parts = (fingerprint.encode(), label, key.encode(), value)
         framed = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
         return hmac.new(self.secret, framed, hashlib.sha256).hexdigest()
@@ -308,7 +307,6 @@ _KEYS = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
 
 
 def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
-    """Return kubectl's flags for the cluster."""
     options = [f"--context={context}"] if context else []
     return [*options, f"--kubeconfig={Path(kubeconfig).expanduser()}"] if kubeconfig else options
 

@@ -167,7 +167,6 @@ class Leak:
 
     @property
     def remediation(self) -> str:
-        """The next step for the user."""
         return _remediation(self.fingerprint)
 
     def __str__(self) -> str:

@@ -167,7 +167,6 @@ class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarg
     condition: str = "OR"
 
     def holds(self, found: Found, match: bytes, line: bytes, path: str) -> bool:
-        """Return True if this finding is excepted."""
         target = {"match": match, "line": line}.get(self.regex_target, found.secret)
         answers = [
             any(compile_pattern(pattern).search(text) for pattern in patterns)

@@ -165,7 +165,6 @@ def install_trials(
 
 
 def series_there(watcher: Watcher, name: str, pattern: re.Pattern[str] | None = None) -> Series:
-    """Return the metrics in a trial's logs."""
     try:
         return series_of((line.text for line in watcher.logs(name, LogQuery())), pattern)
     except NotFound:
@@ -184,7 +183,6 @@ def look_there(
 
 
 def outcome_there(trial: Trial, found: Revision, workloads: Sequence[Progress]) -> Outcome:
-    """Return the outcome of a trial with this release and these workloads."""
     failed = next((each for each in workloads if each.state == "failed"), None)
     if failed is not None:
         return Outcome(trial=trial, state="failed", status=failed.status or 1, error=failed.why)

@@ -144,7 +144,6 @@ def done_here(run: TrialRun, folder: Path) -> Outcome | None:
 
 
 def look_here(trial: Trial) -> Outcome:
-    """Return the outcome of a trial on this machine."""
     runs = runs_of(trial.name)
     return outcome_here(trial, runs[-1]) if runs else Outcome(trial=trial, state="pending")
 

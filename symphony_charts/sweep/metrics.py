@@ -37,7 +37,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
 
 
 def numbers_in(line: str, pattern: re.Pattern[str] | None = None) -> dict[str, float]:
-    """Return the finite numbers of a line by name, or only those of the groups of a `pattern`."""
+    """Return the finite numbers of a line by name, or only those in groups of a `pattern`."""
     text = line.strip()
     if pattern is not None:
         said = (pair for match in pattern.finditer(line) for pair in match.groupdict().items())
@@ -138,7 +138,6 @@ class TrialComparison:
     points: dict[str, Points] = field(default_factory=dict)
 
     def see(self, name: str, series: Series) -> None:
-        """Set the measurements of a trial so far."""
         self.points[name] = list(series.get(self.metric, ()))
 
     def verdict(self, name: str) -> str:

@@ -53,7 +53,6 @@ def remember_end(name: str, backend: str, trial: str, run: str, why: str) -> Non
 
 
 def known_sweep(name: str, backend: str) -> Sweep | None:
-    """Return the sweep of that name, if one was run from here."""
     return _read(_path(name, backend)) if name and "/" not in name else None
 
 

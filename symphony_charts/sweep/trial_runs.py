@@ -162,5 +162,4 @@ class Outcome:
 
 
 def too_long(timeout_s: float) -> str:
-    """Return the reason for a trial that was ended after `timeout_s`."""
     return f"took longer than {timeout_s:g} s and was ended"

@@ -157,7 +157,6 @@ def trials(
 
 
 def trial_of(base: str, settings: Mapping[str, str]) -> Trial:
-    """Return the trial of the experiment `base` with these settings."""
     return _named(base, [settings])[0]
 
 

@@ -151,7 +151,6 @@ class Argo(Kind):
         return {key: {"parameters": defaults}} if names else {}
 
     def _read_by(self, group: Group) -> list[str]:
-        """Return the parameters that programs of a group declare."""
         programs: list[Process | Step] = [*group.steps.values(), *group.pod.processes.values()]
         return sorted({name for program in programs for name in self.variables(program)})
 
@@ -211,7 +210,6 @@ class Argo(Kind):
 
 
 def _passed(source: str, names: list[str]) -> dict[str, Tree]:
-    """Return task arguments that pass parameters of `source` on."""
     passed = [{"name": name, "value": f"{{{{{source}.parameters.{name}}}}}"} for name in names]
     return {"arguments": {"parameters": passed}} if names else {}
 
@@ -227,7 +225,7 @@ def _job_name(group: Group) -> str:
 
 
 def _job(draft: Draft, group: Group) -> Tree:
-    """Return the Job of a group. It has only the labels of its pods, so that its text changes with the run alone."""
+    """Return the Job of a group. It has only the labels of its pods, so that its text changes only with the run."""
     owner = {
         "apiVersion": _API,
         "controller": True,

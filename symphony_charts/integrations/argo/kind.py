@@ -74,7 +74,6 @@ def expanded(settings: dict[str, object]) -> dict[str, object]:
 
 
 def argo_faults(experiment: Experiment) -> Iterator[Problem]:
-    """Yield the faults of `workload.argo`."""
     argo = settings_of(experiment.workload)
     if argo.retries < 0:
         yield Problem(what="fewer retries than none", path=f"{_PATH}.retries", next="0 means no retry")
@@ -241,7 +240,6 @@ class ArgoWorkflow(Kind):
         return manifests_of(item) if item.get("kind") == "WorkflowTemplate" else iter(())
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        """Yield the objects of `children` as Fields."""
         return (Fields.of(created, item.path, item.faults) for created in self.children(item.data))
 
     def jobs(self, item: Object) -> list[Object]:

@@ -188,7 +188,6 @@ def _rights(base: str, trials: Sequence[TrialObjects]) -> Iterator[dict[str, obj
 
 
 def _plural(kind: str) -> str:
-    """Return the plural of a kind, by Kubernetes' own rules."""
     lower = kind.lower()
     if lower.endswith("y"):
         return f"{lower[:-1]}ies"

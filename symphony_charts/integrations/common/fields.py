@@ -115,7 +115,6 @@ class Fields(field_reader.Reader):
         return Fields(self.get(key), self.at(key), self.log)
 
     def maps(self, key: str) -> list[Fields]:
-        """Return the items of a list of maps."""
         items = enumerate(self.items(key))
         return [Fields(item if item is not None else {}, join(self.at(key), i), self.log) for i, item in items]
 

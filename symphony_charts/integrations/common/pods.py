@@ -156,7 +156,6 @@ def read_process(
 
 
 def read_step(container: Fields, volumes: PodVolumes) -> dict[str, object]:
-    """Return an init container's fields as fields of a step."""
     overlay: dict[str, object] = {}
     step = _common(container, volumes, overlay)
     overlay |= container.rest()

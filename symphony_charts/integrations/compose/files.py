@@ -200,7 +200,6 @@ class ComposeFiles:
         self._secrets = root.map("secrets")
 
     def mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
-        """Return all mounts of a service: volumes, tmpfs, shared memory, devices, configs, secrets."""
         mounts: list[dict[str, object]] = []
         value = service.get("volumes")
         items = value if isinstance(value, list) else []
@@ -406,7 +405,7 @@ class ComposeFiles:
         return mounts
 
     def _add_secret(self, name: str, file: str, process: str, where: str) -> None:
-        """Give a process access to a secret; all its processes see it at all its places."""
+        """Give a process access to a secret; all processes with access see it at all of its places."""
         for secret in self.secrets:
             if isinstance(secret, dict) and secret["key"] == name:
                 for part, value in (("only", process), ("also_at", where)):

@@ -213,7 +213,6 @@ def _put(text: str, pattern: str, value: str, name: str, connects: list[str]) ->
 
 
 def _conditions_on(key: str, services: Mapping[str, Service]) -> list[str]:
-    """Return the conditions that others wait for on the service `key`."""
     return [other.depends[key] for other in services.values() if key in other.depends]
 
 

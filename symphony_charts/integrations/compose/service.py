@@ -26,7 +26,6 @@ from symphony_charts.integrations.compose.files import (
 
 
 def read_resources(service: Fields) -> dict[str, object]:
-    """Return the fields of a process for replicas, resources and GPUs."""
     deploy = service.map("deploy")
     resources = deploy.map("resources")
     upper, lower = resources.map("limits"), resources.map("reservations")
@@ -185,7 +184,6 @@ class Service:
         return not (self.ports or self.has_healthcheck or self.restart in ALWAYS)
 
     def drop_absent(self, services: Mapping[str, Service], log: Log) -> None:
-        """Remove dependencies on missing services."""
         for name in [name for name in self.depends if name not in services]:
             log.lost(f"{self.path}.depends_on", f'it depends on "{name}", which is not carried over')
             del self.depends[name]

@@ -85,7 +85,6 @@ class DIJob(Kind):
         self.index = "" if self.operator == "v0" else f"metadata.annotations['diengine/{rank}']"
 
     def runs(self, group: Group) -> bool:
-        """Return True if `group` is part of the DIJob."""
         return group.name in ROLES if self.operator == "v0" else group.is_finite
 
     def job_name(self, group: Group) -> str:
@@ -208,7 +207,6 @@ class DIJob(Kind):
                 yield "warning", "dijob-containers", Problem(what=what, path=path, next=step)
 
     def unread(self) -> Iterator[Problem]:
-        """Yield the settings that the operator does not know."""
         usual = DijobSettings()
         for field, operators in _OPERATORS.items():
             if getattr(self.settings, field) != getattr(usual, field) and self.operator not in operators:
@@ -327,7 +325,6 @@ class DIEngine(Peers):
         return ["/bin/sh", "-c", _RANK, "symph-rank", *names.beside_shells(program.env)]
 
     def variables(self, draft: Draft, group: Group, index: Tree) -> dict[str, Tree]:
-        """Return the variables of a process in replica `index` of `group`."""
         nodes = self.nodes_of(draft)
         if group not in nodes:
             return {}

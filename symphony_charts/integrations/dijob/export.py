@@ -123,7 +123,6 @@ class PodWriter:
         return {"volumes": volumes} if volumes else {}
 
     def config_maps(self) -> list[dict[str, object]]:
-        """Return the ConfigMap of the configuration files, if there are any."""
         configs = self._experiment.configs
         if not configs:
             return []
@@ -266,7 +265,7 @@ class PodWriter:
 
 
 # The inverse of `importers.dijob`: importing the result gives the same experiment. Settings that a DIJob cannot express
-# are faults if they change what runs, and notes otherwise.
+# are faults if they change the run, else notes.
 # Source: opendilab/DI-orchestrator, config/crd/bases at v0.2.2, v1.0.0, v1.1.0 and v1.1.3.
 
 _GROUP = "diengine.opendilab.org"

@@ -54,7 +54,6 @@ class Draft:
 
     @property
     def longest_task(self) -> int:
-        """The maximum length of a task name."""
         return min(LONGEST, MAX_TASK) if self.workload.get("kind") == "dijob" else LONGEST
 
     def place(self, ref: str, container: str, usual: str) -> None:
@@ -102,11 +101,9 @@ class Draft:
         ]
 
     def unused_config_maps(self) -> list[str]:
-        """Return the ConfigMaps of the file that no pod mounts."""
         return [name for name in self.config_maps if name not in self.used_config_maps]
 
     def data(self) -> dict[str, object]:
-        """Return the data of the experiment."""
         data: dict[str, object] = {
             "name": self.name,
             "namespace": self.namespace,

@@ -146,7 +146,6 @@ _MOST_REPLICAS = 100_000
 
 
 def read_tasks(spec: Fields, draft: Draft) -> None:
-    """Add a process for each task."""
     _read_backoff(spec, draft)
     tasks = spec.maps("tasks")
     if not tasks:
@@ -271,8 +270,6 @@ _VERSIONS = ("v1alpha1", "v1alpha2", "v2alpha1")
 
 @dataclass(slots=True)
 class _Objects:
-    """The objects of a file, by their role in the import."""
-
     jobs: list[Fields]
     aggregators: list[Fields]
     config_maps: list[Fields]

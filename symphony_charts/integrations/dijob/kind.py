@@ -118,14 +118,12 @@ class DIJob(Kind):
         return children.created_by(item, beside)
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        """Yield the objects of `children` as Fields."""
         return (Fields.of(created, item.path, item.faults) for created in children.created_by(item.data))
 
     def selectors(self, items: Sequence[Object]) -> list[str]:
         return pods.selectors_of(items)
 
     def labelled_pods(self, items: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
-        """Return the pods of live DIJobs with the labels of our charts."""
         return pods.pods_of_jobs(items, listed)
 
     def adopted(self, item: Object) -> dict[str, Any] | None:
@@ -137,7 +135,6 @@ class DIJob(Kind):
         return 0
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """Return True in phase Running."""
         return self.state(item) == "Running"
 
     def restarts(self, item: Object) -> bool:

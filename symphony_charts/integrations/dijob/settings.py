@@ -70,7 +70,6 @@ def settings_of(workload: Workload) -> DijobSettings:
 
 
 def with_clean_names(settings: DijobSettings) -> DijobSettings:
-    """Return the settings with sanitised names of groups and processes."""
     return msgspec.structs.replace(
         settings,
         tasks={sanitize(group): kind for group, kind in settings.tasks.items()},
@@ -121,7 +120,6 @@ def container_name(settings: DijobSettings, pod: Pod, process: str) -> str:
 
 
 def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
-    """Yield the faults of an experiment of kind dijob on a cluster with the operator."""
     yield from _job_faults(experiment)
     settings, tasks = settings_of(experiment.workload), tasks_of(experiment)
     if not tasks:

@@ -1,4 +1,4 @@
-"""Symphony's errors; each is also one of ours."""
+"""Symphony's errors; each is also an error of this package."""
 
 from __future__ import annotations
 

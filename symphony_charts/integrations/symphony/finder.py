@@ -43,7 +43,7 @@ class DockerCluster(TmuxBackend):
 
 
 class _Loader(Loader):
-    """Fill a module of Symphony with the names of one of ours."""
+    """Fill a module of Symphony with the names of a module of this package."""
 
     def __init__(self, home: str) -> None:
         self._home = home

@@ -118,10 +118,9 @@ def restarts_whole_set(app: AppDef, options: RunOptions) -> bool:
 def process_of(
     role: Role, index: int, context: RoleContext, binds: dict[str, int], rank0: str | None
 ) -> dict[str, object]:
-    """Return the process of the role at `index`; `binds` are its services, `rank0` the service whose first host is
-    rank 0.
+    """Return the process of the role at `index`; `binds` are its services.
 
-    `rank0` is None if no replica needs the host of another.
+    `rank0` is the service whose first host is rank 0, None if no replica needs the host of another.
     """
     _note_losses(role, context)
     asked = rank0 if context.needs_host(role, index) else None
@@ -180,7 +179,6 @@ def _asks(role: Role, macro: str) -> bool:
 
 
 def _app_id_env(context: RoleContext) -> dict[str, object]:
-    """Return the variables from which a pod builds `${app_id}`."""
     release, run = APP_ID_VARIABLES
     if context.options.kind == "dijob":
         what = "`${app_id}` is the application's name here: pods of a DIJob are not told which run they belong to"
@@ -452,7 +450,6 @@ def _note_options(options: RunOptions, log: Log) -> None:
 
 
 def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
-    """Return the experiment's own fields, from the run options and the application's metadata."""
     workload: dict[str, object] = {}
     if options.kind is not None:
         workload["kind"] = options.kind

@@ -220,7 +220,6 @@ def _mcad_hosts(role: Role) -> str:
 def mcad_pod_labels(
     app: AppDef, role: str, index: int, replica: int, app_id: str, version: str = VERSION
 ) -> dict[str, str]:
-    """Return the labels of the pod of one replica of the role at `index`."""
     return _object_labels(app, app_id) | _pod_labels(app, role, index, replica, version)
 
 

@@ -137,7 +137,6 @@ class SymphRequest:
     is_compat: bool = False
 
     def named(self, name: str) -> Experiment:
-        """Return the checked experiment under this name. Raises SpecError."""
         return finish(from_data({**self.experiment, "name": name}), for_cluster=self.on != "tmux")
 
     def __str__(self) -> str:
@@ -221,7 +220,6 @@ class AppId:
         return ":".join(part for part in parts if part)
 
     def cluster(self) -> Cluster:
-        """Return the backend of the experiment."""
         return cluster_of(self.namespace, self.context) if self.namespace else Cluster.new("tmux")
 
 

@@ -419,7 +419,6 @@ def describe_response(app_id: AppId, status: ExperimentStatus, roles: Mapping[st
 
 
 def list_response(statuses: Iterable[ExperimentStatus], context: str | None) -> list[ListAppResponse]:
-    """Return the answer to `torchx list`."""
     return [
         ListAppResponse(
             app_id=str(AppId(name=status.name, namespace=status.namespace or None, context=context)),
