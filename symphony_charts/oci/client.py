@@ -307,6 +307,7 @@ class Artifact:
 
 
 def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: bytes | None = None) -> Artifact:
+    """Return the artifact of an archive with the Chart.yaml `metadata`. Raises SpecError."""
     name, version = metadata.get("name"), metadata.get("version")
     if not isinstance(name, str) or not isinstance(version, str):
         raise SpecError.one("Chart.yaml needs a name and a version", "Chart.yaml")

@@ -123,7 +123,7 @@ def run_asked(
     on_start: Callable[[Trial], None] = lambda _: None,
     stopper: Stopper | None = None,
 ) -> Generator[Outcome]:
-    """Run trials like `run_trials`, requesting each only when there is a place for it."""
+    """Run trials like `run_trials`, requesting each when there is a place for it, after earlier outcomes."""
     folder = spec.path.absolute().parent
     yield from in_parallel(
         asked,

@@ -137,6 +137,7 @@ class SymphRequest:
     is_compat: bool = False
 
     def named(self, name: str) -> Experiment:
+        """Return the checked experiment under this name. Raises SpecError."""
         return finish(from_data({**self.experiment, "name": name}), for_cluster=self.on != "tmux")
 
     def __str__(self) -> str:
