@@ -160,8 +160,7 @@ def build(data: Mapping[str, object], log: Log, origins: Mapping[str, str]) -> I
     """Return the experiment in `data`, unless `log` has faults.
 
     `origins` maps paths of the experiment to paths of the input, so that a fault found only in the result is reported
-    at
-    its source.
+    at its source.
 
     Raises SpecError with all faults.
     """

@@ -153,8 +153,7 @@ class Registry:
         """Put a manifest, or return False if the tag has this content already. Raises Conflict if it has another.
 
         Registries with conditional requests or immutable tags decide a race themselves. For others, only `settle`
-        detects
-        the winner.
+        detects the winner.
         """
         began = time.monotonic()
         if self._has_tag(repository, tag, manifest.digest):

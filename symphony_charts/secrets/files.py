@@ -210,8 +210,7 @@ def fetch_certificate(source: str) -> bytes:
     """Return the PEM text of the certificate of a sealed-secrets controller.
 
     `source` is a path, an `https://` address, or `cluster` to ask the controller. Raises ToolFailed if an address or
-    the
-    cluster does not answer, and SpecError for a file that cannot be read or an address without TLS.
+    the cluster does not answer, and SpecError for a file that cannot be read or an address without TLS.
     """
     if source == "cluster":
         return run(["kubectl", "get", "--raw", _IN_CLUSTER], timeout_s=_TIMEOUT_S).stdout

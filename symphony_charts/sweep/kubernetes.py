@@ -44,8 +44,7 @@ class Installation:
     """Options of a sweep on a cluster: the place, waiting for each trial, and its timeout (None: no limit).
 
     Trials that `stopper` finds hopeless are removed; `on_end` gets the name of the trial, its run and the reason
-    (empty:
-    it starts again). `stopped` has earlier calls of `on_end`.
+    (empty: it starts again). `stopped` has earlier calls of `on_end`.
     """
 
     connect: Callable[[], Releases]

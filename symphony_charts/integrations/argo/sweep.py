@@ -35,8 +35,7 @@ def sweep_objects(
     """Return the Workflow of a sweep called `name`, after its RBAC objects if no service account is set.
 
     At most `parallel` trials run at a time. The Workflow's name ends in a hash of its spec. Raises SpecError if it is
-    too
-    large.
+    too large.
     """
     templates: list[dict[str, object]] = []
     tasks: list[dict[str, object]] = []

@@ -121,8 +121,7 @@ class Replicas:
         """Restart replicas that the coordinator reports as failed.
 
         It names a replica by its host without the last label, which here is only the beginning of an address. Of all
-        matching
-        replicas, those that refuse connections are restarted.
+        matching replicas, those that refuse connections are restarted.
         """
         failed: list[Row] = []
         for field, role in _ROLES.items():

@@ -162,9 +162,8 @@ def process_of(
 def _rank0_lines(service: str | None, *, has_rank0: bool) -> list[str]:
     """Return shell lines that set the host of rank 0: the host of the first replica behind `service`.
 
-    With `has_rank0` the first replica is rank 0. It must know that, since it listens, and it does not recognise
-    itself by
-    the name that others dial (torch compares its own names, and waits for DNS in vain).
+    With `has_rank0` the first replica is rank 0. It must know that, since it listens, and it does not recognise itself
+    by the name that others dial (torch compares its own names, and waits for DNS in vain).
     """
     lines = []
     if service is not None:

@@ -51,8 +51,7 @@ class Options:
     """The target and form of a submission; `run` are the options that describe the application.
 
     `app_id` is the required name. `is_compat` requests TorchX's own objects instead of ours. `registry` is the access
-    to
-    the registry of `image_repo`.
+    to the registry of `image_repo`.
     """
 
     run: RunOptions
