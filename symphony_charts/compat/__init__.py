@@ -1,7 +1,7 @@
-"""Symphony's own import names (`symphony.engine`, `symphony.kube`...) stand for names of this package.
+"""Map Symphony's import names (`symphony.engine`, `symphony.kube`...) to this package.
 
-``python -m symphony_charts.compat SCRIPT ARGUMENTS`` runs a script that was written for Symphony 0.10, unchanged. The
-names exist inside such a run, or inside `names()`, and nowhere else: a distribution `symphony` stays what it is.
+`python -m symphony_charts.compat SCRIPT ARGUMENTS` runs an unchanged script written for Symphony 0.10. The names exist
+only in such a run or inside `names()`: an installed distribution `symphony` is not affected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m symphony_charts.compat SCRIPT ...`` runs a script written for Symphony, unchanged."""
+"""`python -m symphony_charts.compat SCRIPT ...` runs an unchanged script written for Symphony."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EXAMPLES = """examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script; its exit status, or that of the error it met."""
+    """Run the script and return its exit status, or the exit code of its error."""
     words = list(sys.argv[1:] if argv is None else argv)
     return status_of(lambda: _run(words), lambda: False)
 
@@ -37,7 +37,7 @@ def _run(words: list[str]) -> int:
     )
     parser.add_argument("-m", dest="module", metavar="MODULE", default=None, help="a module instead of a script")
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    # As with python's own, all that follows the module is its own, options and `--` as well.
+    # As with `python -m`, everything after the module belongs to the module, including options and `--`.
     own, rest = (words[:2], words[2:]) if words[:1] == ["-m"] else (words, [])
     args = parser.parse_args(own)
     if args.module is None and not args.words:
@@ -55,7 +55,7 @@ def _run_script(words: list[str]) -> None:
     if not script.is_file():
         raise SpecError.one(f"there is no script {script}", next="give the file that you would run with python")
     sys.argv = words
-    # As python itself does; a relative folder would follow the script's own chdir.
+    # Like python; a relative folder would break when the script changes its directory.
     sys.path.insert(0, str(script.absolute().parent))
     runpy.run_path(str(script), run_name="__main__")
 
@@ -68,7 +68,7 @@ def _run_module(module: str, words: list[str]) -> None:
     except ImportError as error:
         steps = traceback.extract_tb(error.__traceback__)
         if "runpy" not in steps[-1].filename:
-            raise  # Of an import in the module itself.
+            raise  # an import in the module itself failed
         raise SpecError.one(
             f"{error}", next=f"install what holds {module}, or go to the folder that it stands in"
         ) from error

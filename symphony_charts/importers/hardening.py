@@ -13,12 +13,12 @@ from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of, resources_of
 
-# More names than these are counted.
+# Longer lists of names are cut to this length, followed by a count.
 _NAMED = 3
 
 
 def of_our_defaults(experiment: Experiment) -> tuple[Note, ...]:
-    """Return notes on how our defaults make pods of `experiment` differ from plain pods."""
+    """Return notes on differences between pods of `experiment` with our defaults and plain pods."""
     return (*_taken_away(experiment), *_given(experiment))
 
 
@@ -35,12 +35,12 @@ def _taken_away(experiment: Experiment) -> Iterator[Note]:
 
 
 def _given(experiment: Experiment) -> Iterator[Note]:
-    """Requests and limits that containers of the chart have and nobody asked for."""
-    # Images matter for nothing here, and not every format has them.
+    """Yield notes on default requests and limits that the input does not set."""
+    # The image does not matter here, and some formats have none.
     imaged = msgspec.structs.replace(experiment, image=experiment.image or "any")
     try:
         prepared = prepare_experiment(imaged, force=True)
-    except SymphError:  # what makes no chart has no containers
+    except SymphError:  # an experiment without a valid chart has no containers
         return
     requests: dict[str, list[str]] = {}
     limited: list[str] = []

@@ -1,8 +1,8 @@
-"""An input file gives its documents as data, and the line where each path stands.
+"""Read an input file as data, with the line of each path.
 
-The reading is `symphony_charts.formats.yaml_read`'s, strict and safe against hostile nesting and aliases. Files of
+`symphony_charts.formats.yaml_read` does the reading; it is strict and safe against deep nesting and aliases. Files of
 other tools differ in two ways: they hold several documents, and they write `on`, `no`, `0440` or `8080:` without
-quotes; here such words are text.
+quotes; such words are read as text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 _MAX_DEPTH = 100
 _LINE = re.compile(r"line (\d+)")
 _LINE_SAID = re.compile(r" \(line (\d+)\)\Z")
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of an emoji is no text
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of a surrogate pair is not text
 _PYTHON_TAG = re.compile(r"^([^\n\"'#]*?(?:[:\-?]|&\w+)[ ]+)(!!python/[^\s,\]}]*)", re.MULTILINE)
 _DOCUMENT = re.compile(r"\[(\d+)\]\.?")
 _AMBIGUOUS = re.compile(
@@ -39,7 +39,7 @@ _NOT_TEXT_AS_KEY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One document of a file: its data, and the lines of its entries (counted in the file)."""
+    """One document of a file; `lines` are line numbers of the file."""
 
     data: object
     lines: Lines
@@ -47,9 +47,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A file that was read: its name, as errors say it, and its documents that hold anything.
+    """A file that was read: its name as errors print it, and its non-empty documents.
 
-    Paths of a file with several documents begin with the document's index: ``[1].spec.tasks[0]``.
+    Paths in a file with several documents begin with the document's index: `[1].spec.tasks[0]`.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Source:
     documents: tuple[Document, ...]
 
     def prefix(self, index: int) -> str:
-        """The text that every path of a document begins with."""
+        """Return the prefix of all paths of a document."""
         return f"[{index}]" if len(self.documents) > 1 else ""
 
     def locate(self, path: str) -> str:
-        """`path` as people find it: ``file:line, path``; an option of the command line is in no file."""
+        """Return `path` as ``file:line, path``, or as an option if it comes from the command line."""
         if path.startswith("cfg.") and not any("cfg" in _keys(document.data) for document in self.documents):
             return f"--{path.replace('.', ' ', 1)}"
         line = self._line(path)
@@ -71,18 +71,18 @@ class Source:
         return f"{where}, {path}" if path else where
 
     def with_location(self, error: SpecError) -> SpecError:
-        """`error` with file and line in every path."""
+        """Return `error` with file and line in every path."""
         return SpecError(map(self._located, error.problems))
 
     def _located(self, problem: Problem) -> Problem:
         if not self.documents and (match := _LINE_SAID.search(problem.what)) is not None:
-            # The text is not read yet, so no path has a line; the reader says it in words.
+            # The text is not parsed yet, so paths have no lines; the reader's message contains the line.
             where = ", ".join(part for part in (f"{self.name}:{match[1]}", problem.path) if part)
             return Problem(what=problem.what[: match.start()], path=where, next=problem.next)
         return Problem(what=problem.what, path=self.locate(problem.path), next=problem.next)
 
     def located(self, report: Report) -> Report:
-        """`report` with file and line in every path."""
+        """Return `report` with file and line in every path."""
         return replace(
             report,
             carried=tuple(self.locate(path) for path in report.carried),
@@ -109,9 +109,9 @@ def _keys(data: object) -> Iterable[object]:
 
 
 def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
-    """The documents of a YAML or JSON file; with `python_tags`, tags of Python objects are passed over, not refused.
+    """Return the documents of a YAML or JSON file; with `python_tags`, ignore tags of Python objects.
 
-    Raises SpecError, with file and line, when it is not text, not YAML, too big or nested without end.
+    Raises SpecError, with file and line, if the content is not text or YAML, too large, or nested too deeply.
     """
     text = _decode(content, name)
     try:
@@ -126,7 +126,7 @@ def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
 
 
 def from_data(data: object, name: str) -> Source:
-    """A source that was never text: its errors name `name` and the path, but no line."""
+    """Return a source for data without text: errors show `name` and the path, but no line."""
     return Source(name=name, text="", documents=(Document(data=data, lines={}),))
 
 
@@ -148,13 +148,13 @@ def _decode(content: bytes, name: str) -> str:
 
 
 def _json(text: str) -> tuple[Document, ...] | None:
-    """The data of a JSON text; None if it is none, or says something that JSON readers differ on."""
+    """Return the data of JSON text; None if it is not JSON, or if JSON readers disagree about it."""
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
         if _SURROGATE.search(text):
             json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        return None  # YAML's reader says what is wrong, with the line
+        return None  # the YAML reader reports the error with its line
     return (Document(data=data, lines={}),)
 
 
@@ -170,7 +170,7 @@ def _refuse(constant: str) -> object:
 
 
 def _late_lines(text: str) -> tuple[object, Lines]:
-    """The lines of JSON text, found only when an error or a note needs them."""
+    """Return data and lines of JSON text; only errors and notes need them."""
     try:
         return load_with_lines(text)
     except SpecError:
@@ -178,12 +178,12 @@ def _late_lines(text: str) -> tuple[object, Lines]:
 
 
 def _without_python_tags(text: str) -> str:
-    """`text` with blanks for ``!!python/...`` tags, which PyYAML's unsafe dumper writes; what they tag stays."""
+    """Return `text` with blanks for `!!python/...` tags (from PyYAML's unsafe dumper); keep the tagged values."""
     return _PYTHON_TAG.sub(lambda match: f"{match[1]}{' ' * len(match[2])}", text)
 
 
 def _documents(text: str) -> Iterator[Document]:
-    """The documents of `text`, each read on its own at the lines where it stands."""
+    """Yield the documents of `text`, each parsed separately with its lines in the file."""
     scan = _scan(text)
     lines = scan.quoted.splitlines(keepends=True)
     starts = [0, *scan.starts[1:]]
@@ -200,11 +200,11 @@ class _Scan:
 
 
 def _scan(text: str) -> _Scan:
-    """Return where documents begin, and the text with quotes around values that YAML readers read differently."""
+    """Return the start lines of documents, and the text with quotes around values that YAML readers disagree on."""
     parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     starts: list[int] = []
     spans: list[tuple[int, int]] = []
-    stack: list[int] = []  # -1 for a list, else the number of keys and values seen of a map
+    stack: list[int] = []  # -1 for a list, else the number of keys and values seen in a map
     try:
         while (event := parser.get_event()) is not None:
             if isinstance(event, yaml.DocumentStartEvent):
@@ -214,7 +214,7 @@ def _scan(text: str) -> _Scan:
                 spans.append((_mark(event.start_mark).index, _mark(event.end_mark).index))
             _follow(event, stack)
     except yaml.YAMLError:
-        return _Scan([0], text)  # reading it whole says what is wrong, with the line
+        return _Scan([0], text)  # reading the whole text reports the error with its line
     finally:
         parser.dispose()
     return _Scan(starts, _quoted(text, spans))
@@ -235,7 +235,7 @@ def _follow(event: yaml.Event, stack: list[int]) -> None:
 
 
 class _Place(Protocol):
-    """A place in a YAML file; libyaml's and the pure Python parser's marks are different classes."""
+    """A position in a YAML file; libyaml and the pure Python parser have different mark classes."""
 
     @property
     def line(self) -> int: ...

@@ -1,7 +1,6 @@
 """Collect the losses and faults of an import, and build the experiment.
 
-What was carried nobody has to say: the log keeps which keys readers took, so that a key without a reader is a loss
-that nobody can forget.
+The log records the keys that readers took. A key without a reader is a loss, so no loss goes unreported.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ Verdict: TypeAlias = Literal["changed", "lost"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something of the input, at `path`, that was left out or carried over in another way, and what to do about it.
+    """A part of the input, at `path`, that was dropped or converted, with a suggestion.
 
-    `verdict`: "changed" when the result does the same by other means, or nearly; "lost" when it does not.
+    `verdict`: "changed" if the result does the same (or nearly) by other means; "lost" if it does not.
     """
 
     path: str
@@ -33,23 +32,21 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The report of an import: the paths that were `carried` as they are, and `notes` on all others."""
+    """The report of an import: paths that were `carried` over unchanged, and `notes` on all others."""
 
     carried: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @property
     def changed(self) -> tuple[Note, ...]:
-        """The notes on what the result has in another form."""
         return tuple(note for note in self.notes if note.verdict == "changed")
 
     @property
     def lost(self) -> tuple[Note, ...]:
-        """The notes on what the result does not have."""
         return tuple(note for note in self.notes if note.verdict == "lost")
 
     def data(self) -> dict[str, object]:
-        """The report as `-o json` prints it."""
+        """Return the report as `-o json` prints it."""
         return {
             "carried": list(self.carried),
             "changed": [_as_data(note) for note in self.changed],
@@ -57,7 +54,6 @@ class Report:
         }
 
     def summary(self) -> str:
-        """Return the report in one line."""
         carried = f"{len(self.carried)} carried, " if self.carried else ""
         return f"{carried}{len(self.changed)} changed, {len(self.lost)} lost"
 
@@ -68,7 +64,7 @@ def _as_data(note: Note) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Reading:
-    """One map of the input: its `values`, the keys that were `read`, and those `skipped` since they say nothing."""
+    """One map of the input: its `values`, the keys that were `read`, and meaningless keys that were `skipped`."""
 
     values: Mapping[str, object]
     read: set[str] = field(default_factory=set)
@@ -77,46 +73,43 @@ class Reading:
 
 @dataclass(slots=True)
 class Log:
-    """Collects, while an input is read, its faults and what is lost of it; nothing is raised before the end."""
+    """Faults and losses collected while an input is read; `raise_faults` raises all faults at once."""
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     readings: dict[str, list[Reading]] = field(default_factory=dict)
 
     def fault(self, path: str, what: str, next: str = "") -> None:
-        """Keep a fault of the input."""
         self.problems.append(Problem(what=what, path=path, next=next))
 
     def changed(self, path: str, what: str, next: str = "") -> None:
-        """Keep something that was carried over in another way; the same thing is said once."""
+        """Record something that was converted; duplicates are ignored."""
         self._keep(Note(path=path, what=what, next=next, verdict="changed"))
 
     def lost(self, path: str, what: str, next: str = "") -> None:
-        """Keep something that was not carried over; the same thing is said once."""
+        """Record something that was not carried over; duplicates are ignored."""
         self._keep(Note(path=path, what=what, next=next))
 
     def note(self, path: str, what: str, next: str = "") -> None:
-        """As `lost`: what nobody has called a change is a loss."""
+        """Record a loss."""
         self.lost(path, what, next)
 
     def open(self, path: str, values: Mapping[str, object]) -> Reading:
-        """Begin to read the map at `path`."""
         reading = Reading(values)
         self.readings.setdefault(path, []).append(reading)
         return reading
 
     def raise_faults(self) -> None:
-        """Raise SpecError with every fault kept so far, if there is one."""
         if self.problems:
             raise SpecError(self.problems)
 
     def report(self) -> Report:
-        """The report; paths that no reader took are lost."""
+        """Return the report; paths without a reader are lost."""
         left_out = {note.path for note in self.notes if note.verdict == "lost"}
         for path, readings in self.readings.items():
             read = set().union(*(reading.read for reading in readings))
             if not left_out.isdisjoint((path, *_above(path))):
-                continue  # said of the whole
+                continue  # a note covers the whole map
             for reading in readings:
                 for key, value in reading.values.items():
                     if value is not None and key not in read:
@@ -124,7 +117,7 @@ class Log:
         return Report(carried=tuple(self._carried()), notes=tuple(self.notes))
 
     def _carried(self) -> Iterator[str]:
-        """The paths that readers took and nobody has a note on, without the maps and lists around them."""
+        """Yield the leaf paths that were read and have no note."""
         lost = {note.path for note in self.notes if note.verdict == "lost"}
         inner = {part for path in self.readings for part in (path, *_above(path))}
         inner |= {part for note in self.notes for part in (note.path, *_above(note.path))}
@@ -144,32 +137,30 @@ class Log:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The paths of the maps and lists that hold the one at `path`; never the whole input."""
+    """Return the paths of the maps and lists around `path`, without the root."""
     return (path[:end] for end in range(1, len(path)) if path[end] in ".[")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """An experiment made from another format, and the `report` of what became of the input."""
+    """An experiment made from another format, with the `report` of the import."""
 
     experiment: Experiment
     report: Report = field(default_factory=Report)
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """The notes on changes and losses, in input order."""
         return self.report.notes
 
     def with_report(self, report: Report) -> Imported:
-        """This import with another report."""
         return replace(self, report=report)
 
 
 def build(data: Mapping[str, object], log: Log, origins: Mapping[str, str]) -> Imported:
-    """The experiment that `data` describes, unless `log` holds faults.
+    """Return the experiment in `data`, unless `log` has faults.
 
-    `origins` maps paths of the experiment to the paths of the input they came from, so that a fault found only in
-    the result is reported where its user can mend it.
+    `origins` maps paths of the experiment to paths of the input, so that a fault found only in the result is reported
+    at its source.
 
     Raises SpecError with all faults.
     """

@@ -1,1 +1,1 @@
-"""Container registries keep charts and images as blobs and manifests."""
+"""Store charts and images in container registries as blobs and manifests."""

@@ -26,13 +26,13 @@ _ACCEPT = (
     "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
 )
 _TRIES, _FIRST_PAUSE_S = 5, 0.2
-# How long another push may take from looking at a tag to having put it: by this machine's own time for that, at least.
+# Time that another push may take from reading a tag to writing it: at least a multiple of our own time for that.
 _LEAST_SETTLING_S, _MOST_SETTLING_S, _TIMES_OWN = 0.3, 10.0, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A place in a registry: its host, the repository, and a tag or digest where one is given."""
+    """A place in a registry: its host, the repository, and optionally a tag or digest."""
 
     host: str
     repository: str
@@ -45,8 +45,6 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A manifest as the registry holds it."""
-
     media_type: str
     data: bytes
 
@@ -56,7 +54,7 @@ class Manifest:
 
 
 def parse_reference(text: str) -> Reference:
-    """``[oci://]host/repository[:tag|@digest]``; images without a host are of docker.io. Raises SpecError."""
+    """Parse ``[oci://]host/repository[:tag|@digest]``; images without a host are on docker.io. Raises SpecError."""
     rest = text.removeprefix("oci://")
     host, slash, path = rest.partition("/")
     if not slash or not ("." in host or ":" in host or host == "localhost"):
@@ -74,7 +72,7 @@ def parse_reference(text: str) -> Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fresh:
-    """A tag that was put a moment ago: when, and how long it took from looking to having put it."""
+    """A tag that was just written: the time, and the duration from reading it to having written it."""
 
     repository: str
     tag: str
@@ -85,7 +83,7 @@ class _Fresh:
 
 @dataclass(slots=True)
 class Registry:
-    """One registry. Raises ToolFailed where it does not answer as it should; the last answer is in the error."""
+    """One registry. Raises ToolFailed for unexpected answers; the error contains the last answer."""
 
     host: str
     access: Access = field(default_factory=Access)
@@ -104,7 +102,6 @@ class Registry:
         self._transport.close()
 
     def has_blob(self, repository: str, digest: str) -> bool:
-        """Return True if the repository holds a blob."""
         return self._ask("HEAD", f"/v2/{repository}/blobs/{digest}", repository, ok=(200, 404)).status == 200
 
     def blob(self, repository: str, digest: str) -> bytes:
@@ -116,7 +113,7 @@ class Registry:
         return answer.body
 
     def put_blob(self, repository: str, data: bytes) -> bool:
-        """Put a blob; False when it was there. One that is cut short is none: registries check the digest."""
+        """Upload a blob; return False if it exists. Registries check the digest, so a truncated upload is rejected."""
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         if self.has_blob(repository, digest):
             return False
@@ -129,13 +126,13 @@ class Registry:
         return True
 
     def mount(self, repository: str, digest: str, source: str) -> bool:
-        """Take over a blob from another repository of this registry; False where the registry will not."""
+        """Mount a blob from another repository of this registry; return False if the registry refuses."""
         query = urlencode({"mount": digest, "from": source})
         path = f"/v2/{repository}/blobs/uploads/?{query}"
         return self._ask("POST", path, repository, ok=(201, 202), pushes=True, also=source).status == 201
 
     def manifest(self, repository: str, tag: str) -> Manifest | None:
-        """Return the manifest of a tag or digest; None where there is none."""
+        """Return the manifest of a tag or digest; None if there is none."""
         path = f"/v2/{repository}/manifests/{tag}"
         answer = self._ask("GET", path, repository, ok=(200, 404), headers={"Accept": _ACCEPT})
         if answer.status == 404:
@@ -147,16 +144,16 @@ class Registry:
     def put_manifest(
         self, repository: str, tag: str, manifest: Manifest, *, condition: dict[str, str] | None = None
     ) -> None:
-        """Put a manifest whose blobs are there under a tag or its digest; `condition` are headers beside it."""
+        """Put a manifest under a tag or its digest, after its blobs; `condition` are additional headers."""
         headers = {"Content-Type": manifest.media_type, **(condition or {})}
         path = f"/v2/{repository}/manifests/{tag}"
         self._ask("PUT", path, repository, ok=(201,), headers=headers, body=manifest.data, pushes=True)
 
     def put_tag_once(self, repository: str, tag: str, manifest: Manifest) -> bool:
-        """`put_manifest` unless the tag has this content already (False). Raises Conflict where it has another.
+        """Put a manifest, or return False if the tag has this content already. Raises Conflict if it has another.
 
-        Registries that know conditional requests, or tags that cannot move, decide a race of two by themselves. Of the
-        others only `settle` tells who won.
+        Registries with conditional requests or immutable tags decide a race themselves. For others, only `settle`
+        detects the winner.
         """
         began = time.monotonic()
         if self._has_tag(repository, tag, manifest.digest):
@@ -164,7 +161,7 @@ class Registry:
         try:
             self.put_manifest(repository, tag, manifest, condition={"If-None-Match": "*"})
         except ToolFailed:
-            # Somebody was faster, or the answer alone got lost: the tag says which.
+            # Another client was faster, or only the answer got lost: the tag shows which.
             if not self._has_tag(repository, tag, manifest.digest):
                 raise
         now = time.monotonic()
@@ -172,9 +169,9 @@ class Registry:
         return True
 
     def settle(self) -> None:
-        """Wait until nobody who looked before us can still put a tag of ours, and look whether each is still ours.
+        """Wait until no concurrent push can still overwrite our tags, and check each of them.
 
-        Raises Conflict where another content came after it.
+        Raises Conflict if a tag has other content.
         """
         if not self._fresh:
             return
@@ -188,7 +185,7 @@ class Registry:
         self._fresh.clear()
 
     def _has_tag(self, repository: str, tag: str, digest: str) -> bool:
-        """Return True if a tag has the content `digest`. Raises Conflict where it has another."""
+        """Return True if a tag has the content `digest`. Raises Conflict if it has other content."""
         there = self.manifest(repository, tag)
         if there is not None and there.digest != digest:
             raise Conflict(
@@ -214,7 +211,7 @@ class Registry:
         pushes: bool = False,
         also: str = "",
     ) -> Answer:
-        """One request to a path of the registry, with a token where it wants one; again when it is busy."""
+        """Send a request to a path of the registry, with a token if required; retry while it is busy."""
         scope = f"repository:{repository}:pull{',push' if pushes else ''}"
         scopes = (scope, f"repository:{also}:pull") if also else (scope,)
         for number in range(_TRIES):
@@ -238,7 +235,7 @@ class Registry:
     def _send(self, method: str, path: str, headers: dict[str, str], body: bytes | None, scope: str) -> Answer:
         address = self._transport.place(path)
         sent = dict(headers)
-        # Only the registry itself is told who we are: uploads may go to another host.
+        # Send credentials only to the registry itself: uploads may go to another host.
         if address.netloc == self.host and scope in self._tokens:
             sent["Authorization"] = self._tokens[scope]
         return self._transport.exchange(method, address, sent, body)
@@ -276,8 +273,8 @@ def _token_of(answer: Answer) -> str:
 
 
 # Source: helm/helm, pkg/registry/constants.go and client.go, pkg/provenance/sign.go (messageBlock);
-# opencontainers/image-spec, manifest.md. The annotation ``created`` is left out: with it the same chart would get
-# another digest each time.
+# opencontainers/image-spec, manifest.md. The annotation `created` is omitted: with it the same chart would get a new
+# digest each time.
 
 _MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG_TYPE = "application/vnd.cncf.helm.config.v1+json"
@@ -287,8 +284,6 @@ _PROVENANCE_TYPE = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blob:
-    """Bytes of a media type."""
-
     media_type: str
     data: bytes
 

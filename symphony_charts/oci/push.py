@@ -1,6 +1,6 @@
 """Push charts and image layers to a registry.
 
-The index only ever grows: what it lists stays as it is, where helm stamps unchanged entries anew and drops those whose
+The index only grows, and its entries never change; helm updates the time of unchanged entries and drops those whose
 archives it does not see. Source: helm/helm, pkg/repo/v1/index.go.
 """
 
@@ -34,7 +34,7 @@ if sys.platform != "win32":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """The address of a pushed chart, its manifest's digest, and whether anything was sent."""
+    """The address of a pushed chart, its manifest's digest, and `is_new` if anything was sent."""
 
     place: str
     digest: str
@@ -49,10 +49,10 @@ def push_charts(
     dry_run: bool = False,
     advance: Callable[[int], None] = lambda _count: None,
 ) -> list[Pushed]:
-    """Push charts below `target`, as `helm push` does; `advance` counts them.
+    """Push charts below `target`, like `helm push`; `advance` counts them.
 
-    Raises Conflict where a version has other content, also where somebody else pushes it at the same time: then one of
-    both ends so, and the other's content stays.
+    Raises Conflict if a version has other content, also during a concurrent push: then one of the two fails, and the
+    other's content stays.
     """
     pushed = []
     with Registry(target.host, access or Access()) as registry:
@@ -77,9 +77,9 @@ def _push(registry: Registry, chart: PackedChart, folder: str, *, dry_run: bool)
 
 
 def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool = False) -> Pushed:
-    """Put the archive into `folder` and list it in its ``index.yaml``, which only ever grows.
+    """Put the archive into `folder` and list it in its `index.yaml`, which only grows.
 
-    `url` is where the folder will be served, empty for addresses relative to the index. Raises Conflict.
+    `url` is the address that serves the folder, empty for addresses relative to the index. Raises Conflict.
     """
     address = f"{url.rstrip('/')}/{chart.file_name}" if url else chart.file_name
     entry = IndexEntry(metadata=chart.metadata, archive=chart.archive, url=address)
@@ -93,7 +93,7 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
             there = folder / chart.file_name
             if there.exists() and there.read_bytes() != chart.archive:
                 raise Conflict(f"{there} is there already, with other content", next="package another version")
-            # The archive first: an index never lists what is not there.
+            # The archive first: an index never lists a missing file.
             write_file(there, chart.archive)
             if chart.provenance is not None:
                 write_file(folder / f"{chart.file_name}.prov", chart.provenance)
@@ -126,7 +126,7 @@ def _now() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexEntry:
-    """A chart to list: what its Chart.yaml holds, its archive, and where that can be fetched from."""
+    """A chart to list: the content of its Chart.yaml, its archive, and its download address."""
 
     metadata: Mapping[str, object]
     archive: bytes
@@ -134,10 +134,10 @@ class IndexEntry:
 
 
 def _add_to_index(text: str, entry: IndexEntry, now: str) -> str:
-    """Return the index `text` (empty for a new one) with `entry` at its place, newest version first; `now` is ISO 8601.
+    """Return the index `text` (empty for a new one) with `entry` added, newest version first; `now` is ISO 8601.
 
-    The same chart again changes nothing. Raises Conflict for a version that is listed with other content, SpecError
-    for what is no index.
+    Adding the same chart again changes nothing. Raises Conflict for a version that is listed with other content,
+    SpecError if `text` is not an index.
     """
     index = _read(text)
     entries = index["entries"]
@@ -180,7 +180,7 @@ def _key(version: str) -> tuple[object, ...]:
     return numbers, not pre, parts
 
 
-# The same files over the same base make the same digests: the layer holds no time and no owner, and names are sorted.
+# Equal files over an equal base give equal digests: the layer contains no time or owner, and names are sorted.
 # Source: opencontainers/image-spec, layer.md, config.md, manifest.md and image-index.md; distribution/distribution,
 # docs/content/spec/manifest-v2-2.md.
 
@@ -194,7 +194,7 @@ _LAYER_TYPES = {
     _OCI_MANIFEST: "application/vnd.oci.image.layer.v1.tar+gzip",
     _DOCKER_MANIFEST: "application/vnd.docker.image.rootfs.diff.tar.gzip",
 }
-# The first moment that a zip file can hold: wheels are built from such files in images, which 1970 would break.
+# The earliest time in a zip file: building wheels from such files in an image would fail with 1970.
 _MTIME_S = 315532800
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _MADE_BY = "symph package --workspace"
@@ -202,7 +202,7 @@ _MADE_BY = "symph package --workspace"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A file, a folder or a symbolic link (`target`) of a workspace; `path` is relative, with ``/``."""
+    """A file, a folder or a symbolic link (`target`) of a workspace; `path` is relative, with `/`."""
 
     path: str
     content: bytes = b""
@@ -213,7 +213,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A packed layer, and the digest of the tar in it."""
+    """A packed layer, and the digest of its tar."""
 
     data: bytes
     diff_id: str
@@ -221,7 +221,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformManifest:
-    """An image for one platform in an index; `descriptor` is how the index names it."""
+    """An image for one platform in an index; `descriptor` is its entry in the index."""
 
     platform: str
     descriptor: Mapping[str, object]
@@ -232,7 +232,7 @@ class PlatformManifest:
 
 
 def layer_of(entries: Sequence[Entry], folder: str) -> Layer:
-    """Return the layer that puts `entries` into `folder` of an image; `folder` itself stays as the image has it.
+    """Return the layer that puts `entries` into `folder` of an image; the folder itself is not changed.
 
     Raises SpecError for names that mean a deletion in a layer.
     """
@@ -284,7 +284,7 @@ def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> 
 
 
 def platforms_of(index: bytes) -> list[PlatformManifest]:
-    """Return the images of an index for Linux, in order; what else it lists (attestations, Windows) is left out."""
+    """Return the images of an index for Linux, in order, without other entries (attestations, Windows)."""
     platforms = []
     listed = as_map(index).get("manifests")
     for descriptor in listed if isinstance(listed, list) else []:
@@ -296,7 +296,7 @@ def platforms_of(index: bytes) -> list[PlatformManifest]:
 
 
 def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -> Blob:
-    """Return the index of images that took the place of others."""
+    """Return the index of the patched images, with the platforms of the originals."""
     manifests = []
     for platform, blob in images:
         manifests.append({**blob.descriptor, "platform": platform.descriptor["platform"]})
@@ -306,7 +306,7 @@ def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -
 
 
 def as_map(data: bytes) -> dict[str, object]:
-    """JSON of a registry as a map. Raises SpecError for anything else."""
+    """Return JSON of a registry as a map. Raises SpecError for anything else."""
     try:
         value = json.loads(data)
     except ValueError as error:

@@ -21,14 +21,14 @@ from symphony_charts.system.subprocess_runner import progress_notice, run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """A user and a password; both empty for somebody unknown."""
+    """A user and a password; both empty for anonymous access."""
 
     user: str = ""
     password: str = field(default="", repr=False)
 
 
 def login_for(host: str) -> Login:
-    """Return the login that helm's or docker's files hold for `host`, helm's first; an empty one where none does."""
+    """Return the login for `host` from helm's or docker's files, helm's first; empty if there is none."""
     names = [host, f"https://{host}", f"https://{host}/v1/", f"https://{host}/v2/"]
     if host == "registry-1.docker.io":
         names += ["https://index.docker.io/v1/", "docker.io"]
@@ -80,16 +80,16 @@ def _ask_helper(helper: str, host: str) -> Login | None:
 
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 _MOST_BYTES = 8 << 30
-# Until a host has taken a connection, and until it answers.
+# Timeouts for connecting to a host and for its answer.
 _CONNECT_S, _TIMEOUT_S = 5.0, 60.0
 _MOST_REDIRECTS = 3
-# What a server does to a connection that was idle for too long.
+# Errors of a connection that the server closed after it was idle for too long.
 _CLOSED = (http.client.RemoteDisconnected, http.client.BadStatusLine, ConnectionResetError, BrokenPipeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Access to one registry, named as helm's flags; `login` goes over what helm and docker keep."""
+    """Access to one registry, named like helm's flags; `login` overrides the files of helm and docker."""
 
     plain_http: bool = False
     ca_file: str = ""
@@ -100,11 +100,11 @@ class Access:
 
     @property
     def asks_for_tls(self) -> bool:
-        """True if TLS is meant, also on this machine."""
+        """True if TLS is required, also on this machine."""
         return bool(self.ca_file or self.cert_file or self.insecure_skip_tls_verify)
 
     def tls(self) -> ssl.SSLContext:
-        """Return the TLS that the flags mean. Raises SpecError for files that hold no certificate or key."""
+        """Return the TLS context for the flags. Raises SpecError for files without a certificate or key."""
         try:
             context = ssl.create_default_context(cafile=self.ca_file or None)
         except OSError as error:
@@ -121,7 +121,7 @@ class Access:
 
 
 def _open(connection: http.client.HTTPConnection) -> None:
-    """Connect soon or never; answers may take longer."""
+    """Connect with a short timeout; answers may take longer."""
     connection.timeout = _CONNECT_S
     connection.connect()
     connection.sock.settimeout(_TIMEOUT_S)
@@ -152,7 +152,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Transport:
-    """The connections to one registry, and to where it sends us."""
+    """The connections to one registry, and to hosts that it redirects to."""
 
     host: str
     access: Access
@@ -171,11 +171,11 @@ class Transport:
         return f"{'http' if _LOOPBACK.fullmatch(self.host) and not self.access.asks_for_tls else 'https'}://{self.host}"
 
     def may_be_plain(self, host: str) -> bool:
-        """Return True if plain HTTP may be spoken to a host that the registry names."""
+        """Return True if plain HTTP is allowed to a host that the registry names."""
         return self.access.plain_http or _LOOPBACK.fullmatch(host) is not None
 
     def place(self, location: str) -> SplitResult:
-        """Resolve an address that the registry gave; never from TLS to plain HTTP."""
+        """Resolve an address from the registry; never from TLS to plain HTTP."""
         address = urlsplit(urljoin(self.base, location))
         if address.netloc == self.host:
             return address._replace(scheme=urlsplit(self.base).scheme)
@@ -184,9 +184,9 @@ class Transport:
     def exchange(
         self, method: str, address: SplitResult, headers: dict[str, str], body: bytes | None = None, redirects: int = 0
     ) -> Answer:
-        """One request and its whole answer; a redirect of a GET is followed without saying who we are elsewhere.
+        """Send a request and return the whole answer; follow redirects of GET, without credentials to other hosts.
 
-        Raises ToolFailed where nobody answers.
+        Raises ToolFailed if the host is unreachable.
         """
         path = f"{address.path}?{address.query}" if address.query else address.path
         origin = f"{address.scheme}://{address.netloc}"
@@ -220,7 +220,7 @@ class Transport:
             self._connections[origin] = connection
         with progress_notice(origin):
             if connection.sock is None:
-                # Also one that the server has closed, and that http.client would open again by itself.
+                # Also for a connection that the server has closed, which http.client would reopen by itself.
                 _open(connection)
             connection.request(method, path, body=body, headers={"User-Agent": "symphony-charts", **headers})
             response = connection.getresponse()

@@ -1,4 +1,4 @@
-"""Patch an image with the files of a folder that its `.dockerignore` leaves, and run specs on it."""
+"""Patch an image with the files of a folder that its `.dockerignore` does not exclude, and run specs on it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import processes_of
 
 # Source: moby/patternmatcher, patternmatcher.go and ignorefile/ignorefile.go; Docker docs, "Build context". The last
-# pattern that matches a path or a folder above it decides; ``!`` takes files in again.
+# pattern that matches a path or a folder above it decides; `!` includes files again.
 
 _ESCAPED = frozenset(".$+()|{}")
-# Python reserves these within a set for the future; Go takes them as they are.
+# Python reserves these within a set for future use; Go takes them literally.
 _ESCAPED_IN_SET = frozenset("[&~|")
 
 
@@ -41,11 +41,11 @@ class Ignore:
 
     @property
     def takes_in(self) -> bool:
-        """True if a pattern takes files in again, so that ignored folders must be looked into."""
+        """True if a pattern includes files again, so that ignored folders must be searched."""
         return any(pattern.takes_in for pattern in self.patterns)
 
     def leaves_out(self, path: str) -> bool:
-        """Return True if `path`, relative and with ``/``, is ignored."""
+        """Return True if `path`, relative and with `/`, is ignored."""
         places = [path]
         while "/" in places[-1]:
             places.append(places[-1].rpartition("/")[0])
@@ -57,7 +57,7 @@ class Ignore:
 
 
 def read_ignore(text: str, at: str = ".dockerignore") -> Ignore:
-    """Return the patterns of a ``.dockerignore``. Raises SpecError with the line of each that cannot be understood."""
+    """Return the patterns of a `.dockerignore`. Raises SpecError with the line of each invalid pattern."""
     patterns: list[_Pattern] = []
     problems: list[Problem] = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
@@ -76,7 +76,7 @@ def read_ignore(text: str, at: str = ".dockerignore") -> Ignore:
 
 
 def _clean(words: str) -> str:
-    """Return the pattern as Docker cleans it, in two passes: first without its ``!``, then with it."""
+    """Return the pattern as Docker cleans it, in two passes: first without its `!`, then with it."""
     mark, glob = ("!", words[1:].strip()) if words.startswith("!") else ("", words)
     cleaned = _clean_path(glob) if glob else ""
     if len(cleaned) > 1:
@@ -85,7 +85,7 @@ def _clean(words: str) -> str:
 
 
 def _clean_path(path: str) -> str:
-    """As Go's ``filepath.Clean``; POSIX lets two slashes at the start stand."""
+    """Return the path like Go's `filepath.Clean`; POSIX keeps two slashes at the start."""
     cleaned = posixpath.normpath(path)
     return cleaned[1:] if cleaned.startswith("//") else cleaned
 
@@ -95,7 +95,7 @@ def _expression(glob: str) -> re.Pattern[str]:
         raise ValueError("nothing stands after the !")
     rest = glob.removeprefix("**")
     if rest != glob and not any(character in rest for character in "*?[]\\"):
-        # Docker compares the end of the path then: `**b` is whatever ends with a b.
+        # Docker compares the end of the path in this case: `**b` matches any path that ends with b.
         return re.compile(f"(?:.*{re.escape(rest)}|{re.escape(rest.removeprefix('/'))})", re.DOTALL)
     parts: list[str] = []
     position, in_set = 0, False
@@ -136,7 +136,7 @@ def _stars(glob: str, position: int) -> tuple[int, str]:
 class PatchedImage:
     """The image that replaces `base`: `image`, pinned by digest, which the registry also has under `tag`.
 
-    `is_new` says that it was not there before. The layer is that of the last platform.
+    `is_new`: the registry did not have it before. The layer fields describe the last platform.
     """
 
     base: str
@@ -149,9 +149,9 @@ class PatchedImage:
 
 
 def read_workspace(folder: Path) -> list[Entry]:
-    """Return the files of `folder` that its ``.dockerignore`` leaves, by path, without sockets and devices.
+    """Return the files of `folder` that its `.dockerignore` does not exclude, by path, without sockets and devices.
 
-    Raises NotFound without the folder, SpecError for what cannot be read.
+    Raises NotFound without the folder, SpecError if a file cannot be read.
     """
     if not folder.is_dir():
         raise NotFound(f"no folder {folder}", next="give the folder whose files the image shall have")
@@ -192,11 +192,11 @@ def patch_image(
     access: Access | None = None,
     dry_run: bool = False,
 ) -> PatchedImage:
-    """Push `base` with `entries` in its working folder to `repository` (``HOST/PATH``), under a tag of its own.
+    """Push `base` with `entries` in its working folder to `repository` (`HOST/PATH`), under a new tag.
 
-    An image for several platforms stays one; `platforms` (``linux/amd64``) keeps only those. What the registry has is
-    not sent again. `access` is for the registry of `repository`, and for the base's if that is the same. Raises
-    SpecError for a base or platform that cannot be used, NotFound for one that is not there.
+    A multi-platform image stays one; `platforms` (`linux/amd64`) keeps only those. Existing blobs are not sent again.
+    `access` is for the registry of `repository`, and for the base's if that is the same. Raises SpecError for an
+    unusable base or platform, NotFound for a missing base.
     """
     source, target = _source(base), parse_reference(repository)
     if target.tag:
@@ -225,14 +225,14 @@ def patch_image(
 
 
 def _source(base: str) -> Reference:
-    # With a digest the tag beside it says nothing.
+    # A tag beside a digest has no meaning.
     reference = parse_reference(re.sub(r":[\w.-]+@", "@", base))
     return reference if reference.tag else replace(reference, tag="latest")
 
 
 @dataclass(slots=True, kw_only=True)
 class _Patch:
-    """One base on its way into a repository."""
+    """State of one base that is patched into a repository."""
 
     source: Reference
     target: Reference
@@ -244,7 +244,7 @@ class _Patch:
     layer_bytes: int = 0
 
     def index(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
-        """Return the index whose images have the layer, and their platforms."""
+        """Return the index of images with the layer, and their platforms."""
         manifests = platforms_of(top.data)
         wanted = [listed for listed in manifests if not platforms or listed.platform in platforms]
         lacking = set(platforms) - {listed.platform for listed in wanted}
@@ -267,7 +267,6 @@ class _Patch:
         return index_of(top.media_type, patched), [listed.platform for listed in wanted]
 
     def image(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
-        """Return the image with the layer, and its platform."""
         patched, platform = self._image(top, platforms)
         return patched, [platform]
 
@@ -291,7 +290,7 @@ class _Patch:
         return image, platform
 
     def _copy(self, digests: Sequence[str]) -> None:
-        """Return the layers of the base into the target: taken over within a registry, else by way of this machine."""
+        """Copy the base's layers to the target: mounted within one registry, else through this machine."""
         repository, source = self.target.repository, self.source.repository
         for digest in dict.fromkeys(digests):
             if self.here.has_blob(repository, digest):
@@ -310,21 +309,21 @@ def _digest_of(descriptor: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The images that were made: pinned ones `by_base`, and a record of each for `-o json`."""
+    """The new images: pinned ones `by_base`, and a record of each for `-o json`."""
 
     by_base: dict[str, str] = field(default_factory=dict)
     records: list[dict[str, object]] = field(default_factory=list)
 
 
 def images_of(experiment: Experiment) -> list[str]:
-    """Return the images that processes and steps run, each once, in order."""
+    """Return the images of processes and steps, without duplicates, in order."""
     members: list[Process | Step] = [process for _, process in processes_of(experiment)]
     members += experiment.prepare.values()
     return list(dict.fromkeys(image for member in members if (image := member.image or experiment.image)))
 
 
 def with_images(spec: SpecFile, images: Mapping[str, str]) -> SpecFile:
-    """`spec` whose processes and steps run other images: `images` maps those of before to those of now."""
+    """Return `spec` with other images; `images` maps old names to new ones."""
     old = spec.experiment
 
     def processes(members: Mapping[str, Process]) -> dict[str, Process]:

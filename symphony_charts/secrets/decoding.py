@@ -22,9 +22,9 @@ from urllib.parse import unquote_to_bytes
 from symphony_charts.secrets.rules import compile_pattern
 
 MOST_BYTES = 64 << 20
-"""The bound for the views of one file together."""
+"""The bound for all views of one file together."""
 MOST_LAYERS = 6
-"""The bound for layers within each other. A helm release in a chart archive has five."""
+"""The bound for nested layers. A helm release in a chart archive has five."""
 _MOST_MEMBERS = 10_000
 _LARGE = 1 << 20
 
@@ -43,7 +43,7 @@ class View:
 
 
 def views(path: str, data: bytes) -> Iterator[View]:
-    """Yield the content itself, then the views of what is packed or encoded in it, fewest layers first."""
+    """Yield the content itself, then views of its packed or encoded parts, fewest layers first."""
     ahead = deque([View(path=path, data=data)])
     seen = {data}
     left = MOST_BYTES
@@ -65,7 +65,7 @@ def views(path: str, data: bytes) -> Iterator[View]:
 
 
 def is_large_binary(data: bytes) -> bool:
-    """Return True for a large file that is no text, such as the weights of a model."""
+    """Return True for a large binary file, such as the weights of a model."""
     return len(data) > _LARGE and b"\0" in data[:8192]
 
 
@@ -80,7 +80,7 @@ def _inside(view: View, left: int) -> Iterator[View]:
         except _TooMuchError:
             yield View(path=view.path, data=b"", layers=(*view.layers, kind), is_cut=True)
         except _BROKEN:
-            pass  # It only begins like an archive.
+            pass  # it only begins like an archive
         return
     if is_large_binary(view.data):
         return
@@ -113,7 +113,7 @@ _BROKEN = (
 
 
 def _kind_of(data: bytes) -> str:
-    """Return the archive or text format that the first bytes of `data` name, or an empty text."""
+    """Return the archive or text format by the first bytes of `data`, or an empty text."""
     for kind, begins in _MAGIC.items():
         if data.startswith(begins):
             return kind
@@ -182,7 +182,7 @@ _RUN = compile_pattern(
 _BLOCK = compile_pattern(
     r"(?:^|\s)((?:[A-Za-z0-9+/]{60,76}\r?\n[ \t]*)+[A-Za-z0-9+/]{1,76}={0,2})(?:\s|$)", is_linear=True
 )
-# Names and paths: codes of that length have digits, or letters of both cases.
+# Names and paths: codes of that length contain digits, or letters of both cases.
 _NAME = re.compile(rb"[a-z/_-]+|[A-Z]+[/_-][A-Z/_-]*")
 _PART = re.compile(rb"[A-Za-z0-9]{16,}={0,2}")
 _HEX = re.compile(rb"[0-9A-Fa-f]{16,}")
@@ -252,7 +252,7 @@ def _decodings(word: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _put_in(data: bytes, runs: list[_Run]) -> bytes:
-    """Return the lines of a text that hold `runs`, with each run replaced by its content."""
+    """Return the lines of a text that contain `runs`, with each run replaced by its content."""
     pieces: list[bytes] = []
     done = 0
     for run in runs:
@@ -266,7 +266,7 @@ def _put_in(data: bytes, runs: list[_Run]) -> bytes:
 
 
 _FOR_URLS = bytes.maketrans(b"-_", b"+/")
-# Printable text in a binary, as `strings` finds it. Random bytes hold a run of this length once in 150,000 bytes.
+# Printable text in a binary, as `strings` finds it. Random bytes contain such a run once in 150,000 bytes.
 _STRING = re.compile(rb"[\t\x20-\x7e]{12,}")
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r"))
 

@@ -27,9 +27,9 @@ from symphony_charts.system.files import write_file
 from symphony_charts.system.subprocess_runner import run
 from symphony_charts.system.user_folders import state_dir
 
-# Format, one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with
-# SHA-256, MGF1 with SHA-256, the label being what the value is bound to), then AES-256-GCM of the value under the
-# session key with a nonce of twelve zero bytes, all in standard base64. Source: bitnami-labs/sealed-secrets,
+# Format of one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with
+# SHA-256, MGF1 with SHA-256, with the scope of the value as its label), then AES-256-GCM of the value under the session
+# key with a nonce of twelve zero bytes, all in standard base64. Source: bitnami-labs/sealed-secrets,
 # pkg/crypto/crypto.go, pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go.
 
 Scope: TypeAlias = Literal["strict", "namespace-wide", "cluster-wide"]
@@ -45,8 +45,8 @@ class Certificate:
 
 
 def read_certificate(pem: bytes, at: str = "") -> Certificate:
-    """Return the certificate in `pem`. Raises SpecError for what is none, ToolMissing without the extra ``seal``."""
-    # The extra ``seal`` brings it.
+    """Return the certificate in `pem`. Raises SpecError if it is invalid, ToolMissing without the extra `seal`."""
+    # The extra `seal` installs it.
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
@@ -67,13 +67,13 @@ def read_certificate(pem: bytes, at: str = "") -> Certificate:
 
 
 def label_of(scope: Scope, namespace: str, name: str) -> bytes:
-    """Return what a value is bound to: a Secret, a namespace, or nothing."""
+    """Return the scope of a value: a Secret, a namespace, or nothing."""
     return sealed_for(scope, namespace, name).encode()
 
 
 def seal(certificate: Certificate, value: bytes, label: bytes, session_key: bytes) -> str:
-    """`value` sealed under a random `session_key` of 32 bytes, which must never be used again."""
-    # Of the extra ``seal``, which reading the certificate has seen to be there.
+    """Return `value` sealed with a random `session_key` of 32 bytes, which must never be reused."""
+    # From the extra `seal`; `read_certificate` has already checked it.
     from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -91,15 +91,14 @@ def seal(certificate: Certificate, value: bytes, label: bytes, session_key: byte
 class SealStore:
     """Values sealed before on this machine, so that an unchanged value keeps its ciphertext.
 
-    `sealed` maps what a value is (a keyed hash of certificate, label, key and content) to its ciphertext; without
-    `secret` nobody can test guesses of a value against it.
+    `sealed` maps a keyed hash of certificate, label, key and content to the ciphertext; without `secret`, guesses of a
+    value cannot be tested against it.
     """
 
     secret: bytes
     sealed: dict[str, str] = field(default_factory=dict)
 
     def name_of(self, fingerprint: str, label: bytes, key: str, value: bytes) -> str:
-        """Under which name the ciphertext of a value is kept."""
         parts = (fingerprint.encode(), label, key.encode(), value)
         framed = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
         return hmac.new(self.secret, framed, hashlib.sha256).hexdigest()
@@ -112,7 +111,7 @@ def seal_all(
     store: SealStore,
     random_bytes: Callable[[int], bytes],
 ) -> dict[str, str]:
-    """Return all `contents` (by key) sealed; what `store` holds is taken from it, and what is new is put there."""
+    """Return all `contents` (by key) sealed; reuse ciphertexts in `store`, and add new ones to it."""
     sealed = {}
     for key in sorted(contents):
         name = store.name_of(certificate.fingerprint, label, key, contents[key])
@@ -126,7 +125,7 @@ def seal_all(
 _MAX_SECRET_BYTES = 1024 * 1024
 _TIMEOUT_S = 20.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-# Source: bitnami-labs/sealed-secrets, cmd/kubeseal: the controller's service, and the path that it answers on.
+# Source: bitnami-labs/sealed-secrets, cmd/kubeseal: the controller's service, and the path of its certificate.
 _IN_CLUSTER = "/api/v1/namespaces/kube-system/services/http:sealed-secrets-controller:/proxy/v1/cert.pem"
 
 
@@ -138,7 +137,7 @@ def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
 def read_secret_files(
     experiment: Experiment, folder: Path, *, at: str = "", may_lack: bool = False
 ) -> dict[str, bytes]:
-    """`read_secrets` of an experiment whose files count from `folder`."""
+    """Return the secret files of an experiment by key, with paths relative to `folder`; see `read_secrets`."""
     contents: dict[str, bytes] = {}
     problems = []
     for index, file in enumerate(experiment.secrets):
@@ -163,8 +162,9 @@ def secret_object(
 ) -> dict[str, object]:
     """Return the Secret `name` with the `contents` (by key) of the experiment's files.
 
-    `release` is the only release that mounts it, which deletes it with its own objects.
-    Raises SpecError if one is missing or the whole is too large.
+    `release` is the only release that mounts it; it deletes the Secret with its own objects.
+
+    Raises SpecError if a content is missing or the Secret is too large.
     """
     keys = [key_of(file) for file in experiment.secrets]
     missing = [key for key in keys if key not in contents]
@@ -191,7 +191,7 @@ def secret_object(
 def guard_of(specs: list[SpecFile], allowed: Collection[str] = ()) -> Guard:
     """Return a guard that refuses to send the secret files of `specs` on this machine, and tokens.
 
-    `allowed` are fingerprints of what is no secret.
+    `allowed` are fingerprints of findings that are not secret.
     """
     secrets: dict[str, bytes] = {}
     for spec in specs:
@@ -201,7 +201,7 @@ def guard_of(specs: list[SpecFile], allowed: Collection[str] = ()) -> Guard:
 
 
 def secret_name(spec: SpecFile, release: str | None = None) -> str:
-    """Return the name of the Secret that the pods of a release mount, by default of the experiment's name."""
+    """Return the name of the Secret that a release's pods mount (default: a release with the experiment's name)."""
     chart = build(spec.experiment, allocate(spec.experiment, spec.pins))
     return chart.secret_name(chart.values, Release(name=release or spec.experiment.name))
 
@@ -209,8 +209,8 @@ def secret_name(spec: SpecFile, release: str | None = None) -> str:
 def fetch_certificate(source: str) -> bytes:
     """Return the PEM text of the certificate of a sealed-secrets controller.
 
-    `source` is a path, an ``https://`` address, or ``cluster`` to ask the controller. Raises ToolFailed if an address
-    or the cluster does not answer, and SpecError for a file that cannot be read or an address without TLS.
+    `source` is a path, an `https://` address, or `cluster` to ask the controller. Raises ToolFailed if an address or
+    the cluster does not answer, and SpecError for a file that cannot be read or an address without TLS.
     """
     if source == "cluster":
         return run(["kubectl", "get", "--raw", _IN_CLUSTER], timeout_s=_TIMEOUT_S).stdout
@@ -278,16 +278,16 @@ def _open_store(fingerprint: str) -> tuple[SealStore, Path]:
     try:
         sealed = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
-        # Without it values are only sealed anew.
+        # Without this file, values are only sealed again.
         sealed = {}
     is_good = isinstance(sealed, Mapping) and all(isinstance(text, str) for text in sealed.values())
     return SealStore(secret=key.read_bytes(), sealed=dict(sealed) if is_good else {}), path
 
 
 def _encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
-    """`manifest` with the values of ``data`` and ``stringData`` encrypted, by the rules that hold for `path`.
+    """Return `manifest` with the values of `data` and `stringData` encrypted, by the sops rules for `path`.
 
-    Rules are looked for from `folder` upwards. Raises ToolMissing without sops, ToolFailed where no rule fits.
+    Rules are searched from `folder` upwards. Raises ToolMissing without sops, ToolFailed if no rule matches.
     """
     argv = ["sops", "--encrypt", "--input-type", "yaml", "--output-type", "yaml", "--filename-override", path]
     argv += ["--encrypted-regex", "^(data|stringData)$", "/dev/stdin"]
@@ -306,7 +306,6 @@ _KEYS = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
 
 
 def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
-    """Return the flags by which kubectl finds the cluster."""
     options = [f"--context={context}"] if context else []
     return [*options, f"--kubeconfig={Path(kubeconfig).expanduser()}"] if kubeconfig else options
 
@@ -314,7 +313,7 @@ def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
 def secret_keys(
     name: str, namespace: str | None, context: str | None = None, kubeconfig: str | None = None
 ) -> set[str] | None:
-    """Return the keys of a Secret, None where there is none. Raises ToolMissing, and ToolFailed without a cluster."""
+    """Return the keys of a Secret; None if it does not exist. Raises ToolMissing, and ToolFailed without a cluster."""
     options = [f"--namespace={namespace}"] if namespace else []
     options += cluster_options(context, kubeconfig)
     argv = ["kubectl", "get", "secret", *options, "--request-timeout=10s", "-o", f"go-template={_KEYS}", "--", name]

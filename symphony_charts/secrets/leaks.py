@@ -1,6 +1,6 @@
 """Find declared secrets, keys and tokens in files that leave this machine.
 
-The secrets that an experiment declares are known by their content (`declared`), all others by the rules of gitleaks
+Secrets that an experiment declares are found by their content (`declared`), all others by the rules of gitleaks
 (`rules`). The guard searches the name of each file, and its content after each layer of `decoding`.
 """
 
@@ -16,12 +16,12 @@ from symphony_charts.errors import Conflict
 from symphony_charts.secrets.decoding import View, is_large_binary, views
 from symphony_charts.secrets.rules import Found, entropy, fingerprint_of, search, search_path
 
-# Shorter ones are found by accident in anything.
+# Shorter secrets would match by accident.
 _LEAST_BYTES = 8
 _LEAST_LINE_BYTES = 12
 _LEAST_WORD_BYTES = 16
 _LEAST_ENTROPY = 3.3
-# What a value is called that is secret whatever it looks like, and what no secret looks like.
+# Names of values that are always secret, and names and forms that are never secret.
 _SECRET_NAME = re.compile(
     r"(?i)pass(?:w|phrase|$)|pwd|secret|token|credential|api[_-]?key|private[_-]?key$|access[_-]?key|^key$|_key$|auth$|dsn"
 )
@@ -42,10 +42,10 @@ _FRAME = re.compile(rb"-----(?:BEGIN|END) [A-Z0-9 ]+-----|#.*|[{}\[\],]*|\[[\w .
 
 
 def pieces(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Return the secrets of a file with their names: the whole, its longer lines, and its values.
+    """Yield the secrets of a file with their names: the whole, its longer lines, and its values.
 
-    Of ``KEY=VALUE``, netrc, INI and JSON the values count by themselves, if their name says so or they look random:
-    a region or an address stands in every chart. Comments and the frames of PEM are no secrets.
+    For `KEY=VALUE`, netrc, INI and JSON, a value counts separately if it has a secret name or looks random: every chart
+    contains regions and addresses. Comments and PEM frames are not secret.
     """
     whole = content.strip()
     if len(whole) >= _LEAST_BYTES:
@@ -115,9 +115,9 @@ def _is_secret(name: str, value: bytes) -> bool:
 
 
 def disguises(part: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the bytes to look for if `part` is secret, each with the name of its form.
+    """Yield the byte strings to search for if `part` is secret, each with the name of its form.
 
-    `decoding` undoes other codes. It cannot undo base64 that holds binary data as well, nor the escapes of quotes.
+    `decoding` handles other codes. It cannot decode base64 mixed with binary data, or escapes in quotes.
     """
     yield "in the clear", part
     for text in _base64_forms(part):
@@ -133,10 +133,10 @@ def disguises(part: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _base64_forms(part: bytes) -> Iterator[bytes]:
-    """Yield the base64 digits that `part` alone decides: for its three alignments in a text, in two alphabets."""
+    """Yield the base64 digits that depend only on `part`: for its three alignments in a text, in two alphabets."""
     for offset in range(3):
         encoded = base64.b64encode(bytes(offset) + part)
-        # A digit holds six bits: those that also hold bits of a neighbour may be anything.
+        # A digit holds six bits: digits that share bits with a neighbour are unknown.
         core = encoded[(0, 2, 3)[offset] : 8 * (offset + len(part)) // 6]
         if len(core) >= _LEAST_BYTES:
             yield core
@@ -149,9 +149,9 @@ _HIDDEN = "***"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """A found secret and its place: `name` is that of the secret, never its value.
+    """A found secret and its place; `name` is the name of the secret, never its value.
 
-    `line` counts from 1 where the file shows the secret as it is, else it is 0.
+    `line` counts from 1 if the file contains the secret in the clear, else it is 0.
     """
 
     path: str
@@ -167,7 +167,6 @@ class Leak:
 
     @property
     def remediation(self) -> str:
-        """The next step for the user."""
         return _remediation(self.fingerprint)
 
     def __str__(self) -> str:
@@ -176,7 +175,7 @@ class Leak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """One form of a declared secret: whose it is, what it is called there, and how it is disguised."""
+    """One form of a declared secret: the secret's name, the piece of it, and its encoding."""
 
     name: str
     piece: str
@@ -184,7 +183,7 @@ class _Form:
 
     @property
     def found(self) -> Found:
-        """The form as a finding, whose fingerprint is made of names alone, wherever the spec lies."""
+        """The form as a finding, whose fingerprint depends only on names, not on the spec's location."""
         file = self.name.removeprefix("the secret ").partition(" of ")[0]
         words = ("declared", file, self.piece)
         return Found(rule=":".join(word.replace(" ", "-") for word in words if word), secret=b"", start=0)
@@ -193,7 +192,7 @@ class _Form:
 class Guard:
     """A search for `secrets` (contents by name), keys and tokens in files that leave this machine.
 
-    Findings whose fingerprint is `allowed` are none.
+    Findings whose fingerprint is in `allowed` are ignored.
     """
 
     def __init__(self, secrets: Mapping[str, bytes], *, allowed: Collection[str] = ()) -> None:
@@ -208,7 +207,7 @@ class Guard:
         """Return every secret in the content or name of a file, by path; paths are redacted."""
         places: dict[bytes, str] = {}
         for path, content in sorted(files.items()):
-            # Charts of one template share most of their files: equal content is looked at once.
+            # Charts of one template share most of their files: search equal content once.
             places.setdefault(content, path)
         looked = [view for content, path in places.items() for view in views(path, content)]
         hidden, leaks = self._in_names({*files, *(view.path for view in looked)})
@@ -221,11 +220,11 @@ class Guard:
         return sorted(first.values(), key=lambda leak: (leak.path, leak.line))
 
     def refuse(self, files: Mapping[str, bytes]) -> None:
-        """Raise Conflict when a file or its name holds a secret, naming both and never the value."""
+        """Raise Conflict if a file or its name contains a secret; the error names both, never the value."""
         _raise(self.find(files))
 
     def refuse_names(self, names: Iterable[str]) -> None:
-        """Raise Conflict when a name that goes out by itself, as that of a branch, holds a secret."""
+        """Raise Conflict if a name that is sent by itself, such as a branch, contains a secret."""
         _raise(self._in_names(set(names))[1])
 
     def _in_views(self, looked: list[View]) -> Iterator[Leak]:
@@ -248,8 +247,8 @@ class Guard:
                 yield from ((view, meaning) for view, *pair in texts if any(form in text for text in pair))
 
     def _in_names(self, paths: set[str]) -> tuple[dict[str, str], list[Leak]]:
-        """Return the leaks in the names of files and folders, and the parts of paths that must not be shown."""
-        # Folders and last parts, each once and all as one text: a thousand charts have few names.
+        """Return the leaks in the names of files and folders, and the parts of paths to redact."""
+        # Search folders and file names once each, and all as one text: a thousand charts have few names.
         parts = sorted({part for path in paths for part in (path.rpartition("/")[0], path.rpartition("/")[2]) if part})
         together = View(path="", data="\n".join(parts).encode("utf-8", "surrogateescape"))
         hidden: dict[str, str] = {}
@@ -288,7 +287,7 @@ class Guard:
 
 
 def _without(part: str, secrets: list[bytes]) -> str:
-    """Return a name without the secrets that stand in it; nothing of it where they stand there in disguise."""
+    """Return a name without the secrets in it; fully hidden if a secret is encoded in it."""
     shown = part
     for secret in secrets:
         text = secret.decode("utf-8", "surrogateescape")

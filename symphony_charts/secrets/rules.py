@@ -1,8 +1,8 @@
 """Gitleaks' rules for secrets, and its regular expressions in Python.
 
-What a rule means is what gitleaks means by it (detect/detect.go): a keyword must stand in the text, the pattern gives
-the secret, its Shannon entropy must be above a bound, and exceptions look at secret, match, line or path. Patterns are
-in RE2's syntax (`patterns.py`).
+Rules have gitleaks' semantics (detect/detect.go): the text must contain a keyword, the pattern gives the secret, its
+Shannon entropy must be above a bound, and exceptions check secret, match, line or path. Patterns use RE2's syntax
+(`patterns.py`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import msgspec
 
 from symphony_charts.system.package_data import table
 
-# RE2 takes time linear in the text. `re` backtracks, so its fallback searches pieces of bounded length. The two
-# differ in one case: `re` misses a match that is longer than `OVERLAP` and crosses the end of a piece.
+# RE2 takes time linear in the text. `re` backtracks, so its fallback searches pieces of bounded length. The two differ
+# in one case: `re` misses a match that is longer than `OVERLAP` and crosses the end of a piece.
 
 try:
     import re2
@@ -30,7 +30,7 @@ except ImportError:
 
 
 NAME_PREFIX = r"(?i)[\w.-]{0,50}?"
-"""The start of a pattern that begins with the name that a value is assigned to."""
+"""The start of a pattern that begins with the name of the assigned value."""
 PIECE = 16 << 10
 """Bytes that one search of `re` sees."""
 OVERLAP = 4 << 10
@@ -57,7 +57,7 @@ class Pattern(Protocol):
 
 
 class PythonPattern:
-    """A pattern in RE2's syntax that Python's `re` matches: piece by piece, unless it `is_linear` in the text."""
+    """A pattern in RE2's syntax for Python's `re`; searches piece by piece, unless it `is_linear` in the text."""
 
     def __init__(self, pattern: str, *, is_linear: bool = False) -> None:
         self._compiled = re.compile(_in_python_syntax(pattern).encode())
@@ -67,7 +67,7 @@ class PythonPattern:
         self._is_linear = is_linear
 
     def finditer(self, text: bytes) -> Iterator[Match]:
-        """Yield the matches that do not overlap, from left to right."""
+        """Yield the matches from left to right, without overlaps."""
         begin, is_last = 0, False
         while not is_last:
             end = len(text) if self._is_linear else begin + PIECE
@@ -75,20 +75,19 @@ class PythonPattern:
             done = end - OVERLAP
             is_there = self._core is self._compiled or self._core.search(text, begin, end)
             for match in self._compiled.finditer(text, begin, end) if is_there else ():
-                # A match that reaches the end of a piece may go on: the next piece finds all of it.
+                # A match that reaches the end of a piece may be longer: the next piece finds all of it.
                 if match.end() < end or is_last:
                     yield match
                     done = max(done, match.end())
             begin = done
 
     def search(self, text: bytes) -> Match | None:
-        """Return the first match."""
         return next(self.finditer(text), None)
 
 
 @cache
 def compile_pattern(pattern: str, *, is_linear: bool = False) -> Pattern:
-    """Compile a pattern for bytes that is in RE2's syntax; with `is_linear`, `re` needs no bounded pieces for it."""
+    """Compile a pattern in RE2's syntax for bytes; with `is_linear`, `re` needs no bounded pieces for it."""
     if re2 is None:
         return PythonPattern(pattern, is_linear=is_linear)
     compiled: Pattern = re2.compile(pattern.encode(), _options())
@@ -96,7 +95,7 @@ def compile_pattern(pattern: str, *, is_linear: bool = False) -> Pattern:
 
 
 def find_words(words: Sequence[str]) -> Callable[[bytes], Iterable[int]]:
-    """Return a function that gives the indexes of the words in a text."""
+    """Return a function that returns the indexes of the words in a text."""
     encoded = [word.encode() for word in words]
 
     def search(text: bytes) -> list[int]:
@@ -110,7 +109,7 @@ def find_words(words: Sequence[str]) -> Callable[[bytes], Iterable[int]]:
     found.Compile()
 
     def match(text: bytes) -> list[int]:
-        # The empty word is everywhere: without it the automaton is out of memory and has given up.
+        # The empty word matches everywhere; if it is missing, the automaton ran out of memory and gave up.
         numbers: list[int] = found.Match(text)
         return [number - 1 for number in numbers if number] if 0 in numbers else search(text)
 
@@ -127,7 +126,7 @@ def _options() -> re2.Options:
 
 def _in_python_syntax(pattern: str) -> str:
     parts: list[str] = []
-    # The flags that hold for the rest of each open group: RE2 keeps them across `|`, and so each branch gets them.
+    # The flags for the rest of each open group: RE2 keeps them across `|`, so each branch gets them.
     flags: list[str] = [""]
     for piece in _PARTS.findall(pattern):
         closed = ")" * flags[-1].count(":")
@@ -154,12 +153,12 @@ def _in_python_syntax(pattern: str) -> str:
 
 _FILES = ("rules.json", "own_rules.json")
 _LONGEST_LINE = 2000
-# Slow on purpose: a fingerprint stands in files and logs, and a weak password must not be guessed from it.
+# Slow on purpose: fingerprints appear in files and logs, and must not help to guess a weak password.
 _FINGERPRINT_ROUNDS = 100_000
 
 
 class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarget"}):
-    """An exception to findings: any of it, or all of it where `condition` is ``AND``."""
+    """An exception to findings: any of its conditions, or all of them if `condition` is `AND`."""
 
     regexes: list[str] = []
     stopwords: list[str] = []
@@ -168,7 +167,6 @@ class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarg
     condition: str = "OR"
 
     def holds(self, found: Found, match: bytes, line: bytes, path: str) -> bool:
-        """Return True if this finding is excepted."""
         target = {"match": match, "line": line}.get(self.regex_target, found.secret)
         answers = [
             any(compile_pattern(pattern).search(text) for pattern in patterns)
@@ -191,7 +189,7 @@ class _Rule(msgspec.Struct, frozen=True, rename={"secret_group": "secretGroup"})
 
     @property
     def needs_context(self) -> bool:
-        """True if the pattern begins with the name that a value is assigned to, and says little of the value."""
+        """True if the pattern begins with the name of the assigned value, and restricts the value little."""
         return self.regex.startswith(NAME_PREFIX)
 
 
@@ -202,7 +200,7 @@ class _RuleFile(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A secret in a text: the rule that says so, the secret itself, and where its match begins."""
+    """A secret in a text: its rule, the secret itself, and the start of the match."""
 
     rule: str
     secret: bytes
@@ -229,7 +227,7 @@ def search(text: bytes, path: str) -> Iterator[Found]:
 
 
 def search_path(path: str) -> Iterator[Found]:
-    """Yield findings by the name of a file alone: a key store, for instance."""
+    """Yield findings by the name of a file alone, such as a key store."""
     for rule in _rules_of_paths():
         if compile_pattern(rule.path).search(_bytes(path)):
             yield Found(rule=rule.id, secret=_bytes(path.rpartition("/")[2]), start=0)
@@ -278,7 +276,7 @@ def _words(words: tuple[str, ...]) -> Pattern:
 
 
 def _secret_of(rule: _Rule, match: Match) -> bytes:
-    """Return the group that the rule names, or the first that is not empty, or the whole match."""
+    """Return the group that the rule names, or the first non-empty one, or the whole match."""
     whole = match[0]
     groups = match.groups()
     if not groups:
@@ -293,7 +291,7 @@ def _bytes(path: str) -> bytes:
 
 
 def entropy(secret: bytes) -> float:
-    """Shannon's entropy in bits for each character, as gitleaks counts it."""
+    """Return Shannon's entropy in bits per character, as gitleaks computes it."""
     characters = Counter(secret.decode("utf-8", "replace"))
     shares = [count / len(secret) for count in characters.values()]
     return -sum(share * math.log2(share) for share in shares)

@@ -1,4 +1,4 @@
-"""A sweep runs on a cluster as a Helm release for each trial, or as one Argo Workflow."""
+"""Run a sweep on a cluster as a Helm release for each trial, or as one Argo Workflow."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from symphony_charts.sweep.metrics import Series, Stopper, series_of
 from symphony_charts.sweep.trial_runs import TIMED_OUT, Outcome, TrialRun, too_long
 from symphony_charts.sweep.trials import Trial
 
-# How long Ctrl-C may take while a trial is waited for.
+# Maximum delay of Ctrl-C while a trial is waited for.
 _LOOK_S = 10.0
-# How long pods may take to go, and how long a helm whose caller was killed may still be at work.
+# Time for pods to go, and time for which a helm may keep running after its caller was killed.
 _GONE_S, _HELM_S, _HELM_LOOK_S = 120.0, 15.0, 0.5
-# So many names stand in an error.
+# Maximum number of names in an error.
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Options of a sweep on a cluster: where, whether to wait for each trial, and for how long (None: no limit).
+    """Options of a sweep on a cluster: the place, waiting for each trial, and its timeout (None: no limit).
 
-    What `stopper` finds hopeless is removed, which `on_end` is told with the name of the trial, its run and why (empty:
-    it begins anew); `stopped` has what it was told before.
+    Trials that `stopper` finds hopeless are removed; `on_end` gets the name of the trial, its run and the reason
+    (empty: it starts again). `stopped` has earlier calls of `on_end`.
     """
 
     connect: Callable[[], Releases]
@@ -57,10 +57,10 @@ class Installation:
 
 
 def trial_objects(base: Prepared, runs: Sequence[TrialRun], namespace: str = "default") -> list[TrialObjects]:
-    """Return what a Workflow creates for each trial: the objects of its release, except its test pod.
+    """Return the objects that a Workflow creates for each trial: the objects of its release, except its test pod.
 
     Raises:
-        SpecError: A trial has settings that only a Workflow of its own can have.
+      SpecError: A trial has settings that only a Workflow of its own can have.
     """
     if lost := list(_lost(runs)):
         raise SpecError(lost)
@@ -73,7 +73,7 @@ def trial_objects(base: Prepared, runs: Sequence[TrialRun], namespace: str = "de
 
 
 def as_task(spec: SpecFile) -> SpecFile:
-    """Return a spec whose experiment can be a task of a Workflow: a Workflow of its own would only be waited for."""
+    """Return a spec whose experiment can be a task of a Workflow: a nested Workflow would only be waited for."""
     workload = spec.experiment.workload
     if not KINDS[workload.kind].is_workflow:
         return spec
@@ -84,7 +84,7 @@ def as_task(spec: SpecFile) -> SpecFile:
 def argo_objects(
     base: Prepared, trials: Sequence[TrialObjects], *, parallel: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return the Workflow that runs the trials, `parallel` at a time, after the rights that it needs.
+    """Return the Workflow that runs the trials, `parallel` at a time, after its RBAC objects.
 
     Raises SpecError for a sweep that is too large.
     """
@@ -96,9 +96,9 @@ def argo_objects(
 def kept_there(
     experiments: KubeExperiments, trials: Sequence[TrialObjects], namespace: str, *, again: bool = False
 ) -> set[str]:
-    """The names of the trials that have succeeded as they are now, as the workloads say that a Workflow has made.
+    """Return the names of trials that have succeeded unchanged, by the workloads that a Workflow has created.
 
-    Raises Conflict for those that are there and have not, or with `again` at all: their objects cannot be made twice.
+    Raises Conflict for existing trials that have not, or with `again` for any: their objects cannot be created twice.
     """
     kept, there = set(), []
     for trial in trials:
@@ -133,7 +133,6 @@ def _lost(runs: Sequence[TrialRun]) -> Iterator[Problem]:
 
 
 def release_of(base: Prepared, run: TrialRun, namespace: str, *, is_draft: bool = True) -> Rendering:
-    """Return the release of a trial."""
     prepared = run.own or base
     return prepared.under(run.values, release=run.trial.name, namespace=namespace, is_draft=is_draft)
 
@@ -150,9 +149,9 @@ def install_trials(
 ) -> Generator[Outcome]:
     """Install a release of `source`, or of its own chart, for each trial, `parallel` at a time.
 
-    A trial whose release has succeeded in the run that is wanted is kept, unless all is to run `again`, and one that
-    goes on is joined; any other release of that name is replaced. What the cluster refuses, and a Job that fails, is
-    the outcome of its trial. When the caller stops no other is begun, and what is installed stays.
+    A trial whose release has succeeded in the wanted run is kept, unless `again`; a running one is joined. Any other
+    release of that name is replaced. A refusal by the cluster, or a failed Job, is the outcome of its trial. When the
+    caller stops, no further trial starts, and installed ones stay.
     """
     stop = threading.Event()
     return in_parallel(
@@ -165,7 +164,6 @@ def install_trials(
 
 
 def series_there(watcher: Watcher, name: str, pattern: re.Pattern[str] | None = None) -> Series:
-    """Return the metrics in a trial's logs."""
     try:
         return series_of((line.text for line in watcher.logs(name, LogQuery())), pattern)
     except NotFound:
@@ -175,7 +173,7 @@ def series_there(watcher: Watcher, name: str, pattern: re.Pattern[str] | None = 
 def look_there(
     releases: Releases, trial: Trial, namespace: str, stopped: Mapping[str, tuple[str, str]] = MappingProxyType({})
 ) -> Outcome:
-    """Return the outcome of a trial's release, or why it was `stopped` early and removed."""
+    """Return the outcome of a trial's release, or its reason in `stopped` if it was removed early."""
     found = releases.find(trial.name, namespace)
     if found is None:
         _, why = stopped.get(trial.name, ("", ""))
@@ -184,7 +182,6 @@ def look_there(
 
 
 def outcome_there(trial: Trial, found: Revision, workloads: Sequence[Progress]) -> Outcome:
-    """Return the outcome of a trial with this release and these workloads."""
     failed = next((each for each in workloads if each.state == "failed"), None)
     if failed is not None:
         return Outcome(trial=trial, state="failed", status=failed.status or 1, error=failed.why)
@@ -245,7 +242,7 @@ def _standing(releases: Releases, trial: Trial, wanted: str, there: Installation
     found = releases.find(trial.name, namespace)
     deadline = time.monotonic() + _HELM_S
     while found is not None and found.status.startswith("pending") and time.monotonic() < deadline:
-        # Whoever was killed may have left its helm at work.
+        # A killed process may have left its helm running.
         time.sleep(_HELM_LOOK_S)
         found = releases.find(trial.name, namespace)
     if found is None:
@@ -265,7 +262,7 @@ def _stopped(trial: Trial, why: str) -> Outcome:
 def _wait(
     releases: Releases, trial: Trial, run: str, there: Installation, began: float, stop: threading.Event
 ) -> Outcome:
-    """Wait for a release to finish, look now and then whether to `stop`, and end it once it is too late or hopeless."""
+    """Wait for a release to finish; check `stop` regularly, and end the release on timeout or if it is hopeless."""
     name, namespace, limit = trial.name, there.namespace, there.timeout_s
     while True:
         span = _LOOK_S if limit is None else min(_LOOK_S, began + limit - time.monotonic())
@@ -273,7 +270,7 @@ def _wait(
         try:
             releases.wait(name, namespace, finished=True, timeout_s=max(0.0, span))
         except CheckFailed:
-            # It has failed; how, its workloads say.
+            # It has failed; its workloads have the reason.
             failed = look_there(releases, trial, namespace)
             return replace(failed, seconds=time.monotonic() - began)
         except ToolFailed:
@@ -295,9 +292,9 @@ def _wait(
 
 
 def _judged(stopper: Stopper, name: str) -> str:
-    """Return why a trial is hopeless; empty if it is not, or if its logs cannot be read now."""
+    """Return the reason why a trial is hopeless; empty if it is not, or if its logs cannot be read now."""
     try:
         return stopper.look_at(name)
     except ToolFailed:
-        # It runs on, and the next look asks again.
+        # The trial continues; the next check tries again.
         return ""

@@ -32,7 +32,7 @@ from symphony_charts.system.files import write_file
 
 
 def metrics_of(name: str) -> list[str] | None:
-    """Return the lines that the last run of a trial wrote to its file of metrics; None where it has written none."""
+    """Return the lines in the metrics file of a trial's last run; None if it has written none."""
     file = runs_of(name)[-1].folder / METRICS if runs_of(name) else None
     return file.read_text(encoding="utf-8", errors="replace").splitlines() if file and file.is_file() else None
 
@@ -49,7 +49,7 @@ def series_here(name: str, pattern: re.Pattern[str] | None = None) -> Series:
 
 
 def write_trials(runs: Sequence[TrialRun], folder: Path, charts: Mapping[str, Chart]) -> int:
-    """Write ``<trial>.yaml`` with the values of each trial and ``<trial>.tgz`` with its own chart; remove stale ones.
+    """Write `<trial>.yaml` with the values of each trial and `<trial>.tgz` with its own chart; remove stale ones.
 
     `charts` are those charts by trial. Returns the number of files that changed.
     """
@@ -86,11 +86,11 @@ def run_trials(
     on_start: Callable[[Trial], None] = lambda _: None,
     stopper: Stopper | None = None,
 ) -> Generator[Outcome]:
-    """Run the trials in tmux, `parallel` at a time, each outcome as it comes.
+    """Run the trials in tmux, `parallel` at a time, and yield each outcome when it is known.
 
-    Those that are done as they are now are kept, unless all is to run `again`, and those that still run are joined.
-    One that takes longer than `timeout_s` since its start is ended, and one that `stopper` finds hopeless. When the
-    caller stops, or on Ctrl-C, trials that run are ended and no other is begun.
+    Trials that are done unchanged are kept, unless `again`, and running ones are joined. A trial is ended when it runs
+    longer than `timeout_s`, or if `stopper` finds it hopeless. When the caller stops, or on Ctrl-C, running trials are
+    ended and no other starts.
     """
     folder = spec.path.absolute().parent
     left = []
@@ -102,7 +102,7 @@ def run_trials(
         if stopper is not None:
             stopper.look_at(run.trial.name)
         yield kept
-    # Those that run already have their places; others begin as they end.
+    # Running trials already have their places; others start as they end.
     left.sort(key=lambda run: not any(each.is_active for each in live_runs(run.trial.name)))
     yield from in_parallel(
         left,
@@ -123,7 +123,7 @@ def run_asked(
     on_start: Callable[[Trial], None] = lambda _: None,
     stopper: Stopper | None = None,
 ) -> Generator[Outcome]:
-    """Run trials as `run_trials` does, each asked for once there is a place for it, after what came before it."""
+    """Run trials like `run_trials`, requesting each when there is a place for it, after earlier outcomes."""
     folder = spec.path.absolute().parent
     yield from in_parallel(
         asked,
@@ -135,7 +135,7 @@ def run_asked(
 
 
 def done_here(run: TrialRun, folder: Path) -> Outcome | None:
-    """Return the outcome of a trial that was done here before, with the experiment as it is now; None: it is to run."""
+    """Return the outcome of a trial that was done here with the current experiment; None if it must run."""
     ended = runs_of(run.trial.name)
     outcome = outcome_here(run.trial, ended[-1]) if ended else None
     if outcome is None or not outcome.is_done or not is_run_of(ended[-1], run.experiment, folder):
@@ -144,13 +144,12 @@ def done_here(run: TrialRun, folder: Path) -> Outcome | None:
 
 
 def look_here(trial: Trial) -> Outcome:
-    """Return the outcome of a trial on this machine."""
     runs = runs_of(trial.name)
     return outcome_here(trial, runs[-1]) if runs else Outcome(trial=trial, state="pending")
 
 
 def outcome_here(trial: Trial, run: Run) -> Outcome:
-    """Return the outcome of the trial of this run, by its files."""
+    """Return the outcome of the trial of this run, from its files."""
     try:
         state = run.state()
     except NotFound:
@@ -183,9 +182,9 @@ def in_parallel(
     on_start: Callable[[Trial], None] = lambda _: None,
     on_stop: Callable[[set[str]], None] = lambda _: None,
 ) -> Generator[Outcome]:
-    """Do `work` for each trial, `parallel` at a time, each taken once there is a place for it.
+    """Do `work` for each trial, `parallel` at a time, taking each when there is a place for it.
 
-    `on_stop` gets the names of those begun where an end finds some going on.
+    If the caller stops while trials are running, `on_stop` gets the names of all started ones.
     """
     left, begun, working = iter(runs), set[str](), set[str]()
     going: set[Future[Outcome]] = set()
@@ -214,8 +213,8 @@ def in_parallel(
                 yield from (future.result() for future in done)
         finally:
             stopping.set()
-            # A trial that is just starting can only be stopped a moment later, so ask again until all have ended.
-            # An interrupt may come between `submit` and `going.add`: such a trial is only in `working`.
+            # A trial that is just starting can only be stopped a moment later, so ask again until all have ended. An
+            # interrupt may come between `submit` and `going.add`: such a trial is only in `working`.
             while going or working:
                 on_stop(begun)
                 going = wait(going, timeout=_ENDING_S).not_done
@@ -228,21 +227,21 @@ def _run_one(
 ) -> Outcome:
     began = time.monotonic()
     try:
-        # Looked for before what is done: one that ends meanwhile is done then, and does not run twice.
+        # Before `done_here`: a run that ends in between is then done, and does not run twice.
         going = [each for each in live_runs(run.trial.name) if each.is_active]
         # Another sweep may have done it since.
         kept = None if again else done_here(run, folder)
         if kept is not None:
             return kept
-        # A run of other settings or code is no part of this sweep, and takes the name.
+        # A run of other settings or code does not belong to this sweep, and occupies the name.
         is_other = bool(going) and not is_run_of(going[-1], run.experiment, folder)
         if going and not again and not is_other:
             _wait(going[-1], timeout_s, stopper)
-            # Somebody was killed who was starting it: nothing of it ran.
+            # The process that started it was killed: nothing of it ran.
             if not up.start_aborted(going[-1]):
                 return outcome_here(run.trial, going[-1])
         services = allocate(run.experiment, spec.pins)
-        # One that came from another checkout is not this sweep's to end: `up` refuses it.
+        # A run from another checkout is not this sweep's to end: `up` refuses it.
         is_ours = not going or is_same_folder(going[-1].spec_folder or folder, folder)
         started = up.up(run.experiment, services, folder=folder, force=(again or is_other) and is_ours)
         if started is not None:
@@ -255,7 +254,7 @@ def _run_one(
 
 
 def _wait(run: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
-    """Return when `run` is over, which it is made to be once it has run for `timeout_s` or is hopeless."""
+    """Wait until `run` is over; end it after `timeout_s` or when it is hopeless."""
     until = None if timeout_s is None else run.state().started + timeout_s
     while not up.is_over_within(run, _next_look(until, stopper)):
         why = stopper.look_at(run.experiment) if stopper is not None else ""
@@ -268,7 +267,7 @@ def _wait(run: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
 
 
 def _next_look(until: float | None, stopper: Stopper | None) -> float | None:
-    """In how many seconds a trial is to be looked at again; None: when it is over."""
+    """Return the seconds until the next check of a trial; None: when it is over."""
     spans = [] if until is None else [max(0.0, until - time.time())]
     return min([*spans, *([_LOOK_S] if stopper is not None else [])], default=None)
 
@@ -279,16 +278,16 @@ def _stop(run: Run, verdict: Mapping[str, object]) -> None:
 
 
 def _verdict_of(run: Run) -> dict[str, Any]:
-    """Return why a sweep ended a run; empty if none did."""
+    """Return the reason for which a sweep ended a run; empty if none did."""
     try:
         return read_json(run.folder / _VERDICT)
     except (NotFound, ToolFailed):
         return {}
 
 
-# How long trials are given to end before those are looked for that began meanwhile.
+# Time for trials to end before searching for those that started in the meantime.
 _ENDING_S = 1.0
-# How often what trials measure is read, where some may be stopped early.
+# Interval for reading metrics if trials may be stopped early.
 _LOOK_S = 1.0
 _VERDICT = "trial.json"
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from symphony_charts.errors import UsageError
 
-# A line that is a JSON object gives each number in it; any other line gives each ``name=number`` or ``name: number``.
+# A line with a JSON object gives each number in it; any other line gives each `name=number` or `name: number`.
 
 Goal = Literal["min", "max"]
 Series = dict[str, list[tuple[float, float]]]
@@ -20,13 +20,13 @@ Series = dict[str, list[tuple[float, float]]]
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PAIR = re.compile(rf"(?<![\w.])([A-Za-z_][\w./-]*)(?:\s*=\s*|:\s+)({_NUMBER})(?![\w.]*\w)", re.ASCII)
-# What counts the steps, in the order in which it is looked for.
+# Names of step counters, by priority.
 _STEPS = ("step", "global_step", "iteration", "iter", "epoch")
 _HIGHER = re.compile(r"reward|return|score|acc|auc|f1|success|win|throughput", re.IGNORECASE)
 
 
 def pattern_of(text: str) -> re.Pattern[str]:
-    """Return a regular expression that says where numbers stand; raises UsageError, also where no group has a name."""
+    """Return a regular expression that finds numbers. Raises UsageError if it is invalid or has no named group."""
     try:
         pattern = re.compile(text)
     except re.error as error:
@@ -37,7 +37,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
 
 
 def numbers_in(line: str, pattern: re.Pattern[str] | None = None) -> dict[str, float]:
-    """Return the finite numbers of a line by name, or only those of the groups of a `pattern`."""
+    """Return the finite numbers of a line by name, or only those in groups of a `pattern`."""
     text = line.strip()
     if pattern is not None:
         said = (pair for match in pattern.finditer(line) for pair in match.groupdict().items())
@@ -75,18 +75,18 @@ def series_of(lines: Iterable[str], pattern: re.Pattern[str] | None = None) -> S
 
 
 def goal_of(metric: str) -> Goal:
-    """Return True if a metric of this name is usually better when it is higher or lower."""
+    """Return "max" if a metric of this name is usually better when higher, else "min"."""
     return "max" if _HIGHER.search(metric) else "min"
 
 
 def best_of(last: Mapping[str, float], goal: Goal) -> str | None:
-    """Return the trial whose last value is best; None where there is no value."""
+    """Return the trial with the best last value; None if there is no value."""
     return (max if goal == "max" else min)(last, key=last.__getitem__, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """A metric over trials that differ in some settings only: how many, mean and standard deviation."""
+    """A metric over trials that differ in some settings only: count, mean and standard deviation."""
 
     settings: dict[str, str]
     count: int
@@ -112,23 +112,23 @@ def means_over(keys: Sequence[str], settings: Mapping[str, Mapping[str, str]], l
     ]
 
 
-# Sources: Golovin et al., "Google Vizier" (KDD 2017), 3.1, the median stopping rule; Li et al., "A System for
-# Massively Parallel Hyperparameter Tuning" (MLSys 2020), the rungs of asynchronous successive halving.
+# Sources: Golovin et al., "Google Vizier" (KDD 2017), 3.1, the median stopping rule; Li et al., "A System for Massively
+# Parallel Hyperparameter Tuning" (MLSys 2020), the rungs of asynchronous successive halving.
 
 Rule = Literal["median", "halving"]
 Points = Sequence[tuple[float, float]]
 
-# Fewer others say nothing: the first trials of a sweep would end each other by chance.
+# Minimum number of others to compare with: else the first trials of a sweep would end each other by chance.
 _LEAST = 3
-# Of those that reach a rung one in so many goes on, to a rung that is so many times higher.
+# One of this many trials at a rung continues, to a rung that is this many times higher.
 _FACTOR = 3
 
 
 @dataclass(slots=True, kw_only=True)
 class TrialComparison:
-    """Compares the trials of a sweep by `metric`; none is stopped before the step `grace`.
+    """Compare the trials of a sweep by `metric`; none is stopped before the step `grace`.
 
-    It is told how each goes by `see`. Threads may use it at once: each writes what its own trial measured.
+    `see` updates a trial. Threads may use it concurrently: each writes only its own trial's measurements.
     """
 
     metric: str
@@ -138,11 +138,10 @@ class TrialComparison:
     points: dict[str, Points] = field(default_factory=dict)
 
     def see(self, name: str, series: Series) -> None:
-        """Take in what a trial has measured so far."""
         self.points[name] = list(series.get(self.metric, ()))
 
     def verdict(self, name: str) -> str:
-        """Return why a trial is hopeless; empty if it is not."""
+        """Return the reason why a trial is hopeless; empty if it is not."""
         own = self.points.get(name, ())
         others = {other: points for other, points in list(self.points.items()) if other != name}
         if not own or own[-1][0] < self.grace:
@@ -185,12 +184,12 @@ class TrialComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopper:
-    """Has a `judge` compare what trials measure, which `read` says of each by its name."""
+    """Compare trials with a `judge`; `read` returns the metrics of a trial by its name."""
 
     judge: TrialComparison
     read: Callable[[str], Series]
 
     def look_at(self, name: str) -> str:
-        """Return why a trial is hopeless; empty if it is not."""
+        """Return the reason why a trial is hopeless; empty if it is not."""
         self.judge.see(name, self.read(name))
         return self.judge.verdict(name)

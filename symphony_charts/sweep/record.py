@@ -16,9 +16,9 @@ from symphony_charts.system.user_folders import state_dir
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """The trials of an experiment by name, in the order in which they were first asked for.
+    """The trials of an experiment by name, in the order of their first request.
 
-    `stopped` has for those whose releases were removed early which run that was, and why.
+    `stopped` has the run and the reason of each trial whose release was removed early.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Sweep:
 
 
 def remember(sweep: Sweep, is_left: Callable[[str], bool]) -> Sweep:
-    """Write `sweep` down, with those earlier trials of it of which something `is_left`; raises ToolFailed."""
+    """Save `sweep`, with its earlier trials for which `is_left` is True. Raises ToolFailed."""
     path = _path(sweep.name, sweep.backend)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with experiment_lock(f".sweep-{sweep.backend}-{sweep.name}", "symph sweep"):
@@ -42,7 +42,7 @@ def remember(sweep: Sweep, is_left: Callable[[str], bool]) -> Sweep:
 
 
 def remember_end(name: str, backend: str, trial: str, run: str, why: str) -> None:
-    """Write down that the release of a trial, in this `run`, was removed early and `why`; empty: it begins anew."""
+    """Record that a trial's release, in this `run`, was removed early and `why`; empty: it starts again."""
     path = _path(name, backend)
     with experiment_lock(f".sweep-{backend}-{name}", "symph sweep"):
         sweep = _read(path)
@@ -53,12 +53,11 @@ def remember_end(name: str, backend: str, trial: str, run: str, why: str) -> Non
 
 
 def known_sweep(name: str, backend: str) -> Sweep | None:
-    """Return the sweep of that name, if one was run from here."""
     return _read(_path(name, backend)) if name and "/" not in name else None
 
 
 def find_sweep(name: str, backend: str) -> Sweep:
-    """Return the sweep of that name; raises NotFound with those there are."""
+    """Return the sweep of that name. Raises NotFound with the known names."""
     sweep = known_sweep(name, backend)
     if sweep is None:
         known = ", ".join(each.name for each in sweeps_of(backend)) or "none"
@@ -67,7 +66,7 @@ def find_sweep(name: str, backend: str) -> Sweep:
 
 
 def sweeps_of(backend: str) -> list[Sweep]:
-    """Return all sweeps that ran there from this machine, by name."""
+    """Return all sweeps that this machine ran on `backend`, by name."""
     files = sorted((state_dir() / "sweeps" / backend).glob("*.json"))
     return [sweep for sweep in map(_read, files) if sweep is not None]
 
@@ -78,7 +77,7 @@ def _path(name: str, backend: str) -> Path:
 
 def _read(path: Path) -> Sweep | None:
     """Return the content of a file; None if it is unusable."""
-    # By hand: what would check it takes a third of the time in which `symph ls` answers.
+    # By hand: a validating decoder would take a third of the time of `symph ls`.
     with contextlib.suppress(NotFound, ToolFailed):
         data = read_json(path)
         trials, ends = data.get("trials"), sub(data, "stopped")

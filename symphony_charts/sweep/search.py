@@ -1,6 +1,6 @@
-"""optuna proposes the settings of trials by what the trials before them measured (extra `optuna`).
+"""optuna proposes the settings of trials from the measurements of earlier ones (extra `optuna`).
 
-Its study stands in a file, so that a search that was killed goes on with what it knew, and with the same trials.
+Its study is in a file, so that a killed search resumes with its results and the same trials.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ except ImportError as error:
 class Search:
     """The study of an experiment in a file: values of axes are choices, spans are numbers.
 
-    Another experiment, other axes or another metric are another study of the same file; `seed` is of the sampler.
+    Another experiment, other axes or another metric are another study in the same file; `seed` is for the sampler.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Search:
             direction="minimize" if goal == "min" else "maximize",
             load_if_exists=True,
         )
-        # With the seed alone, who goes on would first propose what it had proposed.
+        # With the seed alone, a resumed search would first repeat its earlier proposals.
         count = len(self._study.get_trials(deepcopy=False))
         self._study.sampler = optuna.samplers.TPESampler(seed=seed + count)
         self._numbers: dict[str, list[int]] = {}
@@ -67,7 +67,7 @@ class Search:
         known = self._study.get_trials(deepcopy=False)
         for frozen in known:
             if frozen.state == TrialState.RUNNING and not self._is_whole(frozen):
-                # Whoever asked was killed before the answer was written.
+                # The process that asked was killed before the answer was written.
                 self._study.tell(frozen.number, state=TrialState.FAIL)
             elif frozen.state == TrialState.RUNNING:
                 yield self._given(frozen.number, self._trial_of(frozen))
@@ -76,7 +76,7 @@ class Search:
             yield self._given(asked.number, trial_of(self._base, _texts(asked.params)))
 
     def tell(self, name: str, value: float | None, *, is_early: bool) -> None:
-        """Take in what a trial has measured in the end; None: it has failed. One stopped early is known to be bad."""
+        """Record the final measurement of a trial; None: it has failed. A trial stopped early is recorded as pruned."""
         for number in self._numbers.pop(name, []):
             if is_early:
                 self._study.tell(number, state=TrialState.PRUNED)
@@ -86,7 +86,7 @@ class Search:
                 self._study.tell(number, value)
 
     def trials(self) -> list[Trial]:
-        """Return all trials that were ever proposed, each once, in that order."""
+        """Return all trials proposed so far, without duplicates, in order."""
         known = filter(self._is_whole, self._study.get_trials(deepcopy=False))
         trials = map(self._trial_of, known)
         return list({trial.name: trial for trial in trials}.values())

@@ -22,7 +22,7 @@ from symphony_charts.spec.variable_names import EXPERIMENT, RUN
 from symphony_charts.sweep.trials import Trial, apply
 
 METRICS = "metrics.jsonl"
-"""The file in the folder of a run here to which a trial may write its metrics."""
+"""The file in the folder of a local run to which a trial may write its metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,8 @@ def prepare_trials(
     `overrides` are those of `base`.
 
     Raises:
-        SpecError: Settings name nothing, or the spec refuses them. It has the problems of all trials.
-        PlacementError: A trial cannot be scheduled where `base` can.
+      SpecError: Settings are unknown, or the spec refuses them. It has the problems of all trials.
+      PlacementError: A trial cannot be scheduled although `base` can.
     """
     if base is not None and len(trials) > 1:
         _refuse_names(base, spec)
@@ -62,7 +62,7 @@ def prepare_trials(
             else:
                 runs.append(_on_cluster(base, makers, trial, spec.pins, overrides or {}))
         except SpecError as error:
-            # Most faults are those of the setting, the same in every trial that has it.
+            # Most faults come from a setting, and are the same in every trial that has it.
             problems |= {(problem.what, problem.path): problem for problem in error.problems}
     if problems:
         raise SpecError(list(problems.values()), at=str(spec.path))
@@ -70,7 +70,7 @@ def prepare_trials(
 
 
 def _refuse_names(base: Prepared, spec: SpecFile) -> None:
-    """Raise SpecError if pods have names of their own, which only one release of a namespace can have."""
+    """Raise SpecError if pods have `names`, which only one release of a namespace can have."""
     problems = [
         Problem(
             what=f"all trials on a cluster would have the name {', '.join(pod.settings.names)}",
@@ -85,8 +85,8 @@ def _refuse_names(base: Prepared, spec: SpecFile) -> None:
 
 
 def _on_cluster(base: Prepared, makers: object, trial: Trial, pins: Mapping[str, int], overrides: Values) -> TrialRun:
-    """Return a trial as values over the chart of `base` if both charts have the same `makers`, else with its own."""
-    # What a pod keeps of a trial are its logs.
+    """Return a trial as values over the chart of `base` if both have the same `makers`, else with its own chart."""
+    # Only the logs of a pod survive.
     experiment = apply(base.experiment, trial, "/dev/stdout")
     is_forced = base.plan is not None and not base.plan.fits
     named = msgspec.structs.replace(experiment, name=base.experiment.name)
@@ -116,7 +116,7 @@ def _names_in(values: Any, name: str) -> Values:
 
 
 def _without_changed(overrides: Values, base: Mapping[str, object], changed: Mapping[str, object]) -> Values:
-    """Return `overrides` without those whose place has another value in `changed` than in `base`: a trial sets it."""
+    """Return `overrides` without entries whose value differs between `base` and `changed`: a trial sets them."""
     kept: Values = {}
     for key, value in overrides.items():
         before, after = base.get(key), changed.get(key)
@@ -132,19 +132,19 @@ def _metrics_place(name: str) -> str:
     return f"{folder}/$({RUN})/{METRICS}"
 
 
-# How they are is nobody's to remember, since runs, releases and workflows say that themselves. But releases are gone
-# that a sweep has removed because others were better.
+# Outcomes are not recorded, since runs, releases and workflows have them; the exceptions are releases that a sweep
+# removed because others were better.
 
 
 TIMED_OUT = 124
-"""The exit status of a trial that was ended since it took too long, as `timeout` of coreutils has it."""
+"""The exit status of a trial that was ended by a timeout, as in `timeout` of coreutils."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a trial: its phase, exit status and seconds as far as there are any, and why it is no success.
+    """The outcome of a trial: its phase, exit status and seconds if known, and the reason if it did not succeed.
 
-    `is_kept`: it had ended before this sweep came to it. `is_early`: it was stopped since others are better.
+    `is_kept`: it had ended before this sweep reached it. `is_early`: it was stopped because others are better.
     """
 
     trial: Trial
@@ -157,10 +157,9 @@ class Outcome:
 
     @property
     def is_done(self) -> bool:
-        """True if nothing is left to do: it succeeded, or was stopped for good."""
+        """True if the trial succeeded, or was stopped for good."""
         return self.state == "succeeded" or self.is_early
 
 
 def too_long(timeout_s: float) -> str:
-    """Return the reason of a trial that was ended after `timeout_s`."""
     return f"took longer than {timeout_s:g} s and was ended"

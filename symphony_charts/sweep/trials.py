@@ -1,7 +1,7 @@
 """A sweep is one experiment in many trials that differ in a few settings.
 
-A setting is an environment variable that processes declare (``lr`` or ``LR``), or a path of the spec
-(``processes.agent.replicas``). Trials are named after their settings, so that more values later rename nothing.
+A setting is an environment variable that processes declare (`lr` or `LR`), or a path of the spec
+(`processes.agent.replicas`). Trials are named after their settings, so that additional values rename nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
 
 _MOST_TRIALS = 10_000
-# Leaves room for what a chart puts behind the name of a release.
+# Leaves room for the suffixes that a chart adds to the name of a release.
 _LONGEST_NAME = 40
 _STEP = re.compile(r"[^.\[\]]+|\[\d{1,4}\]")
 # Numbers as programs write them; `007` and `1_000` are texts.
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """A setting and the values it takes, in order; `equal` are those left out that are equal to one of them."""
+    """A setting and its values, in order; `equal` are omitted values that equal one of them."""
 
     key: str
     values: tuple[str, ...]
@@ -42,7 +42,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A setting that is drawn between two numbers, evenly or evenly in its logarithm."""
+    """A setting that is drawn between two numbers, uniformly or log-uniformly."""
 
     key: str
     low: float
@@ -54,13 +54,13 @@ class Chance(Protocol):
     """A source of random settings; a seeded `random.Random` is one."""
 
     def uniform(self, a: float, b: float, /) -> float:
-        """A number between `a` and `b`."""
+        """Return a number between `a` and `b`."""
 
     def randrange(self, stop: int, /) -> int:
-        """A whole number from 0 to below `stop`."""
+        """Return a whole number from 0 to below `stop`."""
 
     def sample(self, population: range, /, k: int) -> list[int]:
-        """`k` different members of `population`."""
+        """Return `k` different members of `population`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +84,9 @@ def parse_axis(text: str) -> Axis:
 
 
 def parse_points(text: str, where: str) -> tuple[dict[str, str], ...]:
-    """Return the points of a table in CSV: the first line names the settings, each other line is one point.
+    """Return the points of a CSV table: the first line names the settings, each other line is one point.
 
-    Raises SpecError, all faults at once; `where` is the file.
+    Raises SpecError with all faults; `where` is the file.
     """
     rows = [row for row in csv.reader(text.splitlines()) if any(cell.strip() for cell in row)]
     keys = [cell.strip() for cell in rows[0]] if rows else []
@@ -134,9 +134,9 @@ def trials(
 ) -> tuple[Trial, ...]:
     """Return the trials of the experiment `base`: every combination, the last axis changing fastest; or `draw` of them.
 
-    Each of the `points`, where there are any, is combined with all the rest. Settings that are equal as numbers are
-    one trial. Drawn trials differ from each other where there are enough combinations; they depend on `chance` alone.
-    Raises UsageError for one setting given twice, spans without `draw`, no settings, and more than `_MOST_TRIALS`.
+    Each of the `points`, if any, is combined with all the rest. Settings that are equal as numbers are one trial. Drawn
+    trials differ from each other if there are enough combinations; they depend only on `chance`. Raises UsageError for
+    one setting given twice, spans without `draw`, no settings, and more than `_MOST_TRIALS`.
     """
     keys = [axis.key for axis in axes] + [span.key for span in spans] + list(points[0] if points else ())
     if not keys:
@@ -157,15 +157,14 @@ def trials(
 
 
 def trial_of(base: str, settings: Mapping[str, str]) -> Trial:
-    """Return the trial of the experiment `base` that has these settings."""
     return _named(base, [settings])[0]
 
 
 def apply(experiment: Experiment, trial: Trial, metrics: str | None = None) -> Experiment:
-    """Return the experiment of a trial, checked as if it had been written so.
+    """Return the experiment of a trial, checked like a written one.
 
-    Where `metrics` names a file, processes find it in SYMPH_METRICS unless they declare that themselves. Raises
-    SpecError, all faults at once, for settings that name nothing and for what the spec then refuses.
+    If `metrics` names a file, processes get it as SYMPH_METRICS unless they declare that themselves. Raises SpecError
+    with all faults: unknown settings, and settings that the spec refuses.
     """
     data = to_data(experiment)
     problems = [problem for key, text in trial.settings.items() for problem in _set(experiment, data, key, text)]
@@ -211,7 +210,7 @@ def _value_of(text: str) -> object:
 
 
 def _combination(axes: Sequence[Axis], points: Sequence[Mapping[str, str]], index: int) -> dict[str, str]:
-    """Combination number `index`; the whole product is never held."""
+    """Return combination number `index`, without building the whole product."""
     chosen: dict[str, str] = {}
     for axis in reversed(axes):
         index, position = divmod(index, len(axis.values))
@@ -248,7 +247,7 @@ def _named(base: str, given: Sequence[Mapping[str, str]]) -> tuple[Trial, ...]:
     twins = {name for name in plain if plain.count(name) > 1} if len(set(plain)) < len(plain) else set()
     by_name: dict[str, Trial] = {}
     for name, chosen in zip(plain, settings, strict=True):
-        # The whole setting decides where two would be called the same: `1e-3` and `1e_3`.
+        # If two trials would get the same name (`1e-3` and `1e_3`), a hash of the whole setting decides.
         exact = f"{name}-{hashlib.sha256(repr(sorted(chosen.items())).encode()).hexdigest()[:8]}"
         short = shorten(exact if name in twins else name, _LONGEST_NAME)
         by_name.setdefault(short, Trial(name=short, settings=dict(chosen)))
@@ -256,7 +255,7 @@ def _named(base: str, given: Sequence[Mapping[str, str]]) -> tuple[Trial, ...]:
 
 
 def _word(key: str, text: str) -> str:
-    """``lr1e-3`` of `processes.learner.env.LR` and 1e-3."""
+    """Return `lr1e-3` for `processes.learner.env.LR` and 1e-3."""
     slug = f"{key.rpartition('.')[2]}{'-' if key[-1:].isdigit() else ''}{text}".lower()
     return re.sub(r"[^a-z0-9]+", "-", slug.replace("+", "")).strip("-") or "x"
 
@@ -292,7 +291,7 @@ def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
     node: object = data
     for step, following in pairwise(steps):
         if isinstance(node, dict) and isinstance(step, str):
-            # A process or group that is not there is a slip; an option that is not there is merely at its default.
+            # A missing process or group is a typo; a missing option has its default.
             if node is top and step not in node:
                 meant = nearest(step, node)
                 return [Problem(what=f'{steps[0]} has no "{step}"', path=key, next=f'did you mean "{meant}"?')]

@@ -1,1 +1,1 @@
-"""The TorchX scheduler ``symph`` lets TorchX's command line and API run things through this package."""
+"""The TorchX scheduler `symph`, which connects TorchX's command line and API to this package."""

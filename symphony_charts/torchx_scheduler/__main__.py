@@ -1,7 +1,7 @@
-"""``python -m symphony_charts.torchx_scheduler`` makes TorchX 0.7 find the scheduler ``symph``.
+"""`python -m symphony_charts.torchx_scheduler` registers the scheduler `symph` with TorchX 0.7.
 
-TorchX 0.7 finds schedulers only as entry points, and where one is registered it forgets its own. So the wheel has none:
-this command installs a distribution that holds nothing but entry points, TorchX's own and ``symph``, in TorchX's order.
+TorchX 0.7 finds schedulers only as entry points, and forgets its own if any is registered. So the wheel has none:
+this command installs a distribution with entry points only, TorchX's own and `symph`, in TorchX's order.
 Newer releases find `torchx_plugins`; for them the command removes that distribution.
 See docs/decisions/0006-torchx-entry-points.md.
 """
@@ -27,7 +27,7 @@ _OURS = {
 
 
 def main(site: Path) -> str:
-    """Install the entry points for TorchX 0.7 in `site`, or remove them for a newer one; return what was done."""
+    """Install the entry points for TorchX 0.7 in `site`, or remove them for a newer one; return a message."""
     for old in site.glob("symphony_charts_torchx-*.dist-info"):
         shutil.rmtree(old)
     if importlib.util.find_spec("torchx.plugins") is not None:

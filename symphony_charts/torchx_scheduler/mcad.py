@@ -1,4 +1,4 @@
-"""TorchX's ``kubernetes_mcad_scheduler`` documents these functions, which newer releases of TorchX no longer have."""
+"""Functions that TorchX's `kubernetes_mcad_scheduler` documents and newer TorchX releases no longer have."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Kind `argo`: an Argo Workflow creates the Job of each group that ends, and waits for it.
+"""Kind `argo`: an Argo Workflow creates the Job of each finite group, and waits for it.
 
 A WorkflowTemplate holds the experiment. Without a schedule a Workflow runs it once per run, else a CronWorkflow does.
-Addresses do not depend on the kind, so a mutex keeps two workflows of a release apart, and each of them first deletes
-the Jobs of the one before.
+Addresses do not depend on the kind, so a mutex keeps two workflows of a release apart, and each workflow first deletes
+the Jobs of the previous one.
 
 Argo replaces ``{{...}}`` anywhere in a template, before its executor reads the manifest of a Job as YAML. So manifests
 are JSON, in which an escape hides the braces of users from Argo. `setOwnerReference` would undo the escape too early,
@@ -37,7 +37,7 @@ _RULES = [
     {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]},
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete", "get", "list", "watch"]},
 ]
-# What a literal block of YAML cannot hold.
+# Characters that a literal block of YAML cannot contain.
 _NOT_IN_BLOCK = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
 
 
@@ -52,7 +52,7 @@ class Argo(Kind):
         self.settings = settings_of(workload)
 
     def variables(self, program: Process | Step) -> Mapping[str, Tree]:
-        """Return the parameters that a program declares as variables."""
+        """Return placeholders for the Argo parameters among a program's variables."""
         names = self.settings.parameters
         return {name: _argo_variable(f"inputs.parameters.{name}") for name in sorted({*names} & {*program.env})}
 
@@ -63,46 +63,45 @@ class Argo(Kind):
         return {"parameters": parameters} if parameters else {}
 
     def helpers(self, draft: Draft) -> Iterable[Helper]:
-        """Return the helper that writes the manifest of a Job."""
         return [_MANIFEST]
 
     def local_helpers(self, draft: Draft) -> Iterable[Helper]:
-        """Return the Job of each group, and the spec of the Workflow if two objects have it."""
+        """Return the Job of each group, and the spec of the Workflow if two objects share it."""
         yield from (Helper(name=_job_name(group), tree=with_names(_job(draft, group))) for group in draft.finite)
         if self._is_submitted:
             yield Helper(name="workflow", tree=with_names(self._spec(draft)))
 
     def objects(self, draft: Draft) -> list[Tree]:
-        """Return the WorkflowTemplate, what runs it, and the rights to do so unless a service account is named."""
+        """Return the WorkflowTemplate, its runner, and the RBAC objects unless a service account is set."""
         spec = Include("workflow") if self._is_submitted else self._spec(draft)
         made: list[Tree] = [] if self.settings.service_account else _rights()
         made.append(_object("WorkflowTemplate", Text("{$fullname}"), spec))
         if self.settings.schedules:
             made.append(_object("CronWorkflow", Text("{$fullname}"), self._schedule()))
         elif self._is_submitted:
-            # Helm would create it before the template, so it cannot refer to it.
+            # Helm creates a Workflow before its template, so it cannot refer to the template.
             made.append(_object("Workflow", Text("{$fullname}-{$run}"), spec))
         return [When(Either(tuple(runs(group) for group in draft.finite)), made)]
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
-        """Return all of the Job: the workflow that is running holds it."""
+        """Return the whole Job spec: the running workflow contains it."""
         return job_spec(draft, group)
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
-        """Return the spec of the Workflow but for its Jobs, its schedule, and the labels of Jobs."""
+        """Return the spec of the Workflow without its Jobs, its schedule, and the labels of Jobs."""
         return [self._spec(draft, with_jobs=False), self._schedule(), pods.queue_labels(draft)]
 
     def findings(
         self, draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]
     ) -> Iterator[tuple[Literal["warning", "info"], str, Problem]]:
-        """Yield the rights that Argo CD does not take from Git."""
+        """Yield a note on RBAC objects, which Argo CD does not take from Git."""
         if groups and not self.settings.service_account:
             what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
             step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
             yield "info", "argo-rights", Problem(what=what, path="workload.argo.service_account", next=step)
 
     def unread(self) -> Iterator[Problem]:
-        """Yield the settings of a schedule, if there is none."""
+        """Yield schedule settings that have no effect because there is no schedule."""
         usual = ArgoSettings()
         for field in ("timezone", "concurrency"):
             if not self.settings.schedules and getattr(self.settings, field) != getattr(usual, field):
@@ -144,7 +143,7 @@ class Argo(Kind):
         }
 
     def _parameters(self, key: str) -> dict[str, Tree]:
-        """Return the parameters with their defaults, as ``arguments`` of a workflow or ``inputs`` of a template."""
+        """Return the parameters with their defaults, as `arguments` of a workflow or `inputs` of a template."""
         names = sorted(self.settings.parameters)
         defaults = [
             {"name": name, "value": Value(f".Values.workload.parameters.{name}", is_text=True)} for name in names
@@ -152,12 +151,11 @@ class Argo(Kind):
         return {key: {"parameters": defaults}} if names else {}
 
     def _read_by(self, group: Group) -> list[str]:
-        """Return the parameters that programs of a group declare."""
         programs: list[Process | Step] = [*group.steps.values(), *group.pod.processes.values()]
         return sorted({name for program in programs for name in self.variables(program)})
 
     def _needed(self) -> list[Tree]:
-        """Return the tasks of the whole: the experiments that this one needs, then itself."""
+        """Return the tasks of the workflow: the experiments that this one needs, then itself."""
         needs = self.settings.needs
         tasks: list[Tree] = [
             {
@@ -172,7 +170,7 @@ class Argo(Kind):
         return [*tasks, {**own, **_passed("workflow", sorted(self.settings.parameters))}]
 
     def _experiment(self, draft: Draft) -> dict[str, Tree]:
-        """Return the template of the experiment, to which the workflows of others may refer."""
+        """Return the template of the experiment, which other workflows may reference."""
         retries = self.settings.retries
         tasks: list[Tree] = [{"name": "clear", "template": "clear"}]
         for group in draft.finite:
@@ -212,13 +210,12 @@ class Argo(Kind):
 
 
 def _passed(source: str, names: list[str]) -> dict[str, Tree]:
-    """Return the arguments of a task, which hand on parameters of `source`."""
     passed = [{"name": name, "value": f"{{{{{source}.parameters.{name}}}}}"} for name in names]
     return {"arguments": {"parameters": passed}} if names else {}
 
 
 def _rest(draft: Draft) -> list[Group]:
-    """Return the groups that the workflow stops when those of `done_when` have succeeded."""
+    """Return the groups that the workflow stops when the groups of `done_when` have succeeded."""
     done = done_groups(draft)
     return [group for group in draft.finite if group not in done] if done else []
 
@@ -228,7 +225,7 @@ def _job_name(group: Group) -> str:
 
 
 def _job(draft: Draft, group: Group) -> Tree:
-    """Return the Job of a group. It has the labels of its pods only, so that its text changes with the run alone."""
+    """Return the Job of a group. It has only the labels of its pods, so that its text changes only with the run."""
     owner = {
         "apiVersion": _API,
         "controller": True,
@@ -253,7 +250,7 @@ def _job(draft: Draft, group: Group) -> Tree:
 
 
 def _argo_variable(name: str) -> Text:
-    """Return the placeholder in a Job for a variable of Argo. Users cannot write it: it contains the run."""
+    """Return the placeholder in a Job for an Argo variable. It contains the run, so users cannot write it."""
     return Text(f"argo/{{$run}}/{name}")
 
 

@@ -1,6 +1,6 @@
-"""`hera_flows` gives an experiment as hera objects, to be part of a flow that somebody writes with hera.
+"""`hera_flows` returns an experiment as hera objects, for use in a hera flow.
 
-The extra `argo` brings hera; without it the import of this module raises ToolMissing.
+The extra `argo` installs hera; without hera, importing this module raises ToolMissing.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _Made = TypeVar("_Made")
 def hera_flows(
     path: str | Path, *, release: str | None = None, values: Mapping[str, object] | None = None
 ) -> dict[str, Built]:
-    """Return the flows of the experiment in `path` as hera objects by kind: a WorkflowTemplate, and what runs it.
+    """Return the flows of the experiment in `path` as hera objects by kind: a WorkflowTemplate, and its runner.
 
-    They are those of its chart, installed as `release` (by default the experiment's name) with `values`. The kind of
-    workload is argo, whatever the spec sets. Raises SpecError.
+    They equal the objects of its chart, installed as `release` (default: the experiment's name) with `values`. The kind
+    of workload is always argo. Raises SpecError.
     """
     prepared = prepare(files.read(path, ["workload.kind=argo"]), overrides=dict(values or {}))
     objects = prepared.under({}, release=release or "").objects
@@ -55,7 +55,7 @@ def hera_flows(
 
 
 def built(item: Item) -> Built:
-    """The hera object that gives `item`, a WorkflowTemplate, CronWorkflow or Workflow of ours, by ``to_dict()``.
+    """Return the hera object whose `to_dict()` is `item`, a generated WorkflowTemplate, CronWorkflow or Workflow.
 
     Raises SpecError for another kind.
     """
@@ -87,7 +87,6 @@ def _make(kind: Callable[..., _Made], fields: Item) -> _Made:
 
 
 def _flow(spec: Item) -> dict[str, object]:
-    """The arguments of a Workflow."""
     flow: dict[str, object] = {
         "entrypoint": spec["entrypoint"],
         "templates": [_template(template) for template in _maps(spec, "templates")],
@@ -116,7 +115,7 @@ def _template(template: Item) -> DAG | Resource:
 
 
 def _tries(template: Item) -> dict[str, object]:
-    """Return the settings of a template beside what it runs."""
+    """Return the retry, mutex and parallelism settings of a template."""
     fields: dict[str, object] = {}
     if "retryStrategy" in template:
         retries = _map(template, "retryStrategy")

@@ -1,4 +1,4 @@
-"""Kind `argo`: an Argo Workflow creates the Jobs of all groups that end, and waits for them."""
+"""Kind `argo`: an Argo Workflow creates the Jobs of all finite groups, and waits for them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORT_FORMS: Mapping[str, Sequence[dict[str, Any]]] = {
     "parameters": ({"anyOf": _WORDS},),
     "needs": ({"anyOf": _WORDS}, {"type": "object", "additionalProperties": {"anyOf": [*_WORDS, {"type": "null"}]}}),
 }
-"""The JSON Schemas of the short forms of settings."""
+"""JSON Schemas of the short forms of settings."""
 
 
 class ArgoSettings(Record, frozen=True, kw_only=True):
@@ -58,12 +58,11 @@ class ArgoSettings(Record, frozen=True, kw_only=True):
 
 
 def settings_of(workload: Workload) -> ArgoSettings:
-    """Return the settings of an Argo Workflow."""
     return workload.settings("argo", ArgoSettings)
 
 
 def expanded(settings: dict[str, object]) -> dict[str, object]:
-    """Return the settings with lone words as lists, and a list of needs as a map in which they wait for nothing."""
+    """Return the settings with single words as lists, and a list of needs as a map without dependencies."""
     result = {key: words(item) if key in ("schedules", "parameters") else item for key, item in settings.items()}
     needs = settings.get("needs")
     listed = words(needs)
@@ -75,7 +74,6 @@ def expanded(settings: dict[str, object]) -> dict[str, object]:
 
 
 def argo_faults(experiment: Experiment) -> Iterator[Problem]:
-    """The faults of `workload.argo`, where the experiment is of that kind."""
     argo = settings_of(experiment.workload)
     if argo.retries < 0:
         yield Problem(what="fewer retries than none", path=f"{_PATH}.retries", next="0 means no retry")
@@ -119,23 +117,23 @@ def _needs(needs: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
 
 
 # Argo replaces ``{{...}}`` anywhere in a template before its executor reads the manifest as YAML. So the manifest is
-# JSON, in which a brace of a user can be written as an escape that only the reader of the manifest undoes.
+# JSON, in which an escape hides the braces of users until the executor parses it.
 #
 # Source: argoproj/argo-workflows v3.7.3, util/template, workflow/controller/workflowpod.go (substitutePodParams) and
 # operator.go: `setOwnerReference` reads and writes the manifest, which undoes the escapes before a last substitution.
-# That is why the manifest itself names its owner.
+# So the manifest itself names its owner.
 
 _OWNER = (
     '"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","controller":true,"kind":"Workflow",'
     '"name":"{{workflow.name}}","uid":"{{workflow.uid}}"}]'
 )
 
-# An input in place of a value, not inside a text, with its name if its value is a text.
+# An input that replaces a whole value, not a part of a text; captures its name if the value is a text.
 _EXPRESSION = re.compile(r"(?:(?<=[:,\[])|(?<=[^\\]\": ))\{\{(?:=toJson\(inputs\.parameters\.([^{}()]+)\)|[^{}]+)\}\}")
 
 
 def manifest(item: Mapping[str, object], inputs: Mapping[str, str]) -> str:
-    """Return the text of an object that has labels. `inputs` maps stand-ins made by `parameter` to what Argo reads."""
+    """Return the manifest of an object with labels. `inputs` maps placeholders of `parameter` to Argo expressions."""
     head = {key: value for key, value in item.items() if key < "metadata"}
     tail = {key: value for key, value in item.items() if key > "metadata"}
     text = f'{dumps(head)[:-1]},"metadata":{dumps(item["metadata"])}{"," if tail else ""}{dumps(tail)[1:]}'
@@ -146,19 +144,19 @@ def manifest(item: Mapping[str, object], inputs: Mapping[str, str]) -> str:
 
 
 def as_json(name: str) -> str:
-    """Return what Argo replaces with the JSON in an input, which must be ASCII without two braces."""
+    """Return the expression that Argo replaces with the JSON of an input; the JSON must be ASCII without two braces."""
     return f"{{{{inputs.parameters.{name}}}}}"
 
 
 def parameter(name: str, run: str) -> str:
-    """Return the stand-in for the input `name`. No user can write it: it contains a hash of the object."""
+    """Return the placeholder for the input `name`. `run` is a hash of the object, so users cannot write it."""
     return f"symph.dev/parameter/{name}/{run}"
 
 
 def manifests_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
     """Yield the objects that a Workflow, WorkflowTemplate or CronWorkflow creates, with its arguments.
 
-    Inputs without an argument are empty texts, and so are those that replace more than a text.
+    Inputs without an argument, and inputs that are not texts, become empty texts.
     """
     spec = item.get("spec")
     if item.get("kind") == "CronWorkflow" and isinstance(spec, Mapping):
@@ -174,7 +172,7 @@ def manifests_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
 
 
 def _read(text: str, arguments: Mapping[str, object]) -> dict[str, object] | None:
-    """Return the object in a manifest of ours; None for one of others, which may be YAML with variables of Argo."""
+    """Return the object in a generated manifest; None for a foreign one, which may be YAML with Argo variables."""
 
     def value(found: re.Match[str]) -> str:
         said = arguments.get(found[1])
@@ -205,11 +203,9 @@ class ArgoWorkflow(Kind):
     builder = "symphony_charts.integrations.argo.chart:Argo"
 
     def expanded(self, settings: dict[str, object]) -> dict[str, object]:
-        """Return the settings with short forms expanded."""
         return expanded(settings)
 
     def cluster_faults(self, experiment: Experiment) -> Iterator[Problem]:
-        """Return the faults of its settings."""
         return argo_faults(experiment)
 
     def sweep_objects(
@@ -219,36 +215,35 @@ class ArgoWorkflow(Kind):
         *,
         parallel: int | None = None,
     ) -> list[dict[str, object]]:
-        """Return a Workflow with a task for each trial, after the rights that it needs unless an account is named."""
-        # The registry of kinds, which that module needs, loads this one.
+        """Return a Workflow with a task for each trial, after its RBAC objects unless a service account is set."""
+        # Late import: that module needs the registry of kinds, which loads this one.
         from symphony_charts.integrations.argo.sweep import sweep_objects
 
         account = settings_of(experiment.workload).service_account
         return sweep_objects(f"{experiment.name}-sweep", trials, parallel=parallel, service_account=account)
 
     def lost_in_task(self, workload: Workload) -> Iterator[str]:
-        """Yield the settings of a whole Workflow."""
+        """Yield the settings that apply only to a whole Workflow."""
         settings = settings_of(workload)
         for field in ("schedules", "needs", "retries", "parameters"):
             if getattr(settings, field):
                 yield f"workload.argo.{field}"
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
-        """Return True: its last task does."""
+        """Return True: the last task stops the rest."""
         return True
 
     def children(
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
     ) -> Iterator[dict[str, object]]:
-        """Yield what a WorkflowTemplate creates. The Workflows that name it create nothing else."""
+        """Yield the objects that a WorkflowTemplate creates. Workflows that reference it create nothing else."""
         return manifests_of(item) if item.get("kind") == "WorkflowTemplate" else iter(())
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        """Yield the same."""
         return (Fields.of(created, item.path, item.faults) for created in self.children(item.data))
 
     def jobs(self, item: Object) -> list[Object]:
-        """Return the Jobs that a Workflow creates, by its own spec or the stored one of its template."""
+        """Return the Jobs that a Workflow creates, from its own spec or the stored spec of its template."""
         if item["kind"] != "Workflow":
             return []
         taken = (item.get("status") or {}).get("storedWorkflowTemplateSpec") or {}

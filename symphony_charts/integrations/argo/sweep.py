@@ -1,9 +1,9 @@
 """One Argo Workflow runs a sweep: a task for each trial creates the trial's objects and waits for its workloads.
 
-What the trials have in common stands once, in templates; what differs are inputs, each the JSON that stands in that
-place. So a trial costs its settings and names, whatever the size of its objects.
+Templates contain the common parts of trials; differences are inputs, each the JSON of its place. So a trial costs its
+settings and names, whatever the size of its objects.
 
-Source: argoproj/argo-workflows v3.7.3, workflow/executor/resource.go; the states are those of each project's API.
+Source: argoproj/argo-workflows v3.7.3, workflow/executor/resource.go; the states are defined by each project's API.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from symphony_charts.kinds.base import TrialObjects
 from symphony_charts.kinds.registry import deciding_objects, end_conditions, kind_for
 
 _MAX_BYTES = 1_000_000
-"""What fits into an object of Kubernetes, with what Argo adds to it as it goes: etcd takes 1.5 MiB."""
+"""Size limit of a Workflow, with room for the status that Argo adds; etcd takes 1.5 MiB."""
 
 _API = "argoproj.io/v1alpha1"
 _GROUP = "symph.dev/group"
@@ -32,10 +32,10 @@ Object: TypeAlias = Mapping[str, object]
 def sweep_objects(
     name: str, trials: Sequence[TrialObjects], *, parallel: int | None = None, service_account: str | None = None
 ) -> list[dict[str, object]]:
-    """The Workflow of a sweep called `name`, after the rights that it needs where no service account is named.
+    """Return the Workflow of a sweep called `name`, after its RBAC objects if no service account is set.
 
-    At most `parallel` trials run at a time. The Workflow's name ends in a hash of what it runs. Raises SpecError for
-    one that is too large.
+    At most `parallel` trials run at a time. The Workflow's name ends in a hash of its spec. Raises SpecError if it is
+    too large.
     """
     templates: list[dict[str, object]] = []
     tasks: list[dict[str, object]] = []
@@ -66,7 +66,7 @@ def sweep_objects(
 
 
 def _alike(trials: Sequence[TrialObjects]) -> list[list[TrialObjects]]:
-    """The trials by which kinds of objects they have, in the order of the first of each."""
+    """Return the trials grouped by the kinds of their objects, in the order of first appearance."""
     groups: dict[str, list[TrialObjects]] = {}
     for trial in trials:
         shape = repr([(item["apiVersion"], item["kind"]) for item in trial.objects])
@@ -75,7 +75,7 @@ def _alike(trials: Sequence[TrialObjects]) -> list[list[TrialObjects]]:
 
 
 def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """The templates of trials that have the same kinds of objects, and a task for each of them."""
+    """Return the templates of trials with the same kinds of objects, and a task for each trial."""
     holes: dict[tuple[str, ...], str] = {}
     salt = _digest(repr([trial.objects for trial in trials]))
     common = [
@@ -105,7 +105,7 @@ def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str
 
 
 def _common(values: Sequence[object], holes: dict[tuple[str, ...], str], salt: str) -> object:
-    """Return the common part of `values` with stand-ins where they differ; `holes` maps differing values to inputs."""
+    """Return the common part of `values` with placeholders for differences; `holes` maps differing values to inputs."""
     first, texts = values[0], tuple(map(_json, values))
     if len(set(texts)) == 1:
         return first
@@ -118,12 +118,12 @@ def _common(values: Sequence[object], holes: dict[tuple[str, ...], str], salt: s
 
 
 def _json(value: object) -> str:
-    """JSON that stays what it is through Argo's substitutions and Go's quoting."""
+    """Return JSON that survives Argo's substitutions and Go's quoting unchanged."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).replace("{{", "{\\u007b")
 
 
 def _trial(title: str, objects: Sequence[Object], names: Sequence[str]) -> dict[str, object]:
-    """The template of a trial: what its workloads need comes before them."""
+    """Return the template of a trial; its workloads depend on all other objects."""
     passed = _given({name: as_json(name) for name in names})
     first = [_part(title, index, item) for index, item in enumerate(objects) if end_conditions(item) is None]
     tasks = []
@@ -137,7 +137,7 @@ def _trial(title: str, objects: Sequence[Object], names: Sequence[str]) -> dict[
 
 
 def _waiting(item: Object, trial: TrialObjects) -> dict[str, object]:
-    """When a workload has ended; nothing for what is not waited for."""
+    """Return the end conditions of a workload; empty if the trial does not wait for it."""
     end = end_conditions(item)
     if end is None or item not in deciding_objects(trial.objects):
         return {}
@@ -145,7 +145,7 @@ def _waiting(item: Object, trial: TrialObjects) -> dict[str, object]:
 
 
 def _left(trial: TrialObjects) -> dict[str, object]:
-    """Return the deletion of what still runs after a trial: services, and groups that do not decide when it is done."""
+    """Return the deletion of objects that still run after a trial: services, and groups that do not decide its end."""
     deciding = deciding_objects(trial.objects)
     kinds: dict[str, None] = {}
     groups: list[str] = []
@@ -165,7 +165,7 @@ def _group_of(item: Object) -> str:
 
 
 def _rights(base: str, trials: Sequence[TrialObjects]) -> Iterator[dict[str, object]]:
-    """A service account that may create what the trials have, and delete what is left of them."""
+    """Yield a service account that may create the objects of trials, and delete leftovers."""
     metadata = {"name": f"{base}-argo", "labels": {"symph.dev/sweep": base}}
     group = "rbac.authorization.k8s.io"
     kinds = sorted({(_group_of(item), _plural(str(item["kind"]))) for trial in trials for item in trial.objects})
@@ -187,7 +187,6 @@ def _rights(base: str, trials: Sequence[TrialObjects]) -> Iterator[dict[str, obj
 
 
 def _plural(kind: str) -> str:
-    """The name of a kind's resources, by the rules that Kubernetes itself goes by."""
     lower = kind.lower()
     if lower.endswith("y"):
         return f"{lower[:-1]}ies"
@@ -221,5 +220,5 @@ def _digest(text: str) -> str:
 
 
 def _short(name: str) -> str:
-    """The name, cut so that what follows from it fits a label."""
+    """Return the name, cut so that names derived from it fit a label."""
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9].rstrip('-')}-{_digest(name)}"

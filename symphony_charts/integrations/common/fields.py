@@ -1,4 +1,4 @@
-"""Read the fields of foreign data, and give names that are unique."""
+"""Read the fields of foreign data, and make unique names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LARGEST = 2**53
 
 
 class Fields(field_reader.Reader):
-    """The fields of one map. Reading a field marks it; `unread` yields the keys that nobody read.
+    """The fields of one map. Reading a field marks it; `unread` yields the keys not read yet.
 
     A field that is absent or null reads as its default. A field of the wrong type is a fault in `log` and reads as
-    its default too, so that one run finds everything.
+    its default too, so that one run finds all faults.
     """
 
     flags: ClassVar = {**field_reader.Reader.flags, "yes": True, "no": False, "on": True, "off": False}
@@ -46,30 +46,29 @@ class Fields(field_reader.Reader):
         return bool(self._data)
 
     def keys(self) -> tuple[str, ...]:
-        """Return all keys, in the order of the input."""
         return tuple(self._data)
 
     def fault(self, what: str, key: str = "", next: str = "") -> None:
-        """Note a fault of `key`, or of the whole map."""
+        """Record a fault of `key`, or of the whole map."""
         self.log.fault(self.at(key) if key else self.path, what, next)
 
     def raw(self, key: str) -> object:
-        """Return the value with plain numbers; None if it is absent."""
+        """Return the value with plain numbers; None if absent."""
         return plain(self.get(key))
 
     def get(self, key: str) -> object:
-        """Return the value exactly as it was read; None if it is absent."""
+        """Return the value exactly as read; None if absent."""
         self._read.add(key)
         return self._data.get(key)
 
     value = get
 
     def text(self, key: str) -> str | None:
-        """Return text; numbers and booleans as they were written."""
+        """Return text; numbers and booleans as written."""
         return self.read(key, "text", text_of)
 
     def required_text(self, key: str, fallback: str, hint: str = "") -> str:
-        """Return text that must be there and not be empty; its absence is a fault and reads as `fallback`."""
+        """Return non-empty text; a missing or empty value is a fault and reads as `fallback`."""
         text = self.text(key)
         if key not in self:
             self.fault(f'"{key}" is missing', key, hint or f"add `{key}`")
@@ -78,7 +77,7 @@ class Fields(field_reader.Reader):
         return text or fallback
 
     def integer(self, key: str, low: int | None = None, high: int = _LARGEST) -> int | None:
-        """Return a whole number of at least `low`; text made of digits counts as well."""
+        """Return a whole number from `low` to `high`; text of digits counts as well."""
         number = self.read(key, "a whole number", as_integer)
         if number is not None and ((low is not None and number < low) or abs(number) > high):
             limits = f"between {low if low is not None else -high} and {high}"
@@ -91,11 +90,10 @@ class Fields(field_reader.Reader):
         return self.read(key, "a number", _number)
 
     def flag(self, key: str) -> bool | None:
-        """Return true or false."""
         return self.boolean(key)
 
     def texts(self, key: str) -> list[str]:
-        """Return a list of texts; a lone text is a list of one."""
+        """Return a list of texts; a single text is a list of one."""
         if isinstance(value := self.get(key), str):
             return [value]
         texts = []
@@ -108,21 +106,20 @@ class Fields(field_reader.Reader):
         return texts
 
     def text_map(self, key: str) -> dict[str, str]:
-        """Return a map of texts; entries without a value are left out."""
+        """Return a map of texts, without entries that have no value."""
         inner = self.map(key)
         return {name: text for name in inner.keys() if (text := inner.text(name)) is not None}  # noqa: SIM118
 
     def map(self, key: str) -> Fields:
-        """Return a map as Fields; empty if it is absent."""
+        """Return a map as Fields; empty if absent."""
         return Fields(self.get(key), self.at(key), self.log)
 
     def maps(self, key: str) -> list[Fields]:
-        """Return the items of a list of maps."""
         items = enumerate(self.items(key))
         return [Fields(item if item is not None else {}, join(self.at(key), i), self.log) for i, item in items]
 
     def skip(self, *keys: str) -> None:
-        """Mark fields that carry no meaning as read."""
+        """Mark meaningless fields as read."""
         self._read.update(keys)
         self._reading.skipped.update(keys)
 
@@ -132,15 +129,15 @@ class Fields(field_reader.Reader):
             self.log.lost(self.at(key), why, next)
 
     def unread(self) -> Iterator[str]:
-        """Return the keys with a value that nobody read so far."""
+        """Return the keys with a value that are not read yet."""
         return (key for key, value in self._data.items() if key not in self._read and value is not None)
 
     def rest(self) -> dict[str, object]:
-        """Return the fields that nobody read so far, and mark them."""
+        """Return the unread fields, and mark them as read."""
         return {key: self.raw(key) for key in list(self.unread())}
 
     def note_unread(self, why: str = "is not carried over") -> None:
-        """Put a note into the log for every field that nobody read."""
+        """Report every unread field as lost."""
         for key in list(self.unread()):
             self._read.add(key)
             self.log.lost(self.at(key), f"`{key}` {why}")
@@ -168,14 +165,14 @@ _NOT_VALUE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class UniqueNames:
-    """Hands out names, no name twice; every change is noted in `log`."""
+    """Make unique names; every change is noted in `log`."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._taken: set[str] = set()
 
     def give(self, name: str, path: str, longest: int = LONGEST) -> str:
-        """A valid name made of `name` that was not given before."""
+        """Return a valid, unused name made from `name`."""
         clean = self.clean(name, path, longest)
         free, count = clean, 2
         while free in self._taken:
@@ -186,7 +183,7 @@ class UniqueNames:
         return free
 
     def clean(self, name: str, path: str, longest: int = LONGEST) -> str:
-        """A valid name made of `name`."""
+        """Return a valid name made from `name`."""
         clean = self.label(name, longest)
         if clean == sanitize(name):
             return clean
@@ -197,7 +194,7 @@ class UniqueNames:
 
     @staticmethod
     def label(name: str, longest: int = LONGEST) -> str:
-        """A DNS label that begins with a letter, made of any text."""
+        """Return a DNS label that begins with a letter, made from any text."""
         label = _NOT_LABEL.sub("-", sanitize(name)).strip("-") or "x"
         if not label[0].isalpha():
             label = f"x{label}"
@@ -205,18 +202,18 @@ class UniqueNames:
 
     @staticmethod
     def label_value(text: str) -> str:
-        """A Kubernetes label value (63 characters, alphanumeric ends) made of any text."""
+        """Return a Kubernetes label value (63 characters, alphanumeric ends) made from any text."""
         return shorten(_NOT_VALUE.sub("-", text).strip("-_."), 63)
 
 
 class Volumes:
-    """Declares volumes; the same content asked for under the same name is the same volume."""
+    """Declare volumes; the same name with the same content is the same volume."""
 
     def __init__(self) -> None:
         self.declared: dict[str, object] = {}
 
     def declare(self, name: str, volume: dict[str, object]) -> str:
-        """The name under which `volume` is declared: `name` if it is free, or a numbered one."""
+        """Return the name of the declared `volume`: `name` if it is free, else a numbered one."""
         clean = UniqueNames.label(name, 50)
         free, count = clean, 2
         while self.declared.setdefault(free, volume) != volume:
@@ -224,7 +221,7 @@ class Volumes:
         return free
 
     def find(self, volume: dict[str, object], name: str) -> str:
-        """The name of a volume with this content, declared as `name` if there is none yet."""
+        """Return the name of a volume with this content; declare it as `name` if there is none."""
         for declared, content in self.declared.items():
             if content == volume:
                 return declared

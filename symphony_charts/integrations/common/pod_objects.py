@@ -1,4 +1,4 @@
-"""Records become fields of a Kubernetes pod: the way back of `pod_container` and `pod_volumes`."""
+"""Convert records to fields of a Kubernetes pod: the inverse of reading pods in `pods.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from symphony_charts.spec import model, sources
 
 
 def env_object(name: str, value: sources.EnvValue) -> dict[str, object]:
-    """One variable of a container."""
     if isinstance(value, str):
         return {"name": name, "value": value}
     if value.secret is not None or value.config is not None:
@@ -25,7 +24,6 @@ def env_object(name: str, value: sources.EnvValue) -> dict[str, object]:
 
 
 def mount_object(mount: sources.Mount) -> dict[str, object]:
-    """One mount of a container."""
     result: dict[str, object] = {"name": mount.volume, "mountPath": mount.at}
     if mount.read_only:
         result["readOnly"] = True
@@ -35,7 +33,6 @@ def mount_object(mount: sources.Mount) -> dict[str, object]:
 
 
 def volume_object(name: str, volume: sources.AnyVolume, log: Log) -> dict[str, object]:
-    """One volume of a pod."""
     match volume:
         case sources.NfsVolume():
             source: dict[str, object] = {
@@ -62,7 +59,7 @@ def volume_object(name: str, volume: sources.AnyVolume, log: Log) -> dict[str, o
 
 
 def probe_object(probe: model.Probe, ports: Mapping[str, int]) -> dict[str, object]:
-    """A readiness probe; service names become their port numbers."""
+    """Return a readiness probe; service names become port numbers."""
     result: dict[str, object] = {}
     if probe.tcp is not None:
         result["tcpSocket"] = {"port": _port(probe.tcp.port, ports)}
@@ -81,7 +78,6 @@ def probe_object(probe: model.Probe, ports: Mapping[str, int]) -> dict[str, obje
 
 
 def toleration_object(item: model.Toleration) -> dict[str, object]:
-    """One toleration of a pod."""
     result: dict[str, object] = {
         "key": item.key,
         "operator": item.operator,

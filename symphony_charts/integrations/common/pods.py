@@ -14,10 +14,10 @@ _DEFAULT_MODE = 0o644
 
 @dataclass(slots=True)
 class PodVolumes:
-    """The volumes that one pod may mount, by the names they have in the pod.
+    """The volumes that one pod may mount, by their names in the pod.
 
-    `names` maps them to names of the experiment; `foreign` holds those that an experiment has no record for (csi,
-    projected...): they stay as they are, in the overlay of the pod.
+    `names` maps them to names of the experiment; `foreign` holds volumes without a record in an experiment (csi,
+    projected...): they stay unchanged, in the overlay of the pod.
     """
 
     declared: Volumes
@@ -38,7 +38,7 @@ class PodVolumes:
             volume.note_unread("of a volume is not carried over")
 
     def mount(self, mount: Fields) -> tuple[dict[str, object] | None, dict[str, object] | None]:
-        """One entry of a `volumeMounts` list: as a mount of the experiment, or else as it stands, for the overlay."""
+        """Return one entry of a `volumeMounts` list as a mount of the experiment, or else unchanged for the overlay."""
         name = mount.required_text("name", "", "name the volume to mount")
         at = mount.required_text("mountPath", "/volume", "say where the volume is mounted")
         if name and name not in self.names and name not in self.foreign:
@@ -58,7 +58,7 @@ class PodVolumes:
 
 
 def _read_volume(volume: Fields) -> dict[str, object] | None:
-    """The volume as data of the experiment's own records; None for kinds that it has none for."""
+    """Return the volume as data of the experiment's records; None for kinds without a record."""
     if "hostPath" in volume:
         source = volume.map("hostPath")
         content = _said({"type": "host_path", "path": _path(source), "kind": source.text("type") or None})
@@ -104,7 +104,7 @@ def _files(source: Fields) -> dict[str, object]:
 
 
 def mode_text(source: Fields, key: str) -> str | None:
-    """A file mode as octal text; Kubernetes takes numbers, and text in YAML's old octal form."""
+    """Return a file mode as octal text; Kubernetes takes numbers, and text in YAML's old octal form."""
     value = source.get(key)
     if value is None:
         return None
@@ -132,9 +132,9 @@ GPU = "nvidia.com/gpu"
 def read_process(
     container: Fields, volumes: PodVolumes, ports: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, object]:
-    """The container's fields as those of a process; what a process has no field for goes to its overlay.
+    """Return the container's fields as fields of a process; others go to its overlay.
 
-    `ports` are those that probes may mean by name.
+    `ports` are the ports that probes may use by name.
     """
     overlay: dict[str, object] = {}
     process = _common(container, volumes, overlay)
@@ -156,7 +156,6 @@ def read_process(
 
 
 def read_step(container: Fields, volumes: PodVolumes) -> dict[str, object]:
-    """An init container's fields as those of a step."""
     overlay: dict[str, object] = {}
     step = _common(container, volumes, overlay)
     overlay |= container.rest()
@@ -168,7 +167,7 @@ def read_step(container: Fields, volumes: PodVolumes) -> dict[str, object]:
 
 
 def _with_numbers(overlay: dict[str, object], ports: Mapping[str, int]) -> dict[str, object]:
-    """The overlay with the numbers of ports in place of their names, in probes and hooks."""
+    """Return the overlay with port numbers instead of port names, in probes and hooks."""
     return {key: value if key == "ports" else _numbered(value, ports) for key, value in overlay.items()}
 
 
@@ -206,7 +205,7 @@ def _common(container: Fields, volumes: PodVolumes, overlay: dict[str, object]) 
 
 
 def _read_env(container: Fields, overlay: dict[str, object]) -> dict[str, object]:
-    """The environment as a map. Kubernetes takes the last of two variables of one name, and so does this."""
+    """Return the environment as a map. As in Kubernetes, the last variable of a name wins."""
     env: dict[str, object] = {}
     for variable in container.maps("env"):
         name = variable.required_text("name", "")
@@ -228,7 +227,7 @@ def _read_env(container: Fields, overlay: dict[str, object]) -> dict[str, object
 
 
 def _env_source(source: Fields) -> dict[str, object] | None:
-    """A value from elsewhere; None for kinds that an experiment has no field for."""
+    """Return a variable's source; None for kinds that an experiment has no field for."""
     result: dict[str, object] = {}
     if "secretKeyRef" in source or "configMapKeyRef" in source:
         is_secret = "secretKeyRef" in source
@@ -254,7 +253,7 @@ def _env_source(source: Fields) -> dict[str, object] | None:
 
 
 def _gpus(process: dict[str, object]) -> int:
-    """The number of GPUs, taken out of requests and limits where both say the same."""
+    """Return the number of GPUs, removed from requests and limits if both agree."""
     requests, limits = process["requests"], process["limits"]
     if not isinstance(requests, dict) or not isinstance(limits, dict):
         return 0
@@ -278,7 +277,7 @@ _PROBE_TIMES = {
 
 
 def _probe(container: Fields, ports: Mapping[str, int]) -> dict[str, object] | None:
-    """The readiness probe; other probes are left to the overlay."""
+    """Return the readiness probe; other probes stay in the overlay."""
     if "readinessProbe" not in container:
         return None
     probe = container.map("readinessProbe")
@@ -326,9 +325,9 @@ _POLICIES = {"Always": "always", "OnFailure": "on-failure", "Never": "never"}
 class PodParts:
     """The content of a pod template as data of an experiment.
 
-    `settings` are the fields of PodSettings, `processes` and `steps` go by container name, `ports` holds each
-    container's named ports, `port_objects` those as they were written, `restart` is Kubernetes' restart policy as an
-    experiment writes it, None if not said.
+    `settings` are fields of PodSettings. `processes` and `steps` are keyed by container name. `ports` holds each
+    container's named ports, `port_objects` the original port lists. `restart` is the restart policy as an experiment
+    writes it, None if not set.
     """
 
     path: str
@@ -343,7 +342,7 @@ class PodParts:
 
 
 def read_pod(template: Fields, volumes: Volumes, shared: list[Fields]) -> PodParts:
-    """The parts of a pod template; `shared` are volumes that its owner adds to the pod."""
+    """Return the parts of a pod template; `shared` are volumes that its owner adds to the pod."""
     spec = template.map("spec")
     parts = PodParts(path=template.path)
     _read_metadata(template.map("metadata"), parts)
@@ -416,7 +415,7 @@ def _read_spec(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
 
 
 def read_settings(spec: Fields, settings: dict[str, object], volumes: PodVolumes) -> None:
-    """Put the fields of a pod's spec that nobody read yet into `settings`, as those of an experiment's pod."""
+    """Put the unread fields of a pod's spec into `settings`, as fields of an experiment's pod."""
     for theirs, ours in _SETTINGS.items():
         if (text := spec.text(theirs)) is not None and text:
             settings[ours] = text

@@ -1,8 +1,8 @@
 """Read shell scripts: their lines, and files that they write from here-documents.
 
-``cat <<EOF > conf.py`` ... ``EOF`` becomes ``cat < "$SYMPH_CONFIG_DIR/conf.py" > conf.py``, and the text between is
-a configuration file of the experiment: readable, checked, diffed, and free of the shell's quoting. Only what the
-shell would write without looking anything up is lifted; a body with ``$VARIABLE`` in it stays where it is.
+``cat <<EOF > conf.py`` ... ``EOF`` becomes ``cat < "$SYMPH_CONFIG_DIR/conf.py" > conf.py``, and the text between
+becomes a configuration file of the experiment: readable, checked, diffed, and free of shell quoting. Only text that
+the shell writes without expansion is lifted; a body with `$VARIABLE` stays in the script.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class Script:
 
     @property
     def shell_field(self) -> str | list[str]:
-        """The field `shell` of a process that runs the script as it ran: a name where there is one."""
+        """The field `shell` of a process that runs this script: a name if the shell has one, else the words."""
         return named_shell(self.shell)
 
     @property
     def lines(self) -> list[str]:
-        """The script as `cmds`: lines that belong together stay together, blank ones and comments go."""
+        """The script as `cmds`: continued lines together, without blank lines and comments."""
         bare = "\n".join(line for line in self.text.split("\n") if not line.lstrip().startswith("#"))
         has_texts = "<<" in self.text or _has_open_quotes(bare)
         return _logical_lines(self.text if has_texts else bare, keep_all=has_texts)
 
 
 def script_of(command: list[str], args: list[str]) -> Script | None:
-    """The script that `command` and `args` run as the last word of a shell; None if they do anything else."""
+    """Return the script in the last word of a shell command; None for other commands."""
     argv = [*command, *args]
     if len(argv) < 3 or not command or argv[0].rpartition("/")[2] not in _SHELLS:
         return None
@@ -48,7 +48,7 @@ def script_of(command: list[str], args: list[str]) -> Script | None:
 
 
 def _logical_lines(text: str, *, keep_all: bool) -> list[str]:
-    """Lines, continued ones together; blank ones go unless `keep_all`, since texts may reach over lines."""
+    """Return the lines, with continued lines joined. Drop blank lines unless `keep_all`: texts may span lines."""
     lines: list[str] = []
     pending = ""
     for line in text.strip("\n").split("\n"):
@@ -77,7 +77,7 @@ _EXPANSION = re.compile(r"`|\$(?:\\\n)*[A-Za-z0-9_{(@*#?$!-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifted:
-    """A script without the bodies in `files` (file name to text); `kept` are lines of bodies that had to stay."""
+    """A script without the bodies in `files` (file name to text); `kept` are line numbers of bodies that stay."""
 
     script: str
     files: dict[str, str]
@@ -85,7 +85,7 @@ class Lifted:
 
 
 def lift(script: str, taken: dict[str, str]) -> Lifted:
-    """`script` with its here-documents lifted out; a name of `taken` is used again only for the same text."""
+    """Return `script` without its here-documents; a name in `taken` is reused only for the same text."""
     lines = script.split("\n")
     result: list[str] = []
     files: dict[str, str] = {}
@@ -115,7 +115,7 @@ def lift(script: str, taken: dict[str, str]) -> Lifted:
 def literal_body(body: str, *, is_quoted: bool) -> str | None:
     """Return the text that the shell writes for `body`; None if that depends on variables or commands.
 
-    Under an unquoted delimiter a backslash protects ``$``, a backtick, itself and a line's end, and nothing else.
+    Under an unquoted delimiter a backslash escapes only `$`, a backtick, itself and a line's end.
     """
     if is_quoted:
         return body
@@ -126,7 +126,7 @@ def literal_body(body: str, *, is_quoted: bool) -> str | None:
         if _EXPANSION.match(body, index):
             return None
         if letter == "\\" and after == "\n" and index + 2 == len(body):
-            return None  # it joins the delimiter to the body, which then goes on
+            return None  # the backslash joins the delimiter to the body, so the here-document continues
         if letter == "\\" and after in ("$", "`", "\\", "\n") and after:
             written.append("" if after == "\n" else after)
             index += 2
@@ -137,7 +137,7 @@ def literal_body(body: str, *, is_quoted: bool) -> str | None:
 
 
 def _operator(line: str) -> re.Match[str] | None:
-    """The one here-document operator of a line; None if there are several, or it stands in quotes or a comment."""
+    """Return the only here-document operator of a line; None if there are several, or it is in quotes or a comment."""
     operators = [match for match in _OPERATOR.finditer(line) if not line[: match.start()].endswith("<")]
     if len(operators) != 1:
         return None

@@ -30,7 +30,7 @@ _MOST_PORTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """A container's port, whether others than this machine reach it, and its number on the host, if said."""
+    """A container's port, its port on the host if set, and `is_open` if other machines reach it."""
 
     target: int
     published: str = ""
@@ -39,7 +39,7 @@ class Port:
 
 
 def interpolate(value: object, variables: Mapping[str, str], log: Log, path: str) -> object:
-    """`value` with ``$VAR``, ``${VAR:-default}`` and their like filled in, at any depth; keys stay as they are."""
+    """Return `value` with `$VAR`, `${VAR:-default}` and so on replaced, at any depth; keys stay unchanged."""
     if isinstance(value, str) and "$" in value:
         return _fill(value, variables, log, path)
     if isinstance(value, dict):
@@ -72,12 +72,12 @@ def _fill(text: str, variables: Mapping[str, str], log: Log, path: str) -> str:
 
 
 def literal(text: str) -> str:
-    """`text` so that Kubernetes leaves its dollar signs alone: it would expand ``$(NAME)``."""
+    """Return `text` with dollar signs escaped: Kubernetes would expand `$(NAME)`."""
     return _REFERENCE.sub("$$", text) if "$" in text else text
 
 
 def words_of(value: object, log: Log, path: str) -> list[str] | None:
-    """A command: a list as it is, a text split as a shell would split it; None for null."""
+    """Return the words of a command: a list unchanged, a text split like in a shell; None for null."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -93,7 +93,7 @@ def words_of(value: object, log: Log, path: str) -> list[str] | None:
 
 
 def size_of(value: object, log: Log, path: str) -> str | None:
-    """A size in bytes as Kubernetes writes it. Compose's units are binary: ``50M`` is 50 MiB."""
+    """Return a size in Kubernetes' notation. Compose's units are binary: ``50M`` is 50 MiB."""
     text = str(value).strip() if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
     match = _SIZE.fullmatch(text)
     if match is None:
@@ -109,7 +109,7 @@ def size_of(value: object, log: Log, path: str) -> str | None:
 
 
 def seconds_of(value: object, log: Log, path: str) -> int | None:
-    """A duration (``1m30s``) in whole seconds, at least 1 unless it is 0."""
+    """Return a duration (``1m30s``) in whole seconds, at least 1 unless it is 0."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
         return value
     text = value.strip() if isinstance(value, str) else ""
@@ -125,7 +125,7 @@ def seconds_of(value: object, log: Log, path: str) -> int | None:
 
 
 def parse_port(text: str, log: Log, path: str) -> list[Port]:
-    """The ports of ``[[HOST:]PUBLISHED:]TARGET[/PROTOCOL]``, where each number may be a range."""
+    """Return the ports of ``[[HOST:]PUBLISHED:]TARGET[/PROTOCOL]``, where each number may be a range."""
     address, _, protocol = text.partition("/")
     host, _, rest = address.rpartition("]:") if "]:" in address else ("", "", address)
     pieces = rest.split(":")
@@ -144,7 +144,7 @@ def parse_port(text: str, log: Log, path: str) -> list[Port]:
 
 
 def parse_env_file(text: str) -> dict[str, str]:
-    """The variables of a ``KEY=value`` file: comments and blank lines go, quotes round a value too."""
+    """Return the variables of a ``KEY=value`` file, without comments, blank lines and quotes around values."""
     variables: dict[str, str] = {}
     for line in text.splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
@@ -160,7 +160,7 @@ def parse_env_file(text: str) -> dict[str, str]:
 
 
 def _numbers(text: str) -> list[int]:
-    """The numbers of a port or a range of ports; empty if it is none."""
+    """Return the numbers of a port or a port range; empty if the text is invalid."""
     first, dash, last = text.partition("-")
     if not (first.isascii() and first.isdecimal() and len(first) < 6):
         return []
@@ -176,7 +176,7 @@ _WINDOWS = re.compile(r"[A-Za-z]:(?:\\|/[^:]*:/)")
 
 
 class ComposeFiles:
-    """Turns what services mount into volumes, `configs`, `secrets` and copying `steps` of the experiment."""
+    """Convert mounts of services to volumes, `configs`, `secrets` and copying `steps` of the experiment."""
 
     def __init__(
         self,
@@ -200,7 +200,6 @@ class ComposeFiles:
         self._secrets = root.map("secrets")
 
     def mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
-        """All mounts of a service: volumes, tmpfs, shared memory, devices, configs, secrets."""
         mounts: list[dict[str, object]] = []
         value = service.get("volumes")
         items = value if isinstance(value, list) else []
@@ -232,7 +231,7 @@ class ComposeFiles:
             self._mounted.setdefault(source)
 
     def texts(self) -> list[str]:
-        """The texts of configs, and of the small files beside the compose file that are mounted or built from."""
+        """Return the texts of configs, and of small files beside the compose file that are mounted or built from."""
         below = [text for source in self._mounted for text in self._texts_below(source)]
         return [*self.configs.values(), *below]
 
@@ -295,7 +294,7 @@ class ComposeFiles:
             log.lost(
                 path, f"{source} is a path of this machine; in a cluster it is the node's", "use a claim or NFS there"
             )
-            # Compose makes a folder of what is not there; in place of the machine's docker.sock that helps nobody.
+            # Compose creates missing folders; a folder in place of a missing docker.sock would be useless.
             is_made = is_beside and not self._is_there(host)
             kind = {"kind": "DirectoryOrCreate"} if is_made else {}
             return self.volumes.find({"type": "host_path", "path": host, **kind}, f"host-{posixpath.basename(host)}")
@@ -331,7 +330,7 @@ class ComposeFiles:
         return {"volume": self.volumes.declare(f"device-{source}", volume), "at": target or source}
 
     def _config_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
-        """Config files stand in one folder; for another place a step copies them to an empty volume first."""
+        """Return mounts of config files. Outside their common folder, a step first copies to an empty volume."""
         mounts: list[dict[str, object]] = []
         for name, target, path in _granted(service, "configs"):
             text = self._config_text(name, path, service.log)
@@ -396,7 +395,7 @@ class ComposeFiles:
             elif fields.flag("external"):
                 secret = UniqueNames.label(fields.text("name") or name, 60)
                 volume = self.volumes.declare(f"secret-{name}", {"type": "secret", "secret": secret})
-                # A file each: nothing could stand beside or below a Secret that is mounted as the folder.
+                # One mount per file: nothing can be mounted beside or below a Secret that is mounted as a folder.
                 mounts.append({"volume": volume, "at": where, "sub_path": name, "read_only": True})
                 what = f'secret "{name}" is read from the key "{name}" of the Secret {secret}'
                 service.log.changed(path, what, f"kubectl create secret generic {secret} --from-file={name}=FILE")
@@ -406,7 +405,7 @@ class ComposeFiles:
         return mounts
 
     def _add_secret(self, name: str, file: str, process: str, where: str) -> None:
-        """Let a process see a secret; who sees it sees it at all places where somebody does."""
+        """Give a process access to a secret; all processes with access see it at all of its places."""
         for secret in self.secrets:
             if isinstance(secret, dict) and secret["key"] == name:
                 for part, value in (("only", process), ("also_at", where)):
@@ -420,7 +419,7 @@ _MEMORY: dict[str, object] = {"type": "empty_dir", "memory": True}
 
 
 def _granted(service: Fields, key: str) -> list[tuple[str, str | None, str]]:
-    """The configs or secrets that a service is given: name, target if said, path."""
+    """Return the configs or secrets granted to a service: name, target if set, path."""
     value = service.get(key)
     if value is not None and not isinstance(value, list):
         service.log.fault(service.at(key), f"{show(value)} stands where a list is needed", "write `- name`")

@@ -1,8 +1,9 @@
-"""Turn a compose file, with the files beside it, into an experiment.
+"""Convert a compose file, with the files beside it, to an experiment.
 
-Compose services find each other by name; processes do so by environment variables. A service's name that is an
-address in an environment value or an argument is replaced by the variable. Names that only programs or files dial
+Compose services find each other by name; processes do so by environment variables. The importer replaces a service
+name that is an address in an environment value or an argument by the variable. Names that only programs or files dial
 stay names of the process.
+
 Source: compose-spec/compose-spec.
 """
 
@@ -33,11 +34,11 @@ def _read_nothing(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposeContext:
-    """The surroundings of a compose file: the name to use if it has none, its folder, variables, active profiles.
+    """The context of a compose file: its default name, folder, variables and active profiles.
 
-    `images` name the images of services, as of those that are built. `read_text` gives the text of a file that the
-    compose file names (path as it stands there), or None; `texts_below` those of a file or folder that it mounts,
-    and `is_there` says of such a path of this machine whether there is something.
+    `images` are the images of services, for example of built ones. `read_text` returns the text of a file that the
+    compose file names (path as written), or None. `texts_below` returns the texts of a mounted file or folder, and
+    `is_there` returns True if such a path exists on this machine.
     """
 
     name: str = "compose"
@@ -52,7 +53,7 @@ class ComposeContext:
 
 
 def import_compose(source: Source, context: ComposeContext) -> Imported:
-    """The experiment of a compose file.
+    """Return the experiment of a compose file.
 
     Raises SpecError with every fault.
     """
@@ -117,7 +118,7 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
 
 
 def _extended(services: Fields, key: str, log: Log) -> Fields:
-    """The service with what it extends filled in."""
+    """Return the service merged with the services it extends."""
     data = services.raw(key)
     path = services.at(key)
     seen = {key}
@@ -141,7 +142,7 @@ def _extended(services: Fields, key: str, log: Log) -> Fields:
 
 
 def _merge(base: dict[str, object], over: dict[str, object]) -> dict[str, object]:
-    """`base` with `over` on top: maps merge, lists append, `command` and `entrypoint` are replaced."""
+    """Return `base` overridden by `over`: maps merge, lists append, `command` and `entrypoint` are replaced."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
@@ -154,7 +155,7 @@ def _merge(base: dict[str, object], over: dict[str, object]) -> dict[str, object
     return result
 
 
-# Of what a compose file mounts: enough for configuration, and no data.
+# Limits for mounted files: enough for configuration, too small for data.
 _MOST_FILES, _MOST_BYTES = 200, 65_536
 
 
@@ -166,7 +167,7 @@ def read_compose(source: Source, args: argparse.Namespace) -> Imported:
         try:
             return (folder / Path(name).expanduser()).read_text("utf-8")
         except (OSError, UnicodeError, ValueError, RuntimeError):
-            return None  # the importer says which name could not be read, and where it stands
+            return None  # the importer reports the unreadable name and its location
 
     def texts_below(name: str) -> list[str]:
         try:

@@ -16,9 +16,9 @@ _LONGEST = 63
 
 
 def keep_names(services: Mapping[str, Service], files: ComposeFiles, log: Log) -> None:
-    """Give each process those `names` by which programs, files and values of others find it.
+    """Set the `names` of each process by which other programs, files and values find it.
 
-    Compose lets every service be found by its name, by those of its container and host, and by its aliases.
+    Compose resolves a service by its own name, the names of its container and host, and its aliases.
     """
     for service in services.values():
         for own, target in service.links.items():
@@ -31,12 +31,12 @@ def keep_names(services: Mapping[str, Service], files: ComposeFiles, log: Log) -
     for key, service in services.items():
         others = [other for other in services.values() if other is not service]
         heard = [*texts, *(text for other in others for text in other.texts())]
-        # A task that others only start after has no address.
+        # A task that others only wait to start has no address.
         waited_for = (HEALTHY,) if service.is_task() else (HEALTHY, STARTED)
         is_waited_for = any(other.depends.get(key) in waited_for and key not in other.rewritten for other in others)
         for name in names[key]:
             alias = service.aliases.get(name, Alias(path=service.path))
-            # What a service says of itself with a port, it tells others to dial, as a broker of Kafka does.
+            # An address in a service's own values is one that it advertises to clients, as a Kafka broker does.
             is_told = any(_addresses(name).search(text) for text in service.texts())
             wanted = alias.is_wanted or (name == key and is_waited_for) or is_told or _is_dialled_name(name, heard)
             if wanted:
@@ -78,7 +78,7 @@ def _addresses(name: str) -> re.Pattern[str]:
 
 
 def _spelled_out(text: str) -> str:
-    """`text` with ``minio{1...3}`` as the three names that it means."""
+    """Return `text` with ranges such as ``minio{1...3}`` expanded to three names."""
 
     def names(match: re.Match[str]) -> str:
         first, last = int(match[3]), int(match[4])
@@ -91,16 +91,16 @@ def _spelled_out(text: str) -> str:
 
 @dataclass(slots=True)
 class _Listener:
-    """A service as others see it: what its ports are called, by number."""
+    """A service as others see it: the names of its ports, by number."""
 
     service: Service
     names: dict[int, str] = field(default_factory=dict)
 
 
 def link(services: Mapping[str, Service], files: ComposeFiles, log: Log) -> dict[str, dict[str, object]]:
-    """The finished processes by name: ports are services, addresses are variables, dependencies are `after`.
+    """Return the finished processes by name: ports are services, addresses are variables, dependencies are `after`.
 
-    Where `files` or programs dial a service by its name, it keeps that.
+    A service keeps its name if `files` or programs dial it.
     """
     listeners = {key: _Listener(service) for key, service in services.items()}
     for key, listener in listeners.items():
@@ -115,7 +115,7 @@ def link(services: Mapping[str, Service], files: ComposeFiles, log: Log) -> dict
 
 
 def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener], log: Log) -> None:
-    """Give each port a service name; ports that only other services' values tell of are found there."""
+    """Give each port a service name; includes ports that appear only in other services' values."""
     service = listener.service
     numbers: dict[int, Port | None] = {port.target: port for port in service.ports}
     for other in listeners.values():
@@ -156,7 +156,7 @@ def _is_dialled(key: str, listeners: Mapping[str, _Listener]) -> bool:
 
 
 def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> None:
-    """Put variables where values name other services as hosts."""
+    """Replace host names of other services in values by variables."""
     others = {key: listener for key, listener in listeners.items() if listener.service is not service}
     connects: list[str] = []
     for part in ("command", "args"):
@@ -178,7 +178,7 @@ def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> 
 
 
 def _note(service: Service, where: str, texts: list[str], log: Log) -> None:
-    """Say which variables took the place of host names, without the values, which may hold secrets."""
+    """Report the variables that replaced host names, without the values, which may contain secrets."""
     names = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
     log.changed(service.path, f"{where}: names of services became {', '.join(names)}")
 
@@ -192,7 +192,7 @@ def _replaced(
             continue
         before = result
         for number, name in listener.names.items():
-            # `zoo1:2888:3888` is a host with two ports, which no address is.
+            # `zoo1:2888:3888` is a host with two ports, which is not an address.
             pattern = rf"(?<![\w.-]){re.escape(key)}:{number}(?!:?[0-9])"
             result = _put(result, pattern, f"$({service_variable(name, 'ADDR')})", name, connects)
         first = next(iter(listener.names.values()))
@@ -213,7 +213,6 @@ def _put(text: str, pattern: str, value: str, name: str, connects: list[str]) ->
 
 
 def _conditions_on(key: str, services: Mapping[str, Service]) -> list[str]:
-    """Return the conditions that others wait for of the service `key`."""
     return [other.depends[key] for other in services.values() if key in other.depends]
 
 

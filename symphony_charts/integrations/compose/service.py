@@ -1,4 +1,4 @@
-"""Turn a compose service into a process, with its resources."""
+"""Convert a compose service to a process with its resources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from symphony_charts.integrations.compose.files import (
 
 
 def read_resources(service: Fields) -> dict[str, object]:
-    """The fields of a process that say how many, how big, and on which devices."""
     deploy = service.map("deploy")
     resources = deploy.map("resources")
     upper, lower = resources.map("limits"), resources.map("reservations")
@@ -40,7 +39,7 @@ def read_resources(service: Fields) -> dict[str, object]:
     if (mode := deploy.text("mode")) not in (None, "replicated"):
         what = f"deploy mode {mode} is not carried over: replicas are a number here"
         deploy.log.lost(deploy.at("mode"), what, "set `replicas`")
-    deploy.get("restart_policy")  # read by `_restart`
+    deploy.get("restart_policy")  # `_restart` reads it
     upper.note_unread("of the limits is not carried over")
     lower.note_unread("of the reservations is not carried over")
     resources.note_unread("of the resources is not carried over")
@@ -54,7 +53,7 @@ def read_resources(service: Fields) -> dict[str, object]:
 
 
 def _one_amount(deployed: dict[str, str], own: dict[str, str], resources: Fields) -> dict[str, str]:
-    """The amounts of a service, its own before those of its `deploy`, which compose wants to be equal."""
+    """Return the amounts of a service; its own override those of `deploy`, which compose requires to be equal."""
     for name, amount in own.items():
         if deployed.get(name, amount) != amount:
             path = resources.at({"cpu": "cpus"}.get(name, name))
@@ -75,7 +74,7 @@ def _amounts(fields: Fields, cpu: str, memory: str) -> dict[str, str]:
 
 
 def _gpus(device: Fields) -> int:
-    """The GPUs of one reserved device; `count: all` cannot be known here and counts as one."""
+    """Return the number of GPUs of one reserved device; `count: all` is unknown here and counts as one."""
     capabilities = device.texts("capabilities")
     count, ids = device.get("count"), device.texts("device_ids")
     if device.text("driver") not in (None, "nvidia"):
@@ -96,7 +95,7 @@ def _gpus(device: Fields) -> int:
 
 
 def _service_gpus(service: Fields) -> int:
-    """`gpus: all` or a list of devices at the service itself."""
+    """Return the number of GPUs in `gpus` of the service itself: `all` or a list of devices."""
     value = service.get("gpus")
     if value == "all":
         service.log.lost(
@@ -120,7 +119,7 @@ HEALTHY = "service_healthy"
 STARTED = "service_started"
 _CONDITIONS = (STARTED, HEALTHY, DONE)
 ALWAYS = ("always", "unless-stopped")
-# A command that names one of these is that of a server: `redis-server`, `manage.py runserver`, `mongod`.
+# Words in the commands of servers: `redis-server`, `manage.py runserver`, `mongod`.
 _SERVER = re.compile(
     r"(?<!ob)servers?\b|(?<![a-z])serve\b|daemon"
     r"|(?:^|[/ ])(?:mongod|mysqld|mariadbd|postgres|etcd|memcached|httpd|nginx|consul|vault|uvicorn|gunicorn)(?= |$)"
@@ -130,7 +129,7 @@ _SERVER_OPTION = re.compile(r"--(?:bind|listen|serve|daemon)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alias:
-    """Another name of a service, said at `path`; where nobody dials it and it `is_wanted` by nobody, that is noted."""
+    """Another name of a service, declared at `path`. If it is unused and not `is_wanted`, a note reports `what`."""
 
     path: str
     what: str = ""
@@ -140,11 +139,11 @@ class Alias:
 
 @dataclass(slots=True, kw_only=True)
 class Service:
-    """A service: `name` of its process, the process's data so far, its ports, and what it depends on.
+    """A service: `name` of its process, the process's data so far, its ports, and its dependencies.
 
-    `depends` maps the compose names of services to the condition waited for, `rewritten` holds those whose name
-    became a variable in its values; `restart` is compose's word. `aliases` are its other names, `links` its own names
-    of other services, and `kept` the names by which others find the process.
+    `depends` maps the compose names of services to the condition waited for. `rewritten` holds services whose name
+    became a variable in its values. `restart` is compose's restart word. `aliases` are other names of this service,
+    `links` its own names for other services, and `kept` the names by which others find the process.
     """
 
     name: str
@@ -160,7 +159,7 @@ class Service:
     kept: list[str] = field(default_factory=list)
 
     def texts(self) -> list[str]:
-        """Texts that may hold addresses of other services: command, arguments and variables."""
+        """Return the texts that may contain addresses of other services: command, arguments and variables."""
         texts: list[str] = []
         for part in ("command", "args"):
             held = self.process.get(part)
@@ -171,10 +170,11 @@ class Service:
         return texts
 
     def is_task(self) -> bool:
-        """Return True if nothing in the file says that it serves others or runs for ever.
+        """Return True if nothing in the file shows that it serves others or runs forever.
 
-        It has a command of its own that names no server, and no port, health check or restart policy that keeps it
-        running. Options alone, as in ``command: --save 60``, are those of the image's own program, which may serve.
+        Such a service has a command of its own that names no server, and no port, health check or restart policy that
+        keeps it running. Options alone, as in ``command: --save 60``, belong to the image's own program, which may
+        serve.
         """
         words = [
             word for part in ("command", "args") if isinstance(held := self.process.get(part), list) for word in held
@@ -184,14 +184,13 @@ class Service:
         return not (self.ports or self.has_healthcheck or self.restart in ALWAYS)
 
     def drop_absent(self, services: Mapping[str, Service], log: Log) -> None:
-        """Forget dependencies on services that are not there."""
         for name in [name for name in self.depends if name not in services]:
             log.lost(f"{self.path}.depends_on", f'it depends on "{name}", which is not carried over')
             del self.depends[name]
 
 
 def _is_of_server(word: str) -> bool:
-    """Return True if a word of a command is a server's; an address or an option may name another server."""
+    """Return True if a word of a command names a server; an address or an option may name another server."""
     if word.startswith("-"):
         return _SERVER_OPTION.match(word) is not None
     return "://" not in word and _SERVER.search(re.sub(r"\$\(SYMPH_\w+\)", "", word)) is not None
@@ -200,7 +199,7 @@ def _is_of_server(word: str) -> bool:
 def read_service(
     fields: Fields, key: str, name: str, files: ComposeFiles, images: Mapping[str, str] = MappingProxyType({})
 ) -> Service:
-    """The service called `key` as data of the process `name`; `images` take the place of what it is built to."""
+    """Return the service `key` as data of the process `name`; `images` override images, also of built services."""
     log = fields.log
     command = words_of(fields.get("entrypoint"), log, fields.at("entrypoint"))
     for part in ("entrypoint", "command"):
@@ -272,7 +271,7 @@ def _pull_policy(fields: Fields) -> str | None:
 
 
 def _environment(fields: Fields, files: ComposeFiles) -> dict[str, str]:
-    """Variables of `env_file`, then of `environment` on top."""
+    """Return the variables of `env_file`, overridden by `environment`."""
     variables: dict[str, str] = {}
     value = fields.get("env_file")
     for index, item in enumerate(value if isinstance(value, list) else [] if value is None else [value]):
@@ -291,7 +290,7 @@ def _environment(fields: Fields, files: ComposeFiles) -> dict[str, str]:
 
 
 def _pairs(fields: Fields, key: str, *, from_shell: bool = False) -> dict[str, str]:
-    """A map, or a list of ``KEY=value``; a key without value would come from compose's own shell."""
+    """Return a map, or a list of `KEY=value`, as a dict; compose would take a key without value from its shell."""
     value = fields.get(key)
     if not isinstance(value, list):
         inner = fields.map(key)
@@ -349,7 +348,7 @@ def _long_port(fields: Fields) -> list[Port]:
 
 
 def _aliases(fields: Fields, key: str) -> dict[str, Alias]:
-    """The other names by which compose finds a service: of its container, of its host, and on networks."""
+    """Return the other names by which compose finds a service: of its container, host and networks."""
     aliases: dict[str, Alias] = {}
     if isinstance(fields.get("networks"), dict):
         networks = fields.map("networks")
@@ -388,7 +387,7 @@ def _depends(fields: Fields) -> dict[str, str]:
 
 
 def _restart(fields: Fields, process: dict[str, object]) -> str:
-    """Compose's restart word; attempts go to the process."""
+    """Return compose's restart word; put the number of attempts into the process."""
     text = fields.text("restart") or "no"
     policy = fields.map("deploy").map("restart_policy")
     if policy:
@@ -411,7 +410,7 @@ def _ready(check: Fields) -> dict[str, object] | None:
     test = check.get("test")
     if check.flag("disable") or test in ("NONE", ["NONE"]):
         for key in check.keys():  # noqa: SIM118 - not a dict
-            check.get(key)  # nothing is asked, as they say
+            check.get(key)  # mark as read: the check is disabled
         return None
     if isinstance(test, str):
         words = ["sh", "-c", test]
@@ -429,7 +428,7 @@ def _ready(check: Fields) -> dict[str, object] | None:
         value = check.get(theirs)
         seconds = seconds_of(value, check.log, check.at(theirs)) if value is not None else 30
         ready[ours] = max(seconds or 0, 1)
-    # Before it was ready once, a failed check counts for nothing: what these ask for.
+    # These ignore failed checks before the first success, as a readiness probe does anyway.
     for spared in ("start_period", "start_interval"):
         check.get(spared)
     ready["failures"] = max(check.integer("retries", 0, 2**31 - 1) or 3, 1)
@@ -438,7 +437,7 @@ def _ready(check: Fields) -> dict[str, object] | None:
 
 
 def _pod(fields: Fields) -> dict[str, object]:
-    """Return the security of the container and of its pod as overlays."""
+    """Return the security context, host aliases and node selector, as overlays and settings of the pod."""
     security: dict[str, object] = {}
     if fields.flag("privileged"):
         security["privileged"] = True

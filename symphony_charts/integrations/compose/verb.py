@@ -1,4 +1,4 @@
-"""`symph import compose`: its options. Imports nothing heavy."""
+"""Options of `symph import compose`; imports only light modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ EXAMPLES = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this format."""
     parser.add_argument("--profile", action="append", default=[], metavar="NAME", help="include this profile")
     parser.add_argument("--env-file", action="append", default=[], metavar="FILE", help="variables (default: .env)")
     parser.add_argument("--name", default="", help="name of the experiment (default: the file's, or its folder)")
@@ -27,8 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(source: Any, args: argparse.Namespace) -> Any:
-    """Return the experiment of a compose file."""
-    # 100 ms, which help has not.
+    # Late import: it takes 100 ms, too slow for `--help`.
     from symphony_charts.integrations.compose.importer import read_compose
 
     return read_compose(source, args)

@@ -1,8 +1,8 @@
 """Write DIJobs into charts, and the ranks and peers of DI-engine's processes under any kind.
 
-Three shapes of the API share its versions, so the spec names that of the operator. Each operator takes the spec of a
-pod template and drops its metadata, so pods have the labels of the operator and none of ours. The minimal definition
-of the kind has no defaults, so every field is written.
+Three shapes of the API share its versions, so the spec names the operator. Each operator takes the spec of a pod
+template and drops its metadata, so pods have only the operator's labels. The minimal definition of the kind has no
+defaults, so the chart writes every field.
 
 Source: opendilab/DI-orchestrator at v0.2.2 (controllers, utils), v1.0.0, v1.1.0 and v1.1.3 (pkg/context/pod.go).
 """
@@ -65,7 +65,7 @@ _OPERATORS: Mapping[str, tuple[str, ...]] = {
 
 
 class DIJob(Kind):
-    """A DIJob of all groups that end; under operator v0, of those that are called after a role."""
+    """A DIJob of all finite groups; under operator v0, of groups named after a role."""
 
     name = "dijob"
     file = "dijob.yaml"
@@ -85,26 +85,24 @@ class DIJob(Kind):
         self.index = "" if self.operator == "v0" else f"metadata.annotations['diengine/{rank}']"
 
     def runs(self, group: Group) -> bool:
-        """Return True if `group` is part of the DIJob."""
         return group.name in ROLES if self.operator == "v0" else group.is_finite
 
     def job_name(self, group: Group) -> str:
-        """Return the name of the DIJob."""
         return _JOB
 
     def pod_name(self, group: Group) -> str:
-        """Return the name that the operator gives a pod; v0 draws one."""
+        """Return the name that the operator gives a pod; empty for v0, which generates random names."""
         if self.operator == "v0":
             return ""
         # Operator v1.0 counts generations of pods.
         return f"{_JOB}-0-{{$i}}" if self.operator == "v1.0" else f"{_JOB}-{group.name}-{{$i}}"
 
     def domain(self, group: Group) -> str:
-        """Return the name of the headless Service of the pods, which operators make, except v1.1.0."""
+        """Return the name of the pods' headless Service, which all operators except v1.1.0 create."""
         return f"di-{_JOB}" if self.operator == "v1.1" else _JOB
 
     def selector(self, group: Group) -> Tree:
-        """Return the operator's labels. Those of v1.1.0 tell no task, so they select the first pod of one."""
+        """Return the operator's labels. v1.1.0 has no label for the task, so they select a task's first pod."""
         job = Text(_JOB)
         match self.operator:
             case "v0":
@@ -120,11 +118,11 @@ class DIJob(Kind):
         return self.operator == "v0" and group.name == "coordinator"
 
     def attempt(self, group: Group) -> str:
-        """Return nothing: no operator tells a pod which attempt it is."""
+        """Return nothing: no operator passes a pod the number of its attempt."""
         return ""
 
     def restart_policy(self, group: Group) -> str:
-        """Return the restart policy. Operator v0 takes that of the template, the others set Never themselves."""
+        """Return the restart policy. Operator v0 uses the template's policy; the others always set Never."""
         if self.operator == "v0":
             return super().restart_policy(group) if group.is_finite else "Always"
         return "Never"
@@ -134,7 +132,7 @@ class DIJob(Kind):
         return container_name(self.settings, group.pod, process)
 
     def port_name(self, group: Group, service: str) -> str:
-        """Return the name of the port that operator v0 looks for, which is that of the role's own service."""
+        """Return the name of the port that operator v0 looks for: the port of the role's own service."""
         return "di-port" if self.operator == "v0" and service == group.name else ""
 
     def values(self, draft: Draft) -> dict[str, Any]:
@@ -143,7 +141,7 @@ class DIJob(Kind):
         return {"retries": max(retries)} if self.has_tasks and retries else {}
 
     def objects(self, draft: Draft) -> list[Tree]:
-        """Return the DIJob, and what its operator needs beside it."""
+        """Return the DIJob, and the objects that its operator needs beside it."""
         groups = [draft.groups[pod.name] for pod in pods_in_order(draft.experiment)]
         members = [group for group in groups if self.runs(group) and not self._is_apart(group)]
         made: list[Tree] = []
@@ -154,18 +152,18 @@ class DIJob(Kind):
         return made
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
-        """Return the pods: the operator never changes one that is running."""
+        """Return the pod template: the operator never changes a running pod."""
         return self._template(draft, group)
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
         """Return the other fields of the DIJob, and the order of its tasks."""
         order = [pod.name for pod in pods_in_order(draft.experiment)]
-        # `to_builtins` writes a default that the spec states, and leaves it out otherwise.
+        # `to_builtins` distinguishes a default that the spec sets from one that it does not.
         settings = {key: item for key, item in msgspec.structs.asdict(self.settings).items() if item is not None}
         return [settings, order]
 
     def faults(self, draft: Draft) -> Iterator[Problem]:
-        """Yield what no values make possible: `spec` accepts it of groups that have no replicas at first."""
+        """Yield faults that no values can fix; `spec` accepts them in groups without replicas."""
         members = [group for group in draft.groups.values() if self.runs(group)]
         if self.operator == "v1.0" and len(members) > 1:
             what = f"operator v1.0 runs one kind of pod, and these are {len(members)}"
@@ -181,7 +179,7 @@ class DIJob(Kind):
     def findings(
         self, draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]
     ) -> Iterator[tuple[Literal["warning", "info"], str, Problem]]:
-        """Yield what DI-orchestrator ignores, or does differently.
+        """Yield settings that DI-orchestrator ignores or treats differently.
 
         Source: opendilab/DI-orchestrator v1.1.3, pkg/controllers/dijob.go and pkg/context/pod.go; v1.0.0; v0.2.2.
         """
@@ -209,7 +207,6 @@ class DIJob(Kind):
                 yield "warning", "dijob-containers", Problem(what=what, path=path, next=step)
 
     def unread(self) -> Iterator[Problem]:
-        """Yield the settings that the operator does not know."""
         usual = DijobSettings()
         for field, operators in _OPERATORS.items():
             if getattr(self.settings, field) != getattr(usual, field) and self.operator not in operators:
@@ -241,7 +238,7 @@ class DIJob(Kind):
         yield from (("dijob-retries", Problem(what=what, path=path, next=step)) for path in paths)
 
     def _is_apart(self, group: Group) -> bool:
-        """Return True if `group` is the aggregator, which v0 keeps in an object of the whole cluster."""
+        """Return True if `group` is the aggregator, which v0 keeps in a cluster-wide object."""
         return self.operator == "v0" and group.name == "aggregator"
 
     def _job(self, draft: Draft, members: list[Group]) -> Tree:
@@ -280,7 +277,7 @@ class DIJob(Kind):
         }
 
     def _template(self, draft: Draft, group: Group) -> dict[str, Tree]:
-        """Return the pod template of a group. Its deadline is that of each pod."""
+        """Return the pod template of a group, with its deadline in each pod."""
         spec = pod_template(draft, group)["spec"]
         deadline = group.pod.settings.deadline
         if deadline is not None and "activeDeadlineSeconds" not in sub(group.pod.settings.pod_overlay, "spec"):
@@ -303,14 +300,14 @@ def _pod_service() -> Tree:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata(Text(_JOB), run="$run"), "spec": spec}
 
 
-# Every group that ends is a node; ranks count over all replicas, in order of declaration. Source:
-# opendilab/DI-engine, ding/entry/cli_parsers/k8s_parser.py, which reads DI_RANK and DI_NODES.
+# Every finite group is a node; ranks count over all replicas, in order of declaration. Source: opendilab/DI-engine,
+# ding/entry/cli_parsers/k8s_parser.py, which reads DI_RANK and DI_NODES.
 
 _RANK = 'DI_RANK=`expr "$DI_FIRST_RANK" + "$SYMPH_INDEX"`; export DI_RANK; exec "$@"'
 
 
 class DIEngine(Peers):
-    """The nodes of DI-engine: the groups that end, in order of declaration, unless the controller tells ranks."""
+    """The nodes of DI-engine: the finite groups in order of declaration, unless the controller sets ranks."""
 
     def nodes_of(self, draft: Draft) -> list[Group]:
         """Return the groups that are nodes, by rank."""
@@ -321,14 +318,13 @@ class DIEngine(Peers):
     def rank_words(self, draft: Draft, group: Group, program: Process | Step) -> list[str]:
         """Return words that set DI_RANK in front of the program of a group after the first.
 
-        Kubernetes cannot add, so a shell does.
+        Kubernetes cannot add numbers, so a shell does.
         """
         if isinstance(program, Step) or not self._needs_rank(draft, group):
             return []
         return ["/bin/sh", "-c", _RANK, "symph-rank", *names.beside_shells(program.env)]
 
     def variables(self, draft: Draft, group: Group, index: Tree) -> dict[str, Tree]:
-        """Return the variables of a process of `group`, whose replica has the number `index`."""
         nodes = self.nodes_of(draft)
         if group not in nodes:
             return {}
@@ -343,7 +339,7 @@ class DIEngine(Peers):
         }
 
     def faults(self, draft: Draft) -> Iterator[Problem]:
-        """Yield the processes that cannot learn their rank, since their image's own command is not known here."""
+        """Yield the processes that cannot get their rank because the command is in the image and unknown here."""
         for group in draft.groups.values():
             for name, process in group.pod.processes.items():
                 if self._needs_rank(draft, group) and not entry_point(process)[0]:
@@ -352,7 +348,7 @@ class DIEngine(Peers):
                     yield Problem(what=what, path=f"{path}.command", next="set `command` or `cmds`")
 
     def helpers(self, draft: Draft, fullname: Helper, run: Helper) -> list[Helper]:
-        """Return the helpers with the host names of all nodes, and of those of type ``none``."""
+        """Return the helpers with the host names of all nodes, and of the nodes of type `none`."""
         nodes = self.nodes_of(draft)
         if not nodes:
             return []
@@ -361,7 +357,7 @@ class DIEngine(Peers):
         return [_hosts(draft, name, groups, fullname, run) for name, groups in lists.items()]
 
     def _needs_rank(self, draft: Draft, group: Group) -> bool:
-        """Return True if the rank of a replica is not its index."""
+        """Return True if the rank of a replica differs from its index."""
         return group in self.nodes_of(draft)[1:]
 
     def _own_hosts(self, draft: Draft, group: Group) -> Tree:
@@ -370,7 +366,7 @@ class DIEngine(Peers):
         return Join(f"{group.path}.replicas", Text(draft.host(group)))
 
     def _kin(self, draft: Draft, group: Group) -> list[Group]:
-        """Return the groups that `group` lists as its own nodes: all tasks of type ``none``, or itself."""
+        """Return the groups that `group` lists as its own nodes: all tasks of type `none`, or itself."""
         types = settings_of(draft.experiment.workload).tasks
         kin = [node for node in self.nodes_of(draft) if task_type(types, node.name) == "none"]
         return kin if group in kin else [group]

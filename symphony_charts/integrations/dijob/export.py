@@ -1,4 +1,4 @@
-"""Write an experiment as a DIJob of one operator version, and the objects that it needs beside it."""
+"""Write an experiment as a DIJob of one operator version, with the objects that it needs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TaskAddresses:
         self._replicas = {pod.name: max(pod.settings.replicas, 1) for pod in pods}
 
     def hosts(self, pod: str) -> tuple[str, ...]:
-        """The hosts of all replicas, in order; empty where names cannot be known before the pods exist."""
+        """Return the hosts of all replicas, in order; empty if names are unknown before the pods exist."""
         if self.dialect == "v0":
             return (f"{self._job}-coordinator",) if pod == "coordinator" else ()
         indexes = range(self._replicas[pod])
@@ -55,8 +55,6 @@ class TaskAddresses:
 
 
 class PodWriter:
-    """Writes the pods of one experiment."""
-
     def __init__(
         self, experiment: Experiment, services: tuple[Service, ...], addresses: TaskAddresses, log: Log
     ) -> None:
@@ -67,7 +65,7 @@ class PodWriter:
         self._config_map = f"{experiment.name}-config"
 
     def template(self, pod: Pod) -> dict[str, object]:
-        """The spec of the pod."""
+        """Return the spec of the pod."""
         settings = pod.settings
         spec: dict[str, object] = {}
         steps = [
@@ -95,11 +93,11 @@ class PodWriter:
         return merge_overlay(spec, overlay) if isinstance(overlay, dict) else spec
 
     def with_volumes(self, template: dict[str, object], pod: Pod | None = None) -> dict[str, object]:
-        """The template with the volumes that `pod` mounts (all, without it), for shapes that have none at the job."""
+        """Return the template with the volumes that `pod` mounts (default: all), for jobs without a `volumes` field."""
         return self._put(template, set(self._experiment.volumes) if pod is None else self._mounted(pod))
 
     def with_own_volumes(self, template: dict[str, object], pod: Pod) -> dict[str, object]:
-        """The template with those volumes that `pod` mounts and the job cannot have for all pods."""
+        """Return the template with the volumes that `pod` mounts and the job cannot share between all pods."""
         return self._put(template, self._mounted(pod) & self._not_shared(), is_job=True)
 
     def _put(self, template: dict[str, object], names: set[str], *, is_job: bool = False) -> dict[str, object]:
@@ -108,7 +106,7 @@ class PodWriter:
         return {**template, "volumes": [*volumes, *(held if isinstance(held, list) else [])]} if volumes else template
 
     def _not_shared(self) -> set[str]:
-        """The volumes whose names some pod uses for one of its own."""
+        """Return the volumes whose names a pod uses for a volume of its own."""
         overlays = [pod.settings.pod_overlay for pod in pods_of(self._experiment).values()]
         own = {str(volume.get("name")) for overlay in overlays for volume in maps(sub(overlay, "spec"), "volumes")}
         return own & set(self._experiment.volumes)
@@ -120,12 +118,11 @@ class PodWriter:
         return {mount.volume for mount in mounts}
 
     def job_volumes(self) -> dict[str, object]:
-        """The volumes of all pods, as a field of the job; empty if there are none."""
+        """Return the volumes of all pods as a field of the job; empty if there are none."""
         volumes = self._volumes(set(self._experiment.volumes) - self._not_shared())
         return {"volumes": volumes} if volumes else {}
 
     def config_maps(self) -> list[dict[str, object]]:
-        """The ConfigMap of the configuration files, if there are any."""
         configs = self._experiment.configs
         if not configs:
             return []
@@ -138,7 +135,7 @@ class PodWriter:
         return [result | {key: value for key, value in (("data", data), ("binaryData", binary)) if value}]
 
     def exposed_services(self) -> list[dict[str, object]]:
-        """A Service for each exposed port, by the labels that the operator gives the pods."""
+        """Return a Service for each exposed port, selecting pods by the operator's labels."""
         return [self._exposed(service) for service in self._services if service.is_exposed]
 
     def _exposed(self, service: Service) -> dict[str, object]:
@@ -221,7 +218,7 @@ class PodWriter:
         return {key: value for key, value in fields.items() if value not in (None, {}, [])}
 
     def _environment(self, own: Mapping[str, EnvValue], ref: ProcessRef, pod: Pod) -> dict[str, EnvValue]:
-        """The experiment's promises, with the process's own variables on top."""
+        """Return the variables that an experiment promises, overridden by the process's own variables."""
         replicas = max(pod.settings.replicas, 1)
         index: EnvValue | None = None if replicas > 1 else "0"
         if self._addresses.dialect.startswith("v1.1"):
@@ -267,8 +264,8 @@ class PodWriter:
         return volumes
 
 
-# The way back of `importers.dijob`: importing what this makes gives the same experiment. What a DIJob cannot say is
-# refused where it would change what runs, and noted where it would not.
+# The inverse of `importers.dijob`: importing the result gives the same experiment. Settings that a DIJob cannot express
+# are faults if they change the run, else notes.
 # Source: opendilab/DI-orchestrator, config/crd/bases at v0.2.2, v1.0.0, v1.1.0 and v1.1.3.
 
 _GROUP = "diengine.opendilab.org"
@@ -277,21 +274,21 @@ _LONGEST = 63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """Kubernetes objects to apply in order, and `notes` on what they do not say of the experiment."""
+    """Kubernetes objects to apply in order, and `notes` on settings of the experiment that they lack."""
 
     objects: tuple[dict[str, object], ...]
     notes: tuple[Note, ...] = ()
 
 
 def dijob_objects(experiment: Experiment, operator: Operator | None = None) -> Exported:
-    """The experiment as a DIJob for `operator` (default: the one that `workload.dijob` names).
+    """Return the experiment as a DIJob for `operator` (default: the operator in `workload.dijob`).
 
-    Raises SpecError with everything that no DIJob of that operator can say.
+    Raises SpecError with everything that a DIJob of that operator cannot express.
     """
     log = Log()
     experiment = _for_operator(experiment, operator)
     chosen = settings_of(experiment.workload).operator
-    # What no replica runs of is no part of the job, as in the chart.
+    # Pods without replicas are not part of the job, as in the chart.
     pods = [pod for pod in pods_in_order(experiment) if pod.settings.replicas > 0]
     for problem in (*dijob_faults(experiment), *_shape_faults(chosen, pods), *_name_faults(experiment, pods)):
         log.fault(problem.path, problem.what, problem.next)
@@ -386,7 +383,7 @@ def _roles_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _
 
 
 def _restart_policy(pod: Pod) -> str:
-    """The operator copies it; its own default for all but the coordinator is Kubernetes'."""
+    """Return the restart policy, which the operator copies; except for coordinators, its default is Kubernetes'."""
     if not pod.is_finite:
         return "Always"
     return "OnFailure" if pod.settings.restart == "on-failure" else "Never"

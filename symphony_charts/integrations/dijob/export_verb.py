@@ -1,4 +1,4 @@
-"""`symph export dijob`: its options. Imports nothing heavy."""
+"""Options of `symph export dijob`; imports only light modules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ SUMMARY = "a DIJob with its configuration, for kubectl and DI-orchestrator"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the operator to write for."""
     parser.add_argument(
         "--operator",
         choices=("v0", "v1.0", "v1.1.0", "v1.1"),
@@ -20,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(experiment: Any, args: argparse.Namespace) -> Any:
     """Return the DIJob with its ConfigMap before it and its Services after it, and notes."""
-    # 100 ms, which help has not.
+    # Late import: it takes 100 ms, too slow for `--help`.
     from symphony_charts.integrations.dijob.export import dijob_objects
 
     return dijob_objects(experiment, args.operator)

@@ -1,6 +1,6 @@
-"""`main` becomes a replica's program as soon as its coordinator has not deleted it.
+"""`main` runs a replica's program once the replica is not deleted by its coordinator.
 
-It is started with a FILE, which is there while the replica is deleted, and the PROGRAM's argument list.
+Arguments are a FILE, which exists while the replica is deleted, and the PROGRAM's argument list.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from symphony_charts.system.inotify import Changes
 
 
 def main() -> None:
-    """Wait until FILE is gone, then become PROGRAM."""
+    """Wait until FILE is gone, then exec PROGRAM."""
     deleted, program = Path(sys.argv[1]), sys.argv[2:]
     if deleted.exists():
         with Changes([deleted.parent]) as changes:
@@ -29,6 +29,6 @@ def main() -> None:
 
 
 def _environment() -> dict[bytes, bytes]:
-    """Return the environment of this program at its start: in the locale C, Python adds LC_CTYPE to its own."""
+    """Return the initial environment of this program: in the locale C, Python adds LC_CTYPE to `os.environ`."""
     entries = Path("/proc/self/environ").read_bytes().split(b"\0")
     return {name: value for name, equals, value in (entry.partition(b"=") for entry in entries) if equals}

@@ -18,7 +18,7 @@ from symphony_charts.spec.variable_names import is_ours
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """Collects the data of the experiment, and for each of its paths the place in the input (`origins`)."""
+    """Collect the data of the experiment; `origins` maps its paths to paths of the input."""
 
     log: Log
     config_maps: dict[str, Fields] = field(default_factory=dict)
@@ -48,23 +48,22 @@ class Draft:
         self.names = UniqueNames(self.log)
 
     def say(self, key: str, value: object) -> None:
-        """Keep what a DIJob alone has (a field of `workload.dijob`), unless it is None."""
+        """Set a field of `workload.dijob`, unless the value is None."""
         if value is not None:
             self.settings[key] = value
 
     @property
     def longest_task(self) -> int:
-        """The most characters of the name of a task."""
         return min(LONGEST, MAX_TASK) if self.workload.get("kind") == "dijob" else LONGEST
 
     def place(self, ref: str, container: str, usual: str) -> None:
-        """Keep the next process in order, and what its container is called where that is not as usual."""
+        """Record the next process in order, and the name of its container if it is not `usual`."""
         self.order.append(ref)
         if container != usual:
             self.containers[ref] = container
 
     def add_config(self, name: str, text: str) -> str:
-        """Keep a configuration file; its name, numbered where another file has the same."""
+        """Add a configuration file and return its name, numbered if another file has the same name."""
         stem, dot, suffix = name.partition(".")
         free, count = name, 2
         while self.configs.setdefault(free, text) != text:
@@ -72,7 +71,7 @@ class Draft:
         return free
 
     def add_step(self, name: str, step: dict[str, object], path: str) -> None:
-        """Keep a step that runs before the processes of some pods, under a free name; the same for two pods is one."""
+        """Add a step that runs before the processes of some pods, under a free name; merge equal steps of two pods."""
         clean = UniqueNames.label(name)
         for step_so_far in self.prepare.values():
             if isinstance(step_so_far, dict) and {**step_so_far, "groups": []} == {**step, "groups": []}:
@@ -87,7 +86,7 @@ class Draft:
         self.origins[f"prepare.{free}"] = path
 
     def without_command(self) -> list[str]:
-        """The places in the input of processes of several replicas that start the command of their image."""
+        """Return input paths of processes with several replicas that run their image's own command."""
         members = [
             (f"processes.{name}", sub(self.processes, name), sub(self.processes, name)) for name in self.processes
         ]
@@ -102,11 +101,9 @@ class Draft:
         ]
 
     def unused_config_maps(self) -> list[str]:
-        """ConfigMaps of the file that no pod mounts."""
         return [name for name in self.config_maps if name not in self.used_config_maps]
 
     def data(self) -> dict[str, object]:
-        """The data of the experiment."""
         data: dict[str, object] = {
             "name": self.name,
             "namespace": self.namespace,
@@ -122,7 +119,7 @@ class Draft:
             "image_pull_secrets": list(dict.fromkeys(self.image_pull_secrets)),
             "labels": self.labels,
             "annotations": self.annotations,
-            # DI-engine starts all tasks at once, which look for each other themselves.
+            # DI-engine starts all tasks at once; they find each other themselves.
             "local": {"start": "together"},
         }
         return {key: value for key, value in data.items() if value not in (None, {}, [])}
@@ -148,7 +145,7 @@ _LONGEST_CONTAINER = 63
 class AddedPod:
     """A pod that was added: its name, its data in the draft (to be completed), its parts, its processes.
 
-    `processes` go by the names of their containers.
+    `processes` are keyed by container name.
     """
 
     name: str
@@ -158,9 +155,9 @@ class AddedPod:
 
 
 def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], draft: Draft) -> AddedPod:
-    """Add the pod of `role` to the draft: a lone process of the role's name, or a group if it has more containers.
+    """Add the pod of `role` to the draft: a lone process named after the role, or a group if it has more containers.
 
-    `shared` are the job's volumes. Replicas, retries and what else belongs to the pod is the caller's to add.
+    `shared` are the job's volumes. The caller adds replicas, retries and other settings of the pod.
     """
     parts = read_pod(template, draft.volumes, shared)
     name = draft.names.give(role, role_path, draft.longest_task)
@@ -205,7 +202,7 @@ def _place(name: str, parts: PodParts, template: Fields, draft: Draft) -> AddedP
 
 
 def _drop_own_environment(process: dict[str, object]) -> None:
-    """Leave out the variables that every process of an experiment has anyway."""
+    """Remove variables that every process of an experiment has anyway."""
     env = process.get("env")
     if isinstance(env, dict):
         kept = {name: value for name, value in env.items() if not is_ours(name)}
@@ -215,10 +212,10 @@ def _drop_own_environment(process: dict[str, object]) -> None:
 
 
 def _lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
-    """Take the files of mounted ConfigMaps into `configs`, and see that the pod finds them where it looks.
+    """Move the files of mounted ConfigMaps into `configs`, and keep them at their places in the pod.
 
-    Configuration files stand in one folder of every process. A ConfigMap mounted there needs nothing more; for any
-    other place a step copies the files to an empty volume before the pod's processes start.
+    Every process has its configuration files in one folder. A ConfigMap mounted there needs no change; for any other
+    place a step copies the files to an empty volume before the pod's processes start.
     """
     containers = [*parts.steps.items(), *parts.processes.items()]
     filled: set[str] = set()
@@ -243,7 +240,7 @@ def _lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
 
 
 def _stands_in_file(mount: dict[str, object], draft: Draft) -> bool:
-    """Return True if what is mounted is a ConfigMap of the file."""
+    """Return True if the mounted volume is a ConfigMap of the input file."""
     volume = draft.volumes.declared.get(str(mount["volume"]))
     return isinstance(volume, dict) and volume.get("type") == "config" and volume.get("config") in draft.config_maps
 
@@ -263,7 +260,7 @@ def _add_copy(volume: str, source: str, process: dict[str, object], pod: str, pa
 
 
 def _files(volume: str, draft: Draft) -> dict[str, str]:
-    """The files of a ConfigMap's volume: path in the volume to name in `configs`."""
+    """Return the files of a ConfigMap's volume: path in the volume to name in `configs`."""
     content = draft.volumes.declared[volume]
     if not isinstance(content, dict):
         return {}
@@ -287,9 +284,10 @@ _STEP_FIELDS = ("shell", "image", "env", "cwd", "mounts", "requests", "limits")
 def _read_script(
     process: dict[str, object], path: str, draft: Draft, *, may_split: bool = False
 ) -> dict[str, object] | None:
-    """Turn the shell script of a container into `cmds`, in place; files it writes go to the draft's `configs`.
+    """Convert the shell script of a container to `cmds`, in place; files that it writes go to the draft's `configs`.
 
-    Returns the step that compiles the configuration, where `may_split` and its results are seen to lie on a volume.
+    Returns the step that compiles the configuration, if `may_split` and the script shows that its result is on a
+    volume.
     """
     script = script_of(_texts_of(process.get("command")), _texts_of(process.get("args")))
     if script is None:
@@ -319,7 +317,7 @@ def _read_script(
 
 
 def _compile_lines(lines: list[str], process: dict[str, object]) -> list[str]:
-    """The first lines, which write and compile a configuration, if its place is seen to be on a volume."""
+    """Return the first lines, which write and compile a configuration, if the result is on a volume."""
     count = 0
     for index, line in enumerate(lines):
         if _COMPILE.match(line):
@@ -337,7 +335,7 @@ def _compile_lines(lines: list[str], process: dict[str, object]) -> list[str]:
 
 
 def _is_setting(line: str) -> bool:
-    """Return True if `line` sets how the shell works, which holds for both halves of a script."""
+    """Return True if `line` sets shell options, which both halves of a script need."""
     return line.startswith("set ")
 
 

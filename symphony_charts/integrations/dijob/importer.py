@@ -1,6 +1,6 @@
-"""Turn a DIJob of any operator version into an experiment.
+"""Convert a DIJob of any operator version to an experiment.
 
-Three incompatible shapes share the name ``v2alpha1``, so the shape is told by its fields, not by its version: roles
+Three incompatible shapes share the name ``v2alpha1``, so the fields decide the shape, not the version: roles
 (operator v0.x), one template (v1.0), tasks (v1.1). Source: opendilab/DI-orchestrator, config/crd/bases at each tag.
 """
 
@@ -19,11 +19,11 @@ from symphony_charts.integrations.dijob.settings import CONTAINER, TASK_TYPES, O
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
 from symphony_charts.spec.variable_names import di_group_nodes
 
-# There the coordinator's program asks the operator's server for collectors and learners; how many stands inside the
-# Python configuration. Here the replicas are fixed, and read from there where they can be.
+# Jobs with roles: the coordinator's program requests collectors and learners from the operator's server; their number
+# is in the Python configuration. Here replicas are fixed, and read from that configuration if possible.
 
 ROLES = ("coordinator", "collector", "learner")
-# Ports that the operator takes when the container names none. Source: opendilab/DI-orchestrator v0.2.2.
+# Ports that the operator uses if the container names none. Source: opendilab/DI-orchestrator v0.2.2.
 PORTS = {"collector": 22270, "learner": 22271, "aggregator": 22272, "coordinator": 22273}
 _PORT_NAME = "di-port"
 
@@ -66,28 +66,28 @@ def read_aggregator(config: Fields, draft: Draft) -> None:
 
 
 def _main_container(pod: AddedPod, role: str) -> str:
-    """The container that the operator looks at: the one of the name it knows, else the role's, else the first."""
+    """Return the container that the operator watches: by its known name, else the role's name, else the first."""
     return next((name for name in (CONTAINER, role) if name in pod.processes), next(iter(pod.processes)))
 
 
 def _complete_roles(pod: AddedPod, role: str, draft: Draft) -> str:
     main = _main_container(pod, role)
     named = dict(pod.parts.ports.get(main, {}))
-    # The operator looks for this port in this container alone, and else takes the usual number.
+    # The operator looks for this port only in this container, and else uses the default number.
     number = named.pop(_PORT_NAME, PORTS[role]) if main == CONTAINER else PORTS[role]
     for container, process in pod.processes.items():
         binds: dict[str, object] = {role: number} if container == main else {}
         others = named if container == main else pod.parts.ports.get(container, {})
-        # The usual number under another name is the role's all the same.
+        # The default number under another name is still the role's port.
         binds |= {f"{role}-{name}": port for name, port in others.items() if port != number}
         if binds:
             process["binds"] = binds
         if container == main or binds:
-            # The operator asks nobody whether they are ready.
+            # The operator does not check readiness.
             process.setdefault("ready", "none")
         env = process.setdefault("env", {})
         if isinstance(env, dict):
-            # The operator's own come last, over those of the container.
+            # The operator's variables override those of the container.
             env[f"{role.upper()}_PORT"] = str(number)
             env["KUBERNETES_POD_NAME"] = {"field": "metadata.name"}
             env["KUBERNETES_POD_NAMESPACE"] = {"field": "metadata.namespace"}
@@ -99,7 +99,7 @@ def _complete_roles(pod: AddedPod, role: str, draft: Draft) -> str:
 
 
 def _live(pod: AddedPod, role: str, draft: Draft) -> None:
-    """Set how long a role runs, and whether it is restarted."""
+    """Set the lifecycle and restart policy of a role."""
     restart = pod.parts.restart or ("never" if role == "coordinator" else "always")
     if restart == "on-failure":
         pod.settings["restart"] = "on-failure"
@@ -113,7 +113,7 @@ def _live(pod: AddedPod, role: str, draft: Draft) -> None:
 
 
 def _read_replicas(spec: Fields, draft: Draft) -> None:
-    """The number of collectors and learners that the configuration asks the operator's server for."""
+    """Set the number of collectors and learners that the configuration requests from the operator's server."""
     texts = [text for text in draft.configs.values() if "init_replicas_request" in text or "_target_num" in text]
     for role in ("collector", "learner"):
         process = draft.processes.get(role, draft.groups.get(role))
@@ -146,7 +146,6 @@ _MOST_REPLICAS = 100_000
 
 
 def read_tasks(spec: Fields, draft: Draft) -> None:
-    """Add a process for each task."""
     _read_backoff(spec, draft)
     tasks = spec.maps("tasks")
     if not tasks:
@@ -180,9 +179,9 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
 
 
 def read_single_template(spec: Fields, draft: Draft) -> None:
-    """Add the one process of a v1.0 job; all its pods are alike."""
+    """Add the only process of a v1.0 job; all its pods are alike."""
     engine = spec.map("engineFields")
-    for fields in (engine, spec):  # before v1.0 was released they stood in the spec itself
+    for fields in (engine, spec):  # before the v1.0 release these fields were in the spec itself
         if (topology := fields.text("topology")) is not None:
             if topology not in ("star", "alone", "mesh"):
                 draft.log.fault(fields.at("topology"), f'"{topology}" is no topology', "star, alone or mesh")
@@ -237,7 +236,7 @@ def _task_name(task: Fields, kind: str | None, draft: Draft) -> str:
 
 
 def _note_variable(task: Fields, theirs: str, ours: str, draft: Draft) -> None:
-    """Say where the nodes of a task stand, if another name of it makes another variable."""
+    """Note the variable with the nodes of a task, if the name of the task changed it."""
     told = f"DI_{theirs.upper().replace('-', '_')}_NODES"
     if told != di_group_nodes(ours):
         draft.log.changed(task.at("name"), f"its nodes stand in {di_group_nodes(ours)}, and not in {told}")
@@ -263,7 +262,7 @@ def _complete_tasks(pod: AddedPod, draft: Draft, path: str) -> None:
 _GROUPS = ("diengine.opendilab.org", "nervex.sensetime.com")
 _JOB_KINDS = ("DIJob", "NerveXJob")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-# A helm release's name, which the experiment's becomes.
+# Maximum length of a Helm release name, which the experiment's name becomes.
 _LONGEST_JOB = 53
 _OF_TOOLS = (_LAST_APPLIED, "helm.sh/chart")
 _VERSIONS = ("v1alpha1", "v1alpha2", "v2alpha1")
@@ -271,17 +270,15 @@ _VERSIONS = ("v1alpha1", "v1alpha2", "v2alpha1")
 
 @dataclass(slots=True)
 class _Objects:
-    """The objects of a file, by what they are to the import."""
-
     jobs: list[Fields]
     aggregators: list[Fields]
     config_maps: list[Fields]
 
 
 def import_dijob(source: Source, job: str = "", kind: str = "dijob") -> Imported:
-    """The experiment of the DIJob in a file, which may also hold its AggregatorConfig and its ConfigMaps.
+    """Return the experiment of the DIJob in a file, which may also hold its AggregatorConfig and its ConfigMaps.
 
-    `job` chooses one of several by name; `kind` is the workload kind of the result (another one needs no operator).
+    `job` selects one of several by name; `kind` is the workload kind of the result (other kinds need no operator).
 
     Raises SpecError with every fault.
     """
@@ -317,7 +314,7 @@ def _sort(source: Source, log: Log) -> _Objects:
 
 
 def _is_tool(key: str) -> bool:
-    """Return True if helm or Argo CD keeps its own records in a label or annotation of this key."""
+    """Return True if Helm or Argo CD keeps its own records in a label or annotation of this key."""
     return key.startswith(("meta.helm.sh/", "argocd.argoproj.io/"))
 
 
@@ -375,7 +372,7 @@ def _read_job(job: Fields, objects: _Objects, draft: Draft, kind: str) -> None:
 
 
 def _dialect_of_tasks(spec: Fields, log: Log) -> Operator:
-    """Which of the operators with tasks a job was written for: the first has a `group`, the later ones volumes."""
+    """Return the operator version of a job with tasks: the first has a `group`, later ones have volumes."""
     for key in ("minReplicas", "maxReplicas", "engineFields", "template"):
         if key in spec:
             spec.drop(key, "is what operator v1.0 reads; those with tasks do not")
@@ -410,7 +407,7 @@ def _read_metadata(job: Fields, draft: Draft) -> None:
     draft.namespace = metadata.text("namespace")
     for key in ("labels", "annotations"):
         values = metadata.text_map(key)
-        # Whoever installed the job said so there; the experiment's own objects bear marks of their own.
+        # Marks of the tool that installed the job; the experiment's objects get marks of their own.
         taken = [name for name in values if is_in_domain(name, OUR_DOMAINS) or name in _OF_TOOLS or _is_tool(name)]
         for name in taken:
             if name != _LAST_APPLIED:
@@ -427,11 +424,11 @@ def _read_metadata(job: Fields, draft: Draft) -> None:
 
 
 def _read_common(spec: Fields, draft: Draft) -> None:
-    """Fields that several shapes share; each is read where it stands."""
+    """Read fields that several shapes share."""
     policy = spec.text("cleanPodPolicy")
     if policy is not None:
         policies = {"running": "Running", "all": "All", "none": "None"}
-        # v0.1.0 spelled one of them ALL; all others are refused as they stand.
+        # v0.1.0 spelled one of them ALL; other spellings are refused.
         spellings = (*policies.values(), *(("ALL",) if "coordinator" in spec else ()))
         if policy not in spellings:
             choices = ", ".join(policies.values())
@@ -442,7 +439,7 @@ def _read_common(spec: Fields, draft: Draft) -> None:
             draft.log.changed(spec.at("cleanPodPolicy"), what)
     draft.say("clean_pod_policy", policy if policy != "Running" else None)
     is_preemptible = spec.flag("preemptible")
-    if isinstance(spec.raw("preemptible"), str):  # `no` without quotes is a text to our reader, too
+    if isinstance(spec.raw("preemptible"), str):  # our reader returns an unquoted `no` as text, too
         what = f"`preemptible` is taken for {str(is_preemptible).lower()}; the definition refuses it in quotes"
         draft.log.changed(spec.at("preemptible"), what, "write true or false, without quotes")
     if is_preemptible:
@@ -460,7 +457,7 @@ def _read_common(spec: Fields, draft: Draft) -> None:
 
 
 def _go_without_operator(spec: Fields, dialect: Operator, draft: Draft) -> None:
-    """Say what the operator did; what it told the pods of tasks, `compat` tells them too."""
+    """Note features of the operator that are lost; for tasks, `compat` replaces its environment variables."""
     if dialect.startswith("v1.1"):
         draft.compat = "di-engine"
         for ref in draft.without_command():

@@ -1,4 +1,4 @@
-"""Kind `dijob` is one DIJob whose tasks are the groups that end, run by DI-orchestrator."""
+"""Kind `dijob`: one DIJob whose tasks are the finite groups, run by DI-orchestrator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from symphony_charts.spec.workload import Workload
 
 
 class DIJob(Kind):
-    """A DIJob of all groups that end; under operator v0, of those that are called after a role."""
+    """A DIJob of all finite groups; under operator v0, of groups named after a role."""
 
     name = "dijob"
     runs_as = "task of a DIJob"
@@ -46,43 +46,40 @@ class DIJob(Kind):
     peers = "symphony_charts.integrations.dijob.chart:DIEngine"
 
     def with_clean_names(self, settings: DijobSettings) -> DijobSettings:
-        """Return the settings with sanitised names of groups and processes."""
         return with_clean_names(settings)
 
     def faults(self, experiment: Experiment) -> Iterator[Problem]:
-        """Return the names in its settings that no group or process has."""
         return reference_faults(experiment)
 
     def cluster_faults(self, experiment: Experiment) -> Iterator[Problem]:
-        """Return what a cluster with the operator cannot do."""
         return dijob_faults(experiment)
 
     def with_helpers_here(
         self, experiment: Experiment, services: Sequence[Service], run_dir: str
     ) -> tuple[Experiment, Sequence[Service]]:
-        """Return the experiment with the server of operator v0 as one more process."""
+        """Return the experiment with the server of operator v0 as an additional process."""
         if not is_of_v0(experiment):
             return experiment, services
-        # 60 ms, which only operator v0 needs.
+        # Late import: 60 ms, only for operator v0.
         from symphony_charts.integrations.dijob.local import with_server
 
         return with_server(experiment, services, run_dir)
 
     def planned_here(self, plan: Any, run_dir: str) -> Any:
-        """Return the plan with the table of that server, and with replicas that wait while they are deleted."""
-        # 60 ms, which only kind dijob needs.
+        """Return the plan with the table of that server, and with gates that hold deleted replicas."""
+        # Late import: 60 ms, only for kind dijob.
         from symphony_charts.integrations.dijob.local import with_replicas
 
         return with_replicas(plan, run_dir)
 
     def hidden_here(self, experiment: Experiment) -> Collection[str]:
-        """Return that server: the operator's own variable names it."""
+        """Return the server of operator v0: the operator's own variable names it."""
         return (SERVER,) if is_of_v0(experiment) else ()
 
     def variables_here(
         self, experiment: Experiment, pod: str, index: int, hosts: Mapping[str, Sequence[str]]
     ) -> Mapping[str, str]:
-        """Return the variables that operator v1.1 sets, and others with `compat`."""
+        """Return the variables that operator v1.1 sets, and other kinds with `compat`."""
         nodes = nodes_of(experiment) if has_di_engine(experiment) else []
         job = f"{experiment.namespace or 'default'}/{experiment.name}"
         placed = {name: hosts[name] for name in nodes if name in hosts}
@@ -106,11 +103,11 @@ class DIJob(Kind):
         return settings.operator == "v0" and settings.clean_pod_policy != "None"
 
     def fails_together(self, workload: Workload) -> bool:
-        """The operator then takes away what runs, unless it is told to clean nothing."""
+        """Return True unless the operator cleans nothing: after a failure it removes running pods."""
         return settings_of(workload).clean_pod_policy != "None"
 
     def removed_pods(self, experiment: Experiment) -> list[str]:
-        """Return all its pods for operator v0, unless it cleans nothing."""
+        """Return all pods of the job for operator v0, unless it cleans nothing."""
         is_removed = self.stops_the_rest(experiment.workload, 1)
         return [pod.name for pod in tasks_of(experiment)] if is_removed else []
 
@@ -121,19 +118,16 @@ class DIJob(Kind):
         return children.created_by(item, beside)
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        """Yield the same."""
         return (Fields.of(created, item.path, item.faults) for created in children.created_by(item.data))
 
     def selectors(self, items: Sequence[Object]) -> list[str]:
-        """Return the selectors of the pods of live DIJobs."""
         return pods.selectors_of(items)
 
     def labelled_pods(self, items: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
-        """Return the pods of live DIJobs with the labels of our charts."""
         return pods.pods_of_jobs(items, listed)
 
     def adopted(self, item: Object) -> dict[str, Any] | None:
-        """Return a DIJob of others with the labels of an experiment of its name; None for one of our charts."""
+        """Return a foreign DIJob with the labels of an experiment of its name; None for one of our charts."""
         return pods.adopted(item)
 
     def replicas(self, item: Object) -> int:
@@ -141,15 +135,14 @@ class DIJob(Kind):
         return 0
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """Return True in its phase Running."""
         return self.state(item) == "Running"
 
     def restarts(self, item: Object) -> bool:
-        """Return True under operator v0: a job continues without the collectors and learners that fail."""
+        """Return True under operator v0: a job continues without failed collectors and learners."""
         return pods.is_of_v0(item)
 
     def jobs(self, item: Object) -> list[Object]:
-        """Return a Job for each task. All succeed with the DIJob; under operator v0 the coordinator alone does."""
+        """Return a Job for each task. All succeed with the DIJob; under operator v0 only the coordinator does."""
         return [self._job(item, name, task) for name, task in pods.tasks_of(item)]
 
     def _job(self, item: Object, name: str, task: Object) -> Object:
@@ -167,7 +160,7 @@ class DIJob(Kind):
         done, failed = counts.get("succeeded", 0), counts.get("failed", 0)
         indexes = {"completedIndexes": _range(0, done), "failedIndexes": _range(done, failed)}
         spec = {**job["spec"], "completions": sum(counts.values())}
-        # A replica that the operator counts has ended by itself, whatever became of the whole.
+        # A replica that the operator counts has ended by itself, regardless of the job's outcome.
         conditions = [one for one in job["status"]["conditions"] if one["type"] != "Complete"]
         return {**job, "spec": spec, "status": {"conditions": conditions, **indexes}}
 

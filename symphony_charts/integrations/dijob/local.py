@@ -1,7 +1,7 @@
-"""A run of operator v0 has the operator's server beside it: one more process, and what it must know of the others.
+"""Run the operator's server as an additional process in a local run of operator v0.
 
-The replicas that the file names run from the beginning, as everything does here. The coordinator is given those it asks
-for, and no more than there are; one that it deletes ends and waits until it is asked for again.
+The replicas that the file names run from the start, like all local processes. The coordinator gets the replicas it
+requests, up to their number; one that it deletes ends, and waits until it is requested again.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from symphony_charts.spec.model import Experiment, LocalProcess, Process
 from symphony_charts.spec.pods import ProcessRef, Service, pods_of, processes_of
 
 _PORT = 8080
-# Where programs of ours find this package and msgspec, without `site`.
+# Import paths of this package and msgspec, for programs that run without `site`.
 _ROOTS = [str(PurePosixPath(symphony_charts.__path__[0]).parent), str(PurePosixPath(msgspec.__file__).parents[1])]
 
 
 def with_server(
     experiment: Experiment, services: Sequence[Service], run_dir: str
 ) -> tuple[Experiment, Sequence[Service]]:
-    """`experiment` with the operator's server as one more process, where its coordinator needs one."""
+    """Return `experiment` with the operator's server as an additional process, if its coordinator needs one."""
     if not _needs_server(experiment):
         return experiment, services
     process = Process(
@@ -48,7 +48,7 @@ def with_server(
 
 
 def with_replicas(plan: LocalPlan, run_dir: str) -> LocalPlan:
-    """`plan` with the table of its server, and with replicas that wait while they are deleted; any other as it is."""
+    """Return `plan` with the table of its server, and with gates that hold deleted replicas; other plans unchanged."""
     servers = [process for process in plan.processes if process.pod == SERVER]
     if not servers:
         return plan
@@ -81,7 +81,7 @@ def _needs_server(experiment: Experiment) -> bool:
 
 
 def _rows(plan: LocalPlan, roles: Sequence[str]) -> Iterator[dict[str, object]]:
-    """The replicas of `roles`, each with its slots and the address that others dial."""
+    """Yield the replicas of `roles`, each with its slots and the address that others dial."""
     pods: dict[str, list[PlannedProcess]] = {}
     for process in plan.processes:
         if not process.is_step and (process.group or process.process) in roles:
@@ -106,6 +106,6 @@ def _gate(run_dir: str, process: PlannedProcess) -> list[str]:
 
 
 def _python(module: str, *words: str) -> list[str]:
-    """The command of a program of ours, which reads nothing of the environment and needs nothing of `site`."""
+    """Return the command of a program of ours that ignores the environment and does not need `site`."""
     start = f"import os, sys; sys.path[:0] = sys.argv.pop(1).split(os.pathsep); from {module} import main; main()"
     return [sys.executable, "-I", "-S", "-c", start, os.pathsep.join(_ROOTS), *words]

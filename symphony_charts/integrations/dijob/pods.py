@@ -1,4 +1,4 @@
-"""The pods of DIJobs: those that an operator creates, and live ones with the labels of our charts.
+"""The pods of DIJobs: as an operator creates them, and live ones with the labels of our charts.
 
 Sources: opendilab/DI-orchestrator v1.1.3, pkg/common/config.go; v0.2.2, common/const.go.
 """
@@ -16,15 +16,15 @@ from symphony_charts.spec.variable_names import ROLE
 
 # Sources: opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go (names, labels, domain, environment); v1.0.0; v0.2.2.
 
-# The annotation with the number of a pod among all; that of a template is the number of the first.
+# The annotation with the number of a pod among all; in a template, the number of the first pod.
 RANK = "diengine/rank"
 _NUMBERED_ROLES = ("coordinator", "collector", "learner")
 
 
 def created_by(item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()) -> Iterator[dict[str, object]]:
-    """Yield a Job for each task of a DIJob. Its pods have our label of the group, from a variable of their processes.
+    """Yield a Job for each task of a DIJob. Its pods have our group label, from a variable of their processes.
 
-    Operator v0 takes the pods of aggregators from the AggregatorConfig, which is one of the objects `beside` the job.
+    Operator v0 takes the pods of aggregators from the AggregatorConfig, one of the objects `beside` the job.
     """
     spec, name = sub(item, "spec"), str(sub(item, "metadata").get("name"))
     tasks = maps(spec, "tasks")
@@ -32,7 +32,7 @@ def created_by(item: Mapping[str, object], beside: Sequence[Mapping[str, object]
         rank = 0
         for task in tasks:
             called = f"{name}-{task.get('name')}"
-            # By the last one a Service under operator v1.1.0 finds the first pod of a task.
+            # Under operator v1.1.0 a Service selects the first pod of a task by the last label.
             labels = {"diengine/job": name, "diengine/task-name": str(task.get("name")), "diengine/pod": f"{called}-0"}
             yield _job(called, _count(task, "replicas"), _with_ranks(name, task, tasks, rank), labels)
             rank += _count(task, "replicas")
@@ -54,7 +54,7 @@ def _role(job: str, role: str, said: Mapping[str, object]) -> dict[str, object]:
 
 
 def group_of(pod: Mapping[str, object], task: str) -> str:
-    """Return the group whose pod has this spec: that in a variable of its processes, else the name of its task."""
+    """Return the group of a pod: from a variable of its processes, else the name of its task."""
     return next((group for one in maps(pod, "containers") if (group := variable_in(one, variable_names.GROUP))), task)
 
 
@@ -121,7 +121,7 @@ _INHERITED = (_INSTANCE, "app.kubernetes.io/name", _EXPERIMENT, "symph.dev/run")
 # Our name for the task of a job with one template, which has none.
 _ONE = "worker"
 _COUNTS = ("active", "succeeded", "failed")
-# Roles of operator v0. A job has no template for the aggregator, which is one of the whole cluster.
+# Roles of operator v0. A job has no template for the aggregator, which is cluster-wide.
 _ROLES = ("aggregator", "coordinator", "collector", "learner")
 # The pods of a learner with several GPUs, which the operator counts as learners.
 _PARTS = {"ddp-learner": "learner"}
@@ -163,7 +163,7 @@ def dressed(jobs: Iterable[Object], pods: Iterable[Object], label: str) -> Itera
         place = (str(meta.get("namespace")), str(name), group)
         counts[place] = counts.get(place, -1) + 1
         notes = meta.get("annotations") or {}
-        # The pods of operator v0 are not numbered.
+        # Operator v0 does not number pods.
         index = next((notes[key] for key in _RANKS if key in notes), str(counts[place]))
         labels = {**labels, **_labels(job, spec, group)}
         yield {**pod, "spec": spec, "metadata": {**meta, "labels": labels, "annotations": {**notes, _INDEX: index}}}
@@ -178,14 +178,14 @@ def tasks_of(job: Object) -> list[tuple[str, Object]]:
         parts = [("", spec.get("minReplicas") or 0, spec["template"])]
     else:
         roles = [role for role in _ROLES if role in spec or any(counts_of(job, role).values())]
-        # A job states only the number of its aggregator's pods.
+        # A job contains only the number of its aggregator's pods.
         unknown = {"template": {"spec": {"containers": [{"name": "di-container"}]}}}
         parts = [(role, 1, spec.get(role, unknown).get("template")) for role in roles]
     return [(name, _task(job, name, count, (template or {}).get("spec") or {})) for name, count, template in parts]
 
 
 def counts_of(job: Object, role: str) -> dict[str, int]:
-    """Return how many replicas of a role are active, succeeded and failed, by the status of operator v0."""
+    """Return the numbers of active, succeeded and failed replicas of a role, from the status of operator v0."""
     said = (job.get("status") or {}).get("replicaStatus") or {}
     return {key: int(count) for key, count in (said.get(role.capitalize()) or {}).items() if key in _COUNTS}
 
@@ -198,7 +198,7 @@ def message_of(job: Object) -> str:
 
 
 def adopted(job: Object) -> dict[str, Any] | None:
-    """Return a DIJob of others with the labels of an experiment of its name; None for one of our charts."""
+    """Return a foreign DIJob with the labels of an experiment of its name; None for one of our charts."""
     meta = job["metadata"]
     labels = meta.get("labels") or {}
     if _EXPERIMENT in labels:

@@ -1,8 +1,8 @@
-"""Answer a coordinator of operator v0 as that operator's server does: list, add, delete, replace.
+"""Answer a coordinator of operator v0 like that operator's server: list, add, delete, replace.
 
-Paths, fields, messages and statuses are those of opendilab/DI-orchestrator v0.2.2, server/http. One machine differs:
-replicas are those of the run with the resources of the experiment, and a learner has at most one GPU. The replicas
-that a coordinator has been given are kept in a file, so that a restarted server knows them.
+Paths, fields, messages and statuses match opendilab/DI-orchestrator v0.2.2, server/http. On one machine, replicas are
+those of the run with the resources of the experiment, and a learner has at most one GPU. A file records the replicas
+given to a coordinator, so that a restarted server knows them.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.requests import request
 
 TABLE = "di-server/replicas.json"
-"""Where the server listens, the coordinators, and which replicas they can be given."""
+"""The server's address, the coordinators, and the replicas that they can get."""
 
 GIVEN = "di-server/given.json"
-"""Which of them they have been given."""
+"""The replicas given to coordinators."""
 
 DELETED = "di-server/deleted"
-"""The folder in which a file stands for each replica that a coordinator has deleted."""
+"""A folder with a file for each replica that a coordinator has deleted."""
 
 
 _PATH = "/v1alpha1/replicas"
 _PARAMETERS = ("namespace", "coordinator", "name", "aggregator")
 _ROLES = {"collectors": "collector", "learners": "learner"}
-# How long a supervisor may take to end a replica and to start it again.
+# Time for a supervisor to end a replica and start it again.
 _RESTART_S = 120.0
 _DIAL_S = 1.0
 Row = dict[str, Any]
 
 
 class RefusedError(Exception):
-    """A request that is answered with an HTTP status of its own."""
+    """A request that is answered with an error status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class RefusedError(Exception):
 
 
 class Replicas:
-    """The replicas of one run, and which of them its coordinator has been given.
+    """The replicas of one run, and the replicas given to its coordinator.
 
     `restart` ends the processes in some slots and starts them again; it may return before that has happened.
     """
@@ -65,7 +65,7 @@ class Replicas:
         self._lock = threading.Lock()
 
     def listed(self, query: dict[str, list[str]]) -> object:
-        """Return the replicas that the coordinator, or every coordinator, has been given."""
+        """Return the replicas given to the coordinator, or to every coordinator."""
         wanted: dict[str, str] = {}
         for name, values in query.items():
             if name.lower() not in _PARAMETERS:
@@ -83,7 +83,7 @@ class Replicas:
         return [one for one in everybody if one["namespace"] == wanted["namespace"]]
 
     def add(self, body: Row) -> object:
-        """Give the coordinator as many more as it asks for; with fewer here it gets none and RefusedError is raised."""
+        """Give the coordinator the requested replicas; raise RefusedError and give none if too few are free."""
         coordinator = self._coordinator(body)
         with self._lock:
             added: list[Row] = []
@@ -104,7 +104,7 @@ class Replicas:
         return self._answer(coordinator, added)
 
     def delete(self, body: Row) -> object:
-        """Take back as many as the coordinator names, or all where it has fewer, and end them."""
+        """Take back and end the number of replicas that the coordinator names, or all if it has fewer."""
         coordinator = self._coordinator(body)
         with self._lock:
             gone: list[Row] = []
@@ -118,10 +118,10 @@ class Replicas:
         return self._answer(coordinator, gone)
 
     def replace(self, body: Row) -> object:
-        """Start replicas again which the coordinator says have failed.
+        """Restart replicas that the coordinator reports as failed.
 
-        It names a replica by its host without the last label, which leaves the beginning of an address here: of those
-        that it can mean the ones are taken at which nobody answers.
+        It names a replica by its host without the last label, which here is only the beginning of an address. Of all
+        matching replicas, those that refuse connections are restarted.
         """
         failed: list[Row] = []
         for field, role in _ROLES.items():
@@ -175,7 +175,7 @@ def _answers(url: str) -> bool:
 
 
 def _number(body: Row, role: str, field: str) -> int:
-    """A number of a request, which may be a text for resources; 0 where it is not said."""
+    """Return a number of a request, which may be text for resources; 0 if not set."""
     asked = body.get(role) or {}
     value = asked.get(field) or 0 if isinstance(asked, dict) else None
     if isinstance(value, str) and field != "replicas" and value.isdecimal():
@@ -196,7 +196,7 @@ def _object_in(text: bytes) -> Row:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one connection; `replicas` is set on the class that serves."""
+    """Answer one connection; `replicas` is set on the class that serves."""
 
     replicas: Replicas
     protocol_version = "HTTP/1.1"
@@ -262,7 +262,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def server_of(folder: Path, restart: Callable[[Sequence[int]], None]) -> ThreadingHTTPServer:
-    """The server of the run in `folder`, at its address; `restart` is that of `Replicas`."""
+    """Return the server of the run in `folder`, bound to its address; `restart` is as for `Replicas`."""
     table = read_json(folder / TABLE)
     handler = type("Handler", (_Handler,), {"replicas": Replicas(folder, restart)})
     return _Server((table["host"], table["port"]), handler)
@@ -279,6 +279,6 @@ def _in_background(run: Run, slots: Sequence[int]) -> None:
 
 
 def main() -> None:
-    """Serve the run in the folder that is the one argument."""
+    """Serve the run in the folder given as the only argument."""
     run = Run(Path(sys.argv[1]))
     server_of(run.folder, lambda slots: _in_background(run, slots)).serve_forever()

@@ -1,4 +1,4 @@
-"""The settings of a DIJob, the pods that it runs, the variables of its operators, and what it cannot run.
+"""The settings of a DIJob, its pods, the variables of its operators, and its limits.
 
 Source: opendilab/DI-orchestrator at v0.2.2, v1.0.0, v1.1.0 and v1.1.3.
 """
@@ -24,12 +24,12 @@ Operator: TypeAlias = Literal["v0", "v1.0", "v1.1.0", "v1.1"]
 
 OPERATORS: tuple[Operator, ...] = ("v0", "v1.0", "v1.1.0", "v1.1")
 TASK_TYPES = ("learner", "collector", "evaluator", "none")
-# The roles of operator v0; the aggregator is no part of the DIJob there, but an object of its own.
+# The roles of operator v0; the aggregator is not part of the DIJob but a separate object.
 ROLES = ("coordinator", "collector", "learner", "aggregator")
-# The container whose port and resources operator v0 reads; all of the project's own jobs call theirs so.
+# The container whose port and resources operator v0 reads; all of the project's own jobs use this name.
 CONTAINER = "di-container"
-# Names of tasks are never cut, since the operator names a variable of each pod after the task. A pod's name has at most
-# 63 characters for full name, run, task and index.
+# Task names are never cut, since the operator names a variable of each pod after the task. A pod's name has at most 63
+# characters for full name, run, task and index.
 MAX_TASK = 30
 _LABEL_LENGTH = 63
 
@@ -66,12 +66,10 @@ class DijobSettings(Record, frozen=True, kw_only=True):
 
 
 def settings_of(workload: Workload) -> DijobSettings:
-    """Return the settings of a DIJob."""
     return workload.settings("dijob", DijobSettings)
 
 
 def with_clean_names(settings: DijobSettings) -> DijobSettings:
-    """Return the settings with sanitised names of groups and processes."""
     return msgspec.structs.replace(
         settings,
         tasks={sanitize(group): kind for group, kind in settings.tasks.items()},
@@ -80,7 +78,7 @@ def with_clean_names(settings: DijobSettings) -> DijobSettings:
 
 
 def reference_faults(experiment: Experiment) -> Iterator[Problem]:
-    """Yield a fault for each group and process that the settings name and the experiment does not have."""
+    """Yield a fault for each unknown group or process in the settings."""
     settings = settings_of(experiment.workload)
     pods = {*experiment.groups, *experiment.processes}
     for pod in settings.tasks:
@@ -95,19 +93,19 @@ def reference_faults(experiment: Experiment) -> Iterator[Problem]:
 
 
 def pods_in_order(experiment: Experiment) -> list[Pod]:
-    """Pods in order of declaration, which gives tasks their ranks."""
+    """Return the pods in order of declaration, which gives tasks their ranks."""
     pods = pods_of(experiment)
     return [pods[name] for name in dict.fromkeys(ref.pod for ref, _ in processes_of(experiment))]
 
 
 def tasks_of(experiment: Experiment) -> list[Pod]:
-    """The pods that a DIJob runs: those that end, and under operator v0 those called after a role."""
+    """Return the pods that a DIJob runs: the finite ones, and under operator v0 those named after a role."""
     is_role = settings_of(experiment.workload).operator == "v0"
     return [pod for pod in pods_in_order(experiment) if (pod.name in ROLES if is_role else pod.is_finite)]
 
 
 def task_type(said: Mapping[str, str], pod: str) -> str:
-    """The type of the task that runs `pod`: as said of it, else its own name if that is one."""
+    """Return the type of the task that runs `pod`: as set, else its own name if that is a type."""
     return said.get(pod) or (pod if pod in TASK_TYPES else "none")
 
 
@@ -122,7 +120,6 @@ def container_name(settings: DijobSettings, pod: Pod, process: str) -> str:
 
 
 def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
-    """Yield what a cluster with the operator cannot do of an experiment of kind dijob."""
     yield from _job_faults(experiment)
     settings, tasks = settings_of(experiment.workload), tasks_of(experiment)
     if not tasks:
@@ -167,7 +164,7 @@ def _job_faults(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
-    """Roles that the operator has not; what no replica runs of is no task, as in the object."""
+    """Yield roles that the operator does not have; pods without replicas are not tasks, as in the DIJob."""
     operator = settings_of(experiment.workload).operator
     if operator == "v1.0" and len(tasks) > 1:
         names = ", ".join(pod.name for pod in tasks)
@@ -209,47 +206,47 @@ def _pod_faults(pod: Pod, *, is_role: bool) -> Iterator[Problem]:
         yield Problem(what=what, path=pod.path, next="give it a group of its own: a service is no part of the DIJob")
 
 
-# Every pod that ends is a node: its rank counts over all of them, in order of declaration. Sources: opendilab/DI-
-# orchestrator v1.1.3, pkg/context/pod.go; opendilab/DI-engine, ding/entry/cli_parsers/k8s_parser.py, which reads
-# DI_RANK and DI_NODES. DI_SERVER_URL is left out: it names a server that is there with the operator alone.
+# Every finite pod is a node: its rank counts over all of them, in order of declaration. Sources:
+# opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go; opendilab/DI-engine, ding/entry/cli_parsers/k8s_parser.py, which
+# reads DI_RANK and DI_NODES. DI_SERVER_URL is not set: its server exists only with the operator.
 
 SERVER = "di-server"
-"""What the process and the service are called that stand for the server of operator v0 on one machine."""
+"""The name of the process and service that replace the server of operator v0 on one machine."""
 
 SERVER_URL = "KUBERNETES_SERVER_URL"
 
 ASKED_FOR = ("collector", "learner")
-"""The roles of which operator v0 starts as many pods as the coordinator asks it for."""
+"""The roles of which operator v0 starts as many pods as the coordinator requests."""
 
-# Where the first worker of a pod listens under operator v1.0, and roles under v0 that name no port of their own.
+# The port of the first worker of a pod under operator v1.0, and of roles without a port under v0.
 _PORT = 22270
 _ROLE_PORTS = {"collector": 22270, "learner": 22271, "aggregator": 22272, "coordinator": 22273}
 
 
 def has_di_engine(experiment: Experiment) -> bool:
-    """Return True if processes find the DI_* variables: by `compat`, or from the operator."""
+    """Return True if processes get the DI_* variables: by `compat`, or from the operator."""
     workload = experiment.workload
     is_told = workload.kind == "dijob" and settings_of(workload).operator.startswith("v1.1")
     return experiment.compat == "di-engine" or is_told
 
 
 def is_of_v0(experiment: Experiment) -> bool:
-    """Return True if operator v0 runs it, whose server starts the roles that the coordinator asks for."""
+    """Return True for operator v0, whose server starts the roles that the coordinator requests."""
     return experiment.workload.kind == "dijob" and settings_of(experiment.workload).operator == "v0"
 
 
 def nodes_of(experiment: Experiment) -> list[str]:
-    """The pods that are nodes, by name, in the order of their ranks."""
+    """Return the names of the pods that are nodes, in the order of their ranks."""
     return [pod.name for pod in pods_in_order(experiment) if pod.is_finite]
 
 
 def node_variables(
     job: str, pod: str, index: int, hosts: Mapping[str, Sequence[str]], types: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the variables of replica `index` of a node. `hosts` are those of all replicas of nodes, in order of rank.
+    """Return the variables of replica `index` of a node. `hosts` has all replicas of all nodes, in order of rank.
 
-    `job` is ``namespace/name``, `types` those that the spec sets for tasks (`task_type`). A task of type ``none``
-    has the hosts of all tasks of that type.
+    `job` is `namespace/name`, `types` are the task types set in the spec (`task_type`). A task of type `none` has the
+    hosts of all tasks of that type.
     """
     pods = list(hosts)
     if pod not in pods:
@@ -271,10 +268,11 @@ def older_variables(
     ports: Mapping[str, int],
     name: str,
 ) -> dict[str, str]:
-    """Return the variables that operators before v1.1 set for replica `index` of `pod`, whose own name is `name`.
+    """Return the variables that operators before v1.1 set for replica `index` of `pod`, whose pod name is `name`.
 
-    `hosts` are those of every pod's replicas, `ports` those of services by name. The operator's server is among both
-    where there is one.
+    `hosts` has the replicas of every pod, `ports` the ports of services by name. Both include the operator's server if
+    there is one.
+
     Source: opendilab/DI-orchestrator v1.0.0, pkg/context/job.go; v0.2.2, utils/replicas_util.go.
     """
     settings = settings_of(experiment.workload)
@@ -306,7 +304,7 @@ def older_variables(
 
 
 def _attached(topology: str, before: Sequence[str], workers: int) -> str:
-    """The flag that names the nodes to which one attaches, given the hosts of lower ranks."""
+    """Return the `--attach-to` flag for the hosts of lower ranks; empty if there is nothing to attach to."""
     if not before or topology == "alone":
         return ""
     if topology == "star":

@@ -1,4 +1,4 @@
-"""`symph import dijob`: its options. Imports nothing heavy."""
+"""Options of `symph import dijob`; imports only light modules."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ EXAMPLES = ("symph import dijob dijob-qbert.yaml --kind jobset > experiment.yaml
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this format."""
     parser.add_argument("--job", default="", metavar="NAME", help="the one to import out of several")
     options.add_workload_kind(parser)
 
 
 def run(source: Any, args: argparse.Namespace) -> Any:
-    """Return the experiment of a DIJob."""
-    # 100 ms, which help has not.
+    # Late import: it takes 100 ms, too slow for `--help`.
     from symphony_charts.integrations.dijob.importer import import_dijob
 
     return import_dijob(source, args.job, args.kind or "dijob")

@@ -1,4 +1,4 @@
-"""Symphony's `symphony.addons` builds images by the docker program, where there is one."""
+"""Symphony's `symphony.addons`: build images with the docker program, if installed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _CONTEXT = "symphony_docker_build"
 
 @speaks({"build_and_push": {"repo": "repository"}, "from_dict": {"di": "settings"}})
 class DockerBuilder:
-    """Builds one image out of a Dockerfile and copies of folders and files.
+    """Build one image from a Dockerfile and copies of folders and files.
 
-    `context_directories` holds maps of ``name`` (in the build context), ``path`` (here; ``~`` is the home folder) and
-    ``force_update`` (default: copy again). The context is ``<temp_directory>/symphony_docker_build``.
+    `context_directories` holds maps of `name` (in the build context), `path` (here; `~` is the home folder) and
+    `force_update` (default: copy again). The context is `<temp_directory>/symphony_docker_build`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class DockerBuilder:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> DockerBuilder:
-        """The builder that settings describe; raises ValueError without a ``dockerfile``. Other keys are ignored."""
+        """Return the builder for these settings; other keys are ignored. Raises ValueError without a `dockerfile`."""
         if not settings.get("dockerfile"):
             raise SpecError.one(
                 "the docker settings name no dockerfile", "dockerfile", "dockerfile: ~/project/Dockerfile"
@@ -67,7 +67,7 @@ class DockerBuilder:
         )
 
     def build(self, tag: str | None = None) -> str:
-        """Build, and tag if a tag is given; the image's id. Raises ToolMissing without docker, ToolFailed."""
+        """Build the image, tag it if `tag` is given, and return its id. Raises ToolMissing, ToolFailed."""
         context = self.copy_context()
         with tempfile.TemporaryDirectory(prefix="symph-docker-") as folder:
             answer = Path(folder) / "id"
@@ -77,13 +77,13 @@ class DockerBuilder:
         return self.image
 
     def tag(self, repository: str, tag: str | None = None, force: bool = False) -> str:
-        """Give the image a name; `force` is docker's own rule by now. Raises ValueError before `build`."""
+        """Tag the image and return the name; docker now always forces. Raises ValueError before `build`."""
         name = self.tag_name(repository, tag)
         self._run(["docker", "tag", self._built(), name])
         return name
 
     def push(self, repository: str, tag: str | None = None) -> None:
-        """Push a name that `tag` gave."""
+        """Push a name that `tag` created."""
         self._built()
         self._run(["docker", "push", self.tag_name(repository, tag)])
 
@@ -94,11 +94,11 @@ class DockerBuilder:
         self.push(repository, tag)
 
     def tag_name(self, repository: str, tag: str | None = None) -> str:
-        """The whole name of an image."""
+        """Return the full name of an image."""
         return f"{repository}:{tag or 'latest'}"
 
     def copy_context(self) -> Path:
-        """The build context: what the settings name, copied; a copy that need not be updated is left as it is."""
+        """Return the build context after copying its entries; keep an existing copy that need not be updated."""
         self.temp_directory.mkdir(parents=True, exist_ok=True)
         for entry in self.context_directories:
             source, copy = Path(entry["path"]).expanduser(), self.temp_directory / entry["name"]
@@ -131,7 +131,7 @@ class DockerBuilder:
 
 
 class LocalFileManager:
-    """The folder in which launched experiments are saved, as ``<folder>/<name>/experiment.yaml``."""
+    """The folder in which launched experiments are saved, as `<folder>/<name>/experiment.yaml`."""
 
     @property
     def data_root(self) -> Path | None:
@@ -140,11 +140,11 @@ class LocalFileManager:
         return Path(folder).expanduser() if folder else None
 
     def has_experiment_folder(self) -> bool:
-        """Return True if one is configured."""
+        """Return True if an experiment folder is configured."""
         return self.data_root is not None
 
     def experiment_path(self, experiment_name: str) -> Path:
-        """The folder of one experiment; raises ValueError where none is configured."""
+        """Return the folder of one experiment. Raises ValueError if none is configured."""
         root = self.data_root
         if root is None:
             raise SpecError.one(
@@ -153,22 +153,22 @@ class LocalFileManager:
         return root / experiment_name
 
     def experiment_file(self, experiment_name: str) -> str:
-        """The file of one experiment."""
+        """Return the file of one experiment."""
         return str(self.experiment_path(experiment_name) / "experiment.yaml")
 
     def experiment_exists(self, experiment_name: str) -> bool:
-        """Return True if it was saved."""
+        """Return True if the experiment was saved."""
         return Path(self.experiment_file(experiment_name)).exists()
 
     def load_experiment(self, experiment_name: str) -> ExperimentSpec:
-        """The saved experiment; raises ValueError where there is none."""
+        """Return the saved experiment. Raises ValueError if there is none."""
         if not self.experiment_exists(experiment_name):
             raise SpecError.one(f'no experiment "{experiment_name}" is saved', at=self.experiment_file(experiment_name))
         spec: ExperimentSpec = ExperimentSpec.load_file(self.experiment_file(experiment_name))
         return spec
 
     def save_experiment(self, experiment: ExperimentSpec) -> str:
-        """Write the experiment; the path of its file."""
+        """Write the experiment and return the path of its file."""
         file = self.experiment_file(experiment.name)
         write_file(Path(file), experiment.dump_yaml_str().encode())
         return file
@@ -180,9 +180,9 @@ def clean_images(
     force_prune_containers: bool = False,
     force_prune_images: bool = False,
 ) -> list[str]:
-    """Remove the local images whose ``repository:tag`` fits a pattern (``surreal:*``); the names removed.
+    """Remove the local images whose `repository:tag` matches a pattern (`surreal:*`); return their names.
 
-    Each step asks on a terminal unless it is forced; raises UsageError where nobody can answer.
+    Each step asks for confirmation unless forced. Raises UsageError without a terminal.
     """
     patterns = [fnmatch_strs] if isinstance(fnmatch_strs, str) else list(fnmatch_strs)
     _agreed(force_prune_containers, "Remove all containers that have stopped?", ["docker", "container", "prune", "-f"])
@@ -195,7 +195,7 @@ def clean_images(
 
 
 def _agreed(force: bool, question: str, argv: list[str]) -> bool:
-    """Run the command if it is forced or agreed to; whether it ran."""
+    """Run the command if it is forced or confirmed; return True if it ran."""
     if not force:
         if not sys.stdin.isatty():
             raise UsageError(f"{question} There is no terminal to ask on", next="pass force=True if you mean it")

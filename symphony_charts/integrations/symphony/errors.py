@@ -1,4 +1,4 @@
-"""Symphony's errors are raised, each of which is one of ours as well."""
+"""Symphony's errors; each is also an error of this package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["MissingError", "ResourceExistsError", "symphonys"]
 
 
 class ResourceExistsError(Conflict):
-    """An experiment of that name runs, or is saved, already."""
+    """An experiment of that name is running or saved already."""
 
 
 class MissingError(NotFound, ValueError, KeyError):
@@ -22,7 +22,7 @@ class MissingError(NotFound, ValueError, KeyError):
 
 @contextmanager
 def symphonys() -> Iterator[None]:
-    """Raise what Symphony raised where ours would say that something is there already, or is not there."""
+    """Convert Conflict and NotFound to the errors that Symphony raised."""
     try:
         yield
     except (ResourceExistsError, MissingError):

@@ -1,4 +1,4 @@
-"""Symphony's top package exported these names."""
+"""Names that Symphony's top package exported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The finder lends Symphony's import names and backends to a script for as long as it runs."""
+"""Provide Symphony's import names and backends to a script while it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from symphony_charts.integrations.symphony.tmux import TmuxBackend
 __all__ = ["MODULES", "DockerCluster", "names"]
 
 _TOP = "symphony"
-# Symphony's modules, and where this package has the same names.
+# Symphony's modules, and the modules of this package with the same names.
 MODULES = {
     "": "symphony_charts.integrations.symphony.exports",
     "addons": "symphony_charts.integrations.symphony.addons",
@@ -43,24 +43,23 @@ class DockerCluster(TmuxBackend):
 
 
 class _Loader(Loader):
-    """Fills a module of Symphony's with the names of one of ours."""
+    """Fill a module of Symphony with the names of a module of this package."""
 
     def __init__(self, home: str) -> None:
         self._home = home
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """The usual kind of module."""
+        """Return None: use the default kind of module."""
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the names of our module into Symphony's."""
         home = import_module(self._home)
         module.__doc__ = home.__doc__
         module.__dict__.update({name: getattr(home, name) for name in home.__all__}, __all__=list(home.__all__))
 
 
 class _Finder(MetaPathFinder):
-    """Answers for `symphony` and everything below it."""
+    """Find `symphony` and its submodules."""
 
     def find_spec(
         self,
@@ -79,9 +78,9 @@ class _Finder(MetaPathFinder):
 
 @contextmanager
 def names() -> Iterator[None]:
-    """Inside, `import symphony` gives this package's names and `Cluster.new` Symphony's backends; outside nothing does.
+    """Map `import symphony` to this package and `Cluster.new` to Symphony's backends, inside the context only.
 
-    Modules of another distribution called `symphony` that were imported before are back afterwards.
+    Modules of another distribution called `symphony` that were imported before are restored afterwards.
     """
     finder = _Finder()
     hidden = {name: sys.modules.pop(name) for name in _loaded()}
@@ -102,7 +101,7 @@ def _loaded() -> list[str]:
 
 @contextmanager
 def _backends() -> Iterator[None]:
-    """Make ``kube``, ``tmux`` and ``subproc`` Symphony's backends; afterwards also drop those that scripts added."""
+    """Register `kube`, `tmux` and `subproc` as Symphony's backends; afterwards also remove those that scripts added."""
     before = dict(Cluster._registry)
     Cluster._registry.update(kube=KubeBackend, tmux=TmuxBackend, subproc=SubprocBackend, docker=DockerCluster)
     try:

@@ -1,6 +1,6 @@
 """Read experiments that Symphony dumped, and dump experiments as it does.
 
-All four of its backends wrote their own fields: kube (`container_yml`, `pod_yml`), tmux (`cmds`, `start_dir`),
+Each of its four backends wrote its own fields: kube (`container_yml`, `pod_yml`), tmux (`cmds`, `start_dir`),
 subproc (`cmd`), docker (`service_yml`). Source: SurrealAI/symphony 0.10, symphony/*/{experiment,process}.py.
 """
 
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 
-# What Symphony's lines were typed into, or run by: bash, which goes on after a line that fails.
+# The shell that ran Symphony's lines; bash continues after a line that fails.
 SHELL = ["bash", "-c"]
 
 _RANGE = re.compile(r"(\d{1,5})-(\d{1,5})", re.ASCII)
 
 
 def import_legacy(source: Source) -> Imported:
-    """The experiment of a legacy dump.
+    """Return the experiment of a Symphony dump.
 
     Raises SpecError with every fault.
     """
@@ -61,7 +61,7 @@ def import_legacy(source: Source) -> Imported:
 
 
 def _unwrapped(value: object) -> object:
-    """`value` without the wrapping of attribute dictionaries: PyYAML writes their items below `dictitems`."""
+    """Return `value` without the wrappers of attribute dictionaries: PyYAML writes their items below `dictitems`."""
     if isinstance(value, dict):
         if "dictitems" in value and set(value) <= {"dictitems", "state", "args"}:
             return _unwrapped(value["dictitems"])
@@ -70,7 +70,7 @@ def _unwrapped(value: object) -> object:
 
 
 class _Reader:
-    """Reads one dump; `origins` maps the experiment's paths to the dump's."""
+    """Read one dump; `origins` maps the experiment's paths to the dump's."""
 
     def __init__(self, root: Fields, log: Log) -> None:
         self._root = root
@@ -156,7 +156,7 @@ class _Reader:
         return _read_pod_settings(process.map("pod_yml"), self._volumes) if "pod_yml" in process else {}
 
     def _port_range(self) -> list[int] | None:
-        """The smallest range that holds all ports; Symphony's own text form lost numbers after each gap."""
+        """Return the smallest range with all ports; Symphony's own text form lost numbers after each gap."""
         text = self._root.text("port_range")
         if text is None:
             return None
@@ -172,9 +172,9 @@ class _Reader:
 
     def _local(self) -> dict[str, object]:
         local: dict[str, object] = {"preamble": self._root.texts("preamble_cmds"), "cwd": _folder(self._root)}
-        # Symphony starts everything at once; its programs dial until somebody listens.
+        # Symphony starts everything at once; its programs dial until a server listens.
         local["start"] = "together"
-        # One that fails ends no other, but for the backend of child processes, which killed them all.
+        # A failed process ends no other, except in the subproc backend, which killed them all.
         children = any("cmd" in process for process in self._root.maps("processes"))
         local["on_exit"] = None if children else "keep"
         return {key: value for key, value in local.items() if value not in (None, [])}
@@ -191,9 +191,9 @@ def as_load_balancers(services: Iterable[str], expose: Mapping[str, object]) -> 
 
 
 def serving(pod: dict[str, object]) -> dict[str, object]:
-    """A lone process or a group as data; with ``restartPolicy: Always``, Symphony's word for servers, it is a service.
+    """Return a lone process or a group, as a service if it has `restartPolicy: Always`, Symphony's setting for servers.
 
-    Nothing else runs for ever: what ends is started again until the experiment is over.
+    Other processes do not run forever: they are restarted only until the experiment is over.
     """
     overlay = pod.get("pod_overlay")
     spec = overlay.get("spec") if isinstance(overlay, dict) else None
@@ -207,13 +207,13 @@ def serving(pod: dict[str, object]) -> dict[str, object]:
 
 
 def _folder(fields: Fields) -> str | None:
-    """The start folder; Symphony's default says nothing."""
+    """Return the start folder; None for Symphony's default."""
     folder = fields.text("start_dir")
     return None if folder in (None, ".", "") else folder
 
 
 def _ports(process: Fields, key: str) -> dict[str, int | None]:
-    """Services as Symphony dumps them: a map of name to port or null, or a list of names."""
+    """Return services as Symphony dumps them: a map of name to port or null, or a list of names."""
     value = process.get(key)
     if isinstance(value, list):
         return dict.fromkeys(process.texts(key))
@@ -222,7 +222,7 @@ def _ports(process: Fields, key: str) -> dict[str, int | None]:
 
 
 def _compose_service(service: Fields) -> dict[str, object]:
-    """Read what the docker backend kept of a compose service: image, environment, host name."""
+    """Return the fields that the docker backend kept of a compose service: image, environment, host name."""
     data = service.map("data") if "data" in service else service
     fields: dict[str, object] = {}
     if (image := data.text("image")) is not None:
@@ -239,7 +239,7 @@ def _compose_service(service: Fields) -> dict[str, object]:
 
 
 def _check_addresses(root: Fields, log: Log) -> None:
-    """The address book holds what ports were last; they are given again here, so say when one would differ."""
+    """Note the ports of the last run in the address book; ports are assigned again and may differ."""
     book = root.map("ab")
     pinned = []
     for name in book.keys():  # noqa: SIM118 - not a dict
@@ -268,12 +268,12 @@ def _report_ports(container: Fields, bound: set[object]) -> None:
 
 
 def _read_container(container_yml: Fields, volumes: Volumes) -> dict[str, object]:
-    """A process out of its `container_yml`: `data` is the container, `mounted_volumes` are Symphony's own records."""
+    """Return a process from its `container_yml`: `data` is the container, `mounted_volumes` are Symphony's records."""
     data = container_yml.map("data")
     available = PodVolumes(volumes)
     for record in container_yml.maps("mounted_volumes"):
         _declare(record, available)
-    if "volumeMounts" in data:  # the Secret of the experiment is mounted in every process anyway
+    if "volumeMounts" in data:  # every process mounts the experiment's Secret anyway
         mounts = data.get("volumeMounts")
         for mount in mounts if isinstance(mounts, list) else []:
             name = mount.get("name") if isinstance(mount, dict) else None
@@ -305,7 +305,7 @@ def _read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
     spec.skip("containers")
     for volume in spec.maps("volumes"):
         if UniqueNames.label(volume.text("name") or "") in volumes.declared or volume.text("name") == _SECRETS:
-            volume.skip(*volume.keys())  # it was read where a container mounts it
+            volume.skip(*volume.keys())  # already read with the container that mounts it
         else:
             volume.log.lost(volume.path, "this volume of the pod is mounted by none of Symphony's own records")
     if (policy := spec.text("restartPolicy")) is not None:
@@ -317,7 +317,7 @@ def _read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
 
 
 def _is_own(label: str) -> bool:
-    """Labels that Symphony computed: the pod's name, and one for each service."""
+    """Return True for labels that Symphony computed: the pod's name, and one for each service."""
     return label == "symphony_pg" or label.startswith("service-")
 
 
@@ -355,15 +355,15 @@ def _declare(record: Fields, available: PodVolumes) -> None:
     available.names[name] = available.declared.declare(UniqueNames.label(name), content)
 
 
-# The tmux backend dumps Symphony's form if that form holds everything that was set. Every other dump has the form of
-# this package's experiment files, with the addresses of an experiment under ``ab``.
+# The tmux backend dumps Symphony's form if that form holds all settings. Every other dump has the form of this
+# package's experiment files, with the addresses of an experiment under `ab`.
 
 Data = dict[str, Any]
 _USUAL_RANGE = ("port_range", "7000-8999")
 
 
 def dump_experiment(exp: builder.ExperimentSpec, backend: str, addresses: Mapping[str, Mapping[str, object]]) -> Data:
-    """Return the experiment as `backend` dumps it, with the address book under ``ab``."""
+    """Return the experiment as `backend` dumps it, with the address book under `ab`."""
     experiment = exp.finish()
     book = {name: dict(entry) for name, entry in addresses.items()}
     low, high = experiment.port_range
@@ -398,7 +398,7 @@ def dump_process(process: builder.ProcessSpec, backend: str) -> Data:
 
 
 def read_experiment(data: Mapping[str, object]) -> Experiment:
-    """Return the experiment of a dump, which is Symphony's or this package's. Raises SpecError."""
+    """Return the experiment of a dump in Symphony's or this package's form. Raises SpecError."""
     plain = {key: value for key, value in data.items() if key != "ab"}
     if "process_groups" not in plain and not isinstance(plain.get("processes"), list):
         return to_record(plain)
@@ -416,7 +416,7 @@ def read_dumped_process(data: Mapping[str, object]) -> tuple[str, Data]:
 
 
 def read_group(data: Mapping[str, object]) -> tuple[str, Data, Data]:
-    """Return the name of a group that was dumped by itself, the fields of its processes, and its own."""
+    """Return the name of a group that was dumped by itself, the fields of its processes, and its own fields."""
     if isinstance(data.get("processes"), list):
         ((name, fields),) = _alone(process_groups=[dict(data)])["groups"].items()
     else:

@@ -1,4 +1,4 @@
-"""Symphony's `symphony.kube` launches experiments on Kubernetes as charts."""
+"""Symphony's `symphony.kube`: launch experiments on Kubernetes as charts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _NO_IMAGE = "image-is-missing"
-# How the states of a process begin that has nothing to say yet.
+# Prefixes of the states of a process without output.
 _NOT_YET = ("pending", "queued", "waiting", "unknown")
 
 KubeProcessSpec = ProcessSpec
@@ -52,7 +52,7 @@ class GKEDispatcher(OurDispatcher):
         gpu_type: str | None = None,
         gpu_count: int | None = None,
     ) -> str:
-        """The pool that these resources would be claimed on; raises SpecError (a ValueError) where there is none."""
+        """Return the pool for these resources. Raises SpecError (a ValueError) if no pool fits."""
         process = ProcessSpec("asked", container_image="asked")
         wanted: dict[str, Any] = {"memory_m": memory_m, "cpu": cpu, "gpu_type": gpu_type, "gpu_count": gpu_count}
         pool = OurDispatcher(self.pools, formula=self.formula).assign_to(process, assign_to="resource", **wanted).pool
@@ -63,15 +63,15 @@ class KubeExperimentSpec(ExperimentSpec):
     """An experiment for Kubernetes."""
 
     def compile(self) -> str:
-        """The YAML documents of all objects that the experiment's chart makes; the same however often it is called.
+        """Return the YAML documents of all objects in the experiment's chart; repeated calls give the same text.
 
-        From then on the address book is known, as after a launch.
+        Sets the address book, as a launch does.
         """
         self.address_book = AddressBook(_addresses(self.finish(), {}))
         return dump_all(self._compile().values())
 
     def _compile(self) -> dict[str, dict[str, Any]]:
-        """The objects by ``Kind/name``; Symphony had its own keys."""
+        """Return the objects by `Kind/name`; Symphony had its own keys."""
         objects = prepare_experiment(with_images(self.finish())).objects
         return {f"{item['kind']}/{sub(item, 'metadata')['name']}": item for item in objects}
 
@@ -81,7 +81,7 @@ def _addresses(experiment: Experiment, pins: Mapping[str, int]) -> Addresses:
 
 
 def with_images(experiment: Experiment) -> Experiment:
-    """`experiment` as it can be shown: processes without an image, which cannot be launched, are named on stderr."""
+    """Return `experiment` with placeholder images, for display; print a warning that lists processes without image."""
     without = [str(ref) for ref, process in processes_of(experiment) if process.image is None]
     if not without or experiment.image is not None:
         return experiment
@@ -91,19 +91,19 @@ def with_images(experiment: Experiment) -> Experiment:
 
 @speaks(CLUSTER)
 class KubeBackend(OurCluster):
-    """Kubernetes under Symphony's names. Experiments are charts, not bare pods, and are ours only by their labels."""
+    """Kubernetes under Symphony's names. Experiments are charts, not bare pods, and are identified by our labels."""
 
     def new_experiment(self, name: str, **fields: Any) -> KubeExperimentSpec:
-        """A new experiment; `preamble_cmds` of the cluster hold for it unless it has its own."""
+        """Return a new experiment; `preamble_cmds` of the cluster apply unless it has its own."""
         if self._preamble_cmds is not None:
             fields.setdefault("preamble_cmds", self._preamble_cmds)
         return KubeExperimentSpec(name, **fields)
 
     def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
-        """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError where it is there."""
+        """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError if it exists."""
         with symphonys():
             if isinstance(exp, ExperimentSpec):
-                # Defaults that a script written for Symphony's pods does not expect.
+                # Report defaults that a script written for Symphony's pods does not expect.
                 output.print_report(Report(notes=of_our_defaults(exp.finish())))
             return super().launch(exp, force=force, dry_run=dry_run, **options)
 
@@ -116,12 +116,12 @@ class KubeBackend(OurCluster):
         force: bool = False,
         dry_run: bool = False,
     ) -> object:
-        """Start it; a dry run shows processes without an image, too."""
+        """Start it; a dry run accepts processes without an image, too."""
         shown = with_images(experiment) if dry_run else experiment
         return super().start(shown, folder=folder, pins=pins, force=force, dry_run=dry_run)
 
     def addresses(self, launched: Launched, /) -> Addresses:
-        """Each service at its name in the cluster; images do not matter."""
+        """Return the address of each service in the cluster; images do not matter."""
         return _addresses(launched.experiment, launched.pins)
 
     def describe_headers(self) -> list[str]:
@@ -139,13 +139,13 @@ class KubeBackend(OurCluster):
         print_logs: bool = False,
         sleep_interval: float = 10,
     ) -> str:
-        """Return what a process has printed, once it runs or has ended; it is asked every `sleep_interval` seconds."""
+        """Return the output of a process once it runs or has ended; poll every `sleep_interval` seconds."""
         while self.describe_process(experiment_name, process_name, process_group)["State"].startswith(_NOT_YET):
             time.sleep(sleep_interval)
         return self.get_log(experiment_name, process_name, process_group, follow, since, tail, print_logs)
 
     def delete(self, experiment_name: str, **options: Any) -> Any:
-        """End an experiment of ours; raises ValueError for any other."""
+        """End an experiment of this package. Raises ValueError for any other."""
         with symphonys():
             return super().delete(experiment_name, **options)
 

@@ -1,6 +1,6 @@
 """Specs of processes on this machine, with the names that Symphony writes into tmux.
 
-A run has names of Kubernetes (`empty_exp` is `empty-exp` there); what its launcher wrote stands in its folder.
+A run uses Kubernetes names (`empty_exp` becomes `empty-exp`); its folder records the names that its launcher wrote.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FILE = "written.json"
 class WrittenNames:
     """The names that a launcher gave the experiment of a run, its groups (by name in the run) and processes (by path).
 
-    What it wrote as the run has it need not stand here. With `is_kept` the experiment is there until it is deleted.
+    Names that are the same in the run may be omitted. With `is_kept` the experiment exists until it is deleted.
     """
 
     experiment: str = ""
@@ -48,7 +48,7 @@ class WrittenNames:
 
     @classmethod
     def of(cls, run: Run) -> WrittenNames:
-        """Those of a run; of one that no launcher of Symphony's started, none."""
+        """Return the names of a run; empty maps if a launcher other than Symphony's started it."""
         try:
             data = read_json(run.folder / _FILE)
         except NotFound:
@@ -57,7 +57,7 @@ class WrittenNames:
 
     @classmethod
     def of_spec(cls, spec: BuilderSpec) -> WrittenNames:
-        """Those of what is to be launched."""
+        """Return the names of a spec to launch."""
         groups = {sanitize(group.name): group.name for group in spec.list_process_groups()}
         processes = {
             sanitize(f"{one.group.name}/{one.name}" if one.group else one.name): one.name
@@ -66,7 +66,7 @@ class WrittenNames:
         return cls(spec.name, groups, processes)
 
     def save(self, run: Run, server: str = "") -> None:
-        """Keep them with the run, and show it on a tmux server that the launcher named."""
+        """Save the names with the run, and show the run on the tmux server that the launcher named."""
         write_json(run.folder / _FILE, asdict(self))
         if server:
             show(server, self.experiment, run, self._windows(run))
@@ -84,39 +84,39 @@ class WrittenNames:
         return self.groups.get(group, group)
 
     def process(self, group: str, process: str) -> str:
-        """Return the launcher's name of a process of a group of the run; the group of a lone one is empty."""
+        """Return the launcher's name of a process of a group of the run; the group of a lone process is empty."""
         return self.processes.get(f"{group}/{process}" if group else process, process)
 
     def instance(self, one: InstanceStatus) -> InstanceStatus:
-        """The instance under those names; a replica's number stays behind its process."""
+        """Return the instance under these names; a replica's number follows the process name."""
         process = self.process(one.group, one.process)
         return replace(
             one, name=process + one.name.removeprefix(one.process), process=process, group=self.group(one.group)
         )
 
     def status(self, status: ExperimentStatus) -> ExperimentStatus:
-        """The status under those names."""
+        """Return the status under these names."""
         instances = tuple(map(self.instance, status.instances))
         paths = {old.path: new.path for old, new in zip(status.instances, instances, strict=True)}
         events = tuple(replace(event, about=paths.get(event.about, event.about)) for event in status.events)
         return replace(status, name=self.experiment, experiment=self.experiment, instances=instances, events=events)
 
     def paths(self, run: Run) -> dict[str, str]:
-        """The paths of the run's instances, and what they are under those names."""
+        """Map paths of the run's instances to paths under these names."""
         every = run_status(run, events=False).instances
         return {one.path: self.instance(one).path for one in every}
 
 
 def is_there(run: Run) -> bool:
-    """Return True if Symphony would have a session of it: it runs, or was not deleted yet."""
+    """Return True if Symphony would have a session for the run: it is live, or not deleted yet."""
     return run.is_live or WrittenNames.of(run).is_kept
 
 
 class WrittenWatcher(LocalWatcher):
-    """This machine's experiments; names that it is asked for are those that a launcher wrote, or those of the run.
+    """This machine's experiments, addressed by the names that a launcher wrote, or by the names of the run.
 
-    With `is_kept` those that have ended are there until they are deleted, as Symphony's sessions were, if it was a
-    launcher of such sessions that started them.
+    With `is_kept`, ended experiments stay until they are deleted, as Symphony's sessions did, if a launcher of such
+    sessions started them.
     """
 
     def __init__(self, *, is_kept: bool = True) -> None:
@@ -124,11 +124,11 @@ class WrittenWatcher(LocalWatcher):
         self._is_kept = is_kept
 
     def names(self) -> list[str]:
-        """The experiments that are there."""
+        """Return the names of the existing experiments."""
         return [WrittenNames.of(run).experiment for run in self._there()]
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """The experiments that are there; with `ended` also the last run of those that have ended."""
+        """Return the existing experiments; with `ended` also the last run of ended ones."""
         runs = newest_runs() if ended else self._there()
         return [WrittenNames.of(run).status(run_status(run)) for run in runs]
 
@@ -146,7 +146,7 @@ class WrittenWatcher(LocalWatcher):
             yield WrittenNames.of(find_run(sanitize(name))).status(status) if status else None
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """The lines of the newest run (`previous`: of the one before), merged by their times."""
+        """Return the log lines of the newest run (`previous`: of the run before it), merged by time."""
         run = find_run(sanitize(name))
         paths = WrittenNames.of(run).paths(run)
         asked = replace(query, instances=tuple(map(sanitize, query.instances)))
@@ -155,20 +155,20 @@ class WrittenWatcher(LocalWatcher):
         )
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
-        """Starts, ends and restarts, as the supervisor noted them."""
+        """Yield starts, ends and restarts, as the supervisor recorded them."""
         run = find_run(sanitize(name))
         paths = WrittenNames.of(run).paths(run)
         for event in super().events(run.experiment, follow=follow):
             yield replace(event, about=paths.get(event.about, event.about))
 
     def usage(self, name: str) -> Mapping[str, Usage]:
-        """Processors since the last call (the first time: since the start) and resident memory, children included."""
+        """Return CPU use since the last call (at first: since the start) and resident memory, children included."""
         run = find_run(sanitize(name))
         paths = WrittenNames.of(run).paths(run)
         return {paths.get(path, path): used for path, used in super().usage(run.experiment).items()}
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """The last line that each process wrote."""
+        """Return the last output line of each process."""
         run = find_run(sanitize(name))
         paths = WrittenNames.of(run).paths(run)
         return {paths.get(path, path): line for path, line in super().last_lines(run.experiment).items()}
@@ -184,7 +184,7 @@ class WrittenWatcher(LocalWatcher):
         return super().output_of(sanitize(name), _in_run(instance), command)
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy what the process sees at `path`; after its end, what is left of that on this machine."""
+        """Copy what the process sees at `path`; after its end, copy the remaining files on this machine."""
         super().copy_out(sanitize(name), _in_run(instance), path, to)
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
@@ -192,7 +192,7 @@ class WrittenWatcher(LocalWatcher):
         super().copy_in(sanitize(name), _in_run(instance), source, to)
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
-        """End the experiment and remove what is kept of its runs, logs included."""
+        """End the experiment and remove its runs, logs included."""
         return super().delete(sanitize(name), dry_run=dry_run)
 
 
@@ -217,7 +217,7 @@ class LocalProcessGroupSpec(ProcessGroupSpec):
 
 
 class LocalExperimentSpec(ExperimentSpec):
-    """An experiment under its launcher's name, behind the user's."""
+    """An experiment under its launcher's name, prefixed with the user's."""
 
     def __init__(self, name: str, *words: Any, **fields: Any) -> None:
         super().__init__(name, *words, **fields)
@@ -225,7 +225,7 @@ class LocalExperimentSpec(ExperimentSpec):
         self.name = next((one for one in written if sanitize(one) == self.name), self.name)
 
     def to_data(self) -> dict[str, object]:
-        """The experiment as data, whose names are those of a run."""
+        """Return the experiment as data, with the names of a run."""
         data: dict[str, Any] = super().to_data()
         data["name"] = sanitize(self.name)
         groups = _of_run(data.get("groups", {}), "group")
@@ -237,7 +237,7 @@ class LocalExperimentSpec(ExperimentSpec):
 
     @classmethod
     def load_dict(cls, di: Mapping[str, object]) -> ExperimentSpec:
-        """The experiment of a dump, under the names that stand there."""
+        """Return the experiment of a dump, under the names in the dump."""
         spec: ExperimentSpec = super().load_dict(di)
         if sanitize(str(di["name"])) == spec.name:
             spec.name = str(di["name"])
@@ -250,7 +250,7 @@ class LocalExperimentSpec(ExperimentSpec):
 
 
 def _of_run(held: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return `held` under the names of the run; raises SpecError if two of them become one there."""
+    """Return `held` under the names of the run; raise SpecError if two names become the same."""
     names: dict[str, str] = {}
     for written in held:
         if names.setdefault(sanitize(written), written) != written:
@@ -260,13 +260,13 @@ def _of_run(held: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def _dumped(di: Mapping[str, Any], key: str) -> list[Any]:
-    """Return what a dump of Symphony's holds under a key; nothing for this package's own form."""
+    """Return the entries of a Symphony dump under a key; empty for this package's own form."""
     held = di.get(key)
     return held if isinstance(held, list) else []
 
 
 def _rename(held: dict[str, Any], dumps: Iterable[Mapping[str, Any]]) -> None:
-    """Call what is `held` by the names that stand in dumps."""
+    """Rename the members of `held` to their names in dumps."""
     for name in (one["name"] for one in dumps):
         if sanitize(name) in held:
             held[sanitize(name)].name = name

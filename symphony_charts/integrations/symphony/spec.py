@@ -74,7 +74,7 @@ POD: Mapping[str, Words] = {
 
 
 def speaks(*tables: Mapping[str, Words]) -> Callable[[_Class], _Class]:
-    """A decorator of classes whose methods also take the keywords of `tables`."""
+    """Return a class decorator that makes methods also accept the keywords of `tables`."""
 
     def change(cls: _Class) -> _Class:
         for table in tables:
@@ -90,7 +90,7 @@ def speaks(*tables: Mapping[str, Words]) -> Callable[[_Class], _Class]:
 
 
 def respelled(method: Callable[..., Any], words: Words) -> Callable[..., Any]:
-    """`method`, to which a keyword of `words` means the one of ours that it maps to."""
+    """Return `method` with keywords of `words` translated to ours."""
     parameters = inspect.signature(method).parameters
     several = {theirs for theirs, ours in words.items() if parameters[ours].kind is inspect.Parameter.VAR_POSITIONAL}
 
@@ -103,7 +103,7 @@ def respelled(method: Callable[..., Any], words: Words) -> Callable[..., Any]:
     return call
 
 
-# In the order in which Symphony gave ports.
+# In the order in which Symphony assigned ports.
 _LISTENING = ("exposes", "binds")
 _WRITERS = {".json": "dump_json_str", ".yml": "dump_yaml_str", ".yaml": "dump_yaml_str"}
 
@@ -112,7 +112,7 @@ class Dumped:
     """Specs that are written as Symphony wrote them, and read again; the writers' keywords are those of JSON."""
 
     def dump_dict(self) -> dict[str, Any]:
-        """The data that is written."""
+        """Return the data to write."""
         raise NotImplementedError
 
     @classmethod
@@ -121,15 +121,15 @@ class Dumped:
         raise NotImplementedError
 
     def dump_yaml_str(self, **_: object) -> str:
-        """The dump as YAML; the keywords of PyYAML's writer change nothing."""
+        """Return the dump as YAML; PyYAML's keywords are accepted and ignored."""
         return dump(self.dump_dict())
 
     def dump_json_str(self, **dumper_kwargs: Any) -> str:
-        """The dump as JSON, with the keywords of `json.dumps`."""
+        """Return the dump as JSON, with the keywords of `json.dumps`."""
         return json.dumps(self.dump_dict(), **{"indent": 2, "ensure_ascii": False, **dumper_kwargs}) + "\n"
 
     def dump_file(self, file_path: str | Path, **dumper_kwargs: Any) -> None:
-        """Write YAML or JSON, as the file's ending says; raises OSError for another ending."""
+        """Write YAML or JSON, by the file's suffix. Raises OSError for another suffix."""
         path = Path(file_path).expanduser()
         if path.suffix not in _WRITERS:
             raise OSError(f"{path}: the name ends neither in .json nor in .yml or .yaml")
@@ -139,7 +139,7 @@ class Dumped:
 
     @classmethod
     def load_yaml_str(cls, string: str, **_: object) -> Any:
-        """Read YAML or JSON; raises SpecError if the text holds anything but a map."""
+        """Return the spec in YAML or JSON text. Raises SpecError if the text is not a map."""
         data = load(string)
         if not isinstance(data, dict):
             raise SpecError.one("a dump of Symphony is a map")
@@ -149,7 +149,7 @@ class Dumped:
 
     @classmethod
     def load_file(cls, file_path: str | Path, **_: object) -> Any:
-        """Read a YAML or JSON file."""
+        """Return the spec in a YAML or JSON file."""
         return cls.load_yaml_str(Path(file_path).expanduser().read_text(encoding="utf-8"))
 
     load_yaml_file = load_json_file = load_file
@@ -157,12 +157,12 @@ class Dumped:
 
 @speaks(POD)
 class ProcessSpec(Dumped, OurProcess):
-    """A process; keywords are those of this package, and a wrong one is refused with the nearest."""
+    """A process. Keywords are those of this package; an unknown one is refused with a suggestion."""
 
     backend: ClassVar[str] = "kube"
 
     def to_data(self) -> dict[str, object]:
-        """The process as data. Its lines run in bash, which goes on after one that fails, as they did in Symphony."""
+        """Return the process as data. Its lines run in bash, which continues after a failed line, as in Symphony."""
         data = super().to_data()
         if data.get("cmds") or data.get("preamble"):
             data.setdefault("shell", SHELL)
@@ -172,12 +172,12 @@ class ProcessSpec(Dumped, OurProcess):
         return data if self.group is not None else serving(data)
 
     def dump_dict(self) -> dict[str, Any]:
-        """The process as Symphony dumped it."""
+        """Return the process as Symphony dumped it."""
         return dump_process(self, self.backend)
 
     @classmethod
     def load_dict(cls, di: Mapping[str, object]) -> Any:
-        """A process that belongs nowhere yet."""
+        """Return a dumped process, outside of any experiment."""
         name, fields = read_dumped_process(di)
         return cls(name, standalone=bool(di.get("standalone", True)), **fields)
 
@@ -190,16 +190,16 @@ class ProcessGroupSpec(Dumped, OurGroup):
     process_class: type[OurProcess] = ProcessSpec
 
     def to_data(self) -> dict[str, object]:
-        """The group as data."""
+        """Return the group as data."""
         return serving(super().to_data())
 
     def dump_dict(self) -> dict[str, Any]:
-        """The group as Symphony dumped it."""
+        """Return the group as Symphony dumped it."""
         return dump_group(self, self.backend)
 
     @classmethod
     def load_dict(cls, di: Mapping[str, object]) -> Any:
-        """A group with its processes that belongs nowhere yet."""
+        """Return a dumped group with its processes, outside of any experiment."""
         name, processes, fields = read_group(di)
         group = cls(name, **fields)
         for process, process_fields in processes.items():
@@ -207,20 +207,20 @@ class ProcessGroupSpec(Dumped, OurGroup):
         return group
 
     def new_process(self, name: str, *words: Any, **fields: Any) -> OurProcess:
-        """A new process in the group; `words` are those of the backend's own process class, in its order."""
+        """Add and return a new process; `words` are positional arguments of the backend's process class."""
         process = self.process_class(name, *words, standalone=False, **fields)
         self.add_process(process)
         return process
 
     def get_process(self, name: str) -> OurProcess:
-        """The process `name`; raises KeyError."""
+        """Return the process `name`. Raises KeyError."""
         with symphonys():
             return super().get_process(name)
 
 
 @speaks(SPEC, ADDED)
 class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Symphony's keywords
-    """An experiment. Every loader gives an experiment that dumps to what was loaded."""
+    """An experiment. An experiment from a loader dumps to the same data."""
 
     backend: ClassVar[str] = "kube"
     process_class: type[OurProcess] = ProcessSpec
@@ -231,20 +231,20 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         if self._ports:
             port_range = (min(self._ports), max(self._ports))
         super().__init__(name, port_range=port_range, secrets=secrets, **fields)
-        # As Symphony started them; its programs dial until somebody listens.
+        # As in Symphony; its programs dial until a server listens.
         self._local().setdefault("start", "together")
         if self.backend != "subproc":
-            # There a process that failed ended all others, elsewhere none.
+            # A failed process ended all others in the subproc backend, and none in other backends.
             self._local().setdefault("on_exit", "keep")
 
     def new_process(self, name: str, *words: Any, **fields: Any) -> OurProcess:
-        """A new lone process; `words` are those of the backend's own process class, in its order."""
+        """Add and return a new lone process; `words` are positional arguments of the backend's process class."""
         process = self.process_class(name, *words, **fields)
         self.add_process(process)
         return process
 
     def new_process_group(self, name: str, *words: Any, **fields: Any) -> OurGroup:
-        """A new group; `words` are those of the backend's own group class."""
+        """Add and return a new group; `words` are positional arguments of the backend's group class."""
         group = self.group_class(name, *words, **fields)
         self.add_process_group(group)
         return group
@@ -252,7 +252,7 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
     def to_data(self) -> dict[str, object]:
         """Return the experiment as data. Exposed services are load balancers unless `expose` has a type.
 
-        Of a list of ports each service has one, in Symphony's order: exposed ones first.
+        From a list of ports each service gets one, in Symphony's order: exposed services first.
         """
         data: dict[str, Any] = super().to_data()
         held = [process._data for process in self.list_all_processes()]
@@ -277,22 +277,22 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         return data
 
     def get_process(self, name: str) -> OurProcess:
-        """The lone process `name`, or ``group/process``; raises KeyError."""
+        """Return the lone process `name`, or `group/process`. Raises KeyError."""
         with symphonys():
             return super().get_process(name)
 
     def get_process_group(self, name: str) -> OurGroup:
-        """The group `name`; raises KeyError."""
+        """Return the group `name`. Raises KeyError."""
         with symphonys():
             return super().get_process_group(name)
 
     def dump_dict(self) -> dict[str, Any]:
-        """The experiment as Symphony dumped it."""
+        """Return the experiment as Symphony dumped it."""
         return dump_experiment(self, self.backend, self.address_book.entries)
 
     @classmethod
     def load_dict(cls, di: Mapping[str, object]) -> ExperimentSpec:
-        """The experiment of a dump, Symphony's, this module's, or this package's own form."""
+        """Return the experiment of a dump in Symphony's form, this module's form, or this package's form."""
         spec = cls.from_experiment(read_experiment(di))
         assert isinstance(spec, ExperimentSpec)  # noqa: S101 - it is of `cls`
         spec.address_book = AddressBook({name: sub(di, "ab", name) for name in sub(di, "ab")})
@@ -300,7 +300,7 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
 
 
 def _as_text(value: object) -> object:
-    """`value` with Python's text of the booleans and numbers in it, as Symphony wrote them (``True``)."""
+    """Return `value` with booleans and numbers as Python's text (`True`), as Symphony wrote them."""
     if isinstance(value, dict):
         return {key: _as_text(item) if isinstance(item, bool | float) else item for key, item in value.items()}
     if isinstance(value, list):

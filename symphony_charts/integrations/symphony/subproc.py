@@ -1,7 +1,7 @@
-"""Symphony's `symphony.subproc` runs an experiment in the foreground; its processes end with the script.
+"""Symphony's `symphony.subproc`: run an experiment in the foreground; its processes end with the script.
 
-`SubprocCluster` runs it in the local mode, so that files, addresses and ends are those of `symph up`;
-`SubprocManager` is Symphony's keeper of plain child processes, for scripts that used it by itself.
+`SubprocCluster` runs it in the local mode, with the same files, addresses and exit behaviour as `symph up`.
+`SubprocManager` is Symphony's manager of plain child processes, for scripts that used it directly.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ __all__ = [
 
 _MODES = ("print", "file", "none")
 _POLL_S = 0.1
-# How long a child may take to end after TERM.
+# Time for a child to end after TERM.
 _GRACE_S = 1.0
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class SubprocProcessSpec(LocalProcessSpec):
-    """A process: `cmd` is its shell line."""
+    """A process; `cmd` is its shell line."""
 
     backend = "subproc"
 
@@ -58,7 +58,7 @@ class SubprocProcessSpec(LocalProcessSpec):
 
 
 class SubprocProcessGroupSpec(LocalProcessGroupSpec):
-    """A process group; on one machine it says only which processes belong together."""
+    """A process group; on one machine it only records which processes belong together."""
 
     backend = "subproc"
     process_class = SubprocProcessSpec
@@ -75,8 +75,8 @@ class SubprocExperimentSpec(LocalExperimentSpec):
 class SubprocBackend(TmuxBackend):
     """This machine, in the foreground: `launch` returns when the experiment has ended.
 
-    Both streams of a process come as one. They are printed when `stdout_mode` or `stderr_mode` is ``print``, kept in
-    ``<log_dir>/<name>.out`` when one is ``file``, and dropped when both are ``none``.
+    Both streams of a process are merged. They are printed if `stdout_mode` or `stderr_mode` is `print`, written to
+    `<log_dir>/<name>.out` if one is `file`, and dropped if both are `none`.
     """
 
     experiment_class = SubprocExperimentSpec
@@ -105,7 +105,7 @@ class SubprocBackend(TmuxBackend):
         force: bool = False,
         dry_run: bool = False,
     ) -> object:
-        """Start, follow and wait; raises CheckFailed with the status of the first process that failed."""
+        """Start, follow and wait; raise CheckFailed with the status of the first process that failed."""
         plain = msgspec.structs.replace(experiment, local=msgspec.structs.replace(experiment.local, tty=False))
         before = {run.folder for run in runs_of(plain.name)}
         with _ending_with_signals():
@@ -116,7 +116,7 @@ class SubprocBackend(TmuxBackend):
                     return None
                 status = self._follow(run)
             except BaseException:
-                # Ctrl-C, a closed terminal, or whatever else ends the script, ends all that it started.
+                # Ctrl-C, a closed terminal, or any other end of the script ends all that it started.
                 with _deaf():
                     for started in runs_of(plain.name):
                         if started.folder not in before and started.is_live:
@@ -131,7 +131,7 @@ class SubprocBackend(TmuxBackend):
         return run
 
     def _follow(self, run: Run) -> int:
-        """Hand on what the processes write until the run is over; its exit status."""
+        """Forward the output of the processes until the run is over, and return its exit status."""
         streams = [_Stream(run, item, self._log_dir, prints=self._prints) for item in process_items(run)]
         with contextlib.ExitStack() as stack:
             for stream in streams:
@@ -150,12 +150,12 @@ SubprocCluster = SubprocBackend
 
 
 class Ended(SystemExit):
-    """A signal ends the script; its status says which."""
+    """A signal ends the script; the exit status contains its number."""
 
 
 @contextlib.contextmanager
 def _ending_with_signals() -> Iterator[None]:
-    """Inside, a signal that would end the script raises `Ended`; what `nohup` ignores stays ignored."""
+    """Raise `Ended` for signals that would end the script; signals that `nohup` ignores stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -175,7 +175,7 @@ def _ending_with_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Inside, the signals that end a script wait: what is being ended is ended whole."""
+    """Block the signals that end a script, so that a cleanup is not interrupted."""
     held = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
@@ -184,7 +184,7 @@ def _deaf() -> Iterator[None]:
 
 
 class _Stream:
-    """The output of one process, on its way to the terminal and a file."""
+    """The output of one process, for the terminal and a file."""
 
     def __init__(self, run: Run, item: Mapping[str, Any], log_dir: Path | None, *, prints: bool) -> None:
         self._log = run.process_dir(int(item["slot"])) / "log"
@@ -200,7 +200,7 @@ class _Stream:
             self._file = (log_dir / f"{self._name.replace(':', '--')}.out").open("wb")
 
     def hand_on(self, *, is_last: bool = False) -> None:
-        """Write new output to its file and print its whole lines; half a line waits for its end."""
+        """Write new output to its file and print complete lines; an incomplete line waits for its end."""
         new = self._read()
         if self._file is not None and new:
             self._file.write(new)
@@ -232,7 +232,7 @@ class _Stream:
 
 
 class SubprocManager:
-    """Child processes by name, each a session of its own, so that ending one ends what it started."""
+    """Child processes by name, each in its own session, so that ending one also ends its children."""
 
     def __init__(
         self, stdout_mode: str = "print", stderr_mode: str = "print", log_dir: str | Path | None = None
@@ -244,7 +244,7 @@ class SubprocManager:
         self._handlers: dict[signal.Signals, Any] = {}
 
     def launch(self, name: str, cmd: str, env: Mapping[str, object] | None = None) -> None:
-        """Start the shell line `cmd`; `env` wins over the script's own environment. Raises ValueError for a twin."""
+        """Start the shell line `cmd`; `env` overrides the script's environment. Raises ValueError for a duplicate."""
         if name in self._children:
             raise ValueError(f'a process "{name}" was launched already')
         declared = {key: str(value) for key, value in (env or {}).items()}
@@ -257,22 +257,22 @@ class SubprocManager:
             )
 
     def poll(self, name: str) -> int | None:
-        """The exit status (negative: the signal), None while it runs; KeyError for an unknown name."""
+        """Return the exit status (negative: the signal), None while it runs. Raises KeyError for an unknown name."""
         return self._children[name].poll()
 
     def poll_all(self) -> dict[str, int | None]:
-        """The exit status of every process by name, None while it runs."""
+        """Return the exit status of every process by name, None while it runs."""
         return {name: child.poll() for name, child in self._children.items()}
 
     def kill(self, name: str, signal: int = signal.SIGTERM, verbose: bool = False) -> None:
-        """Send a signal to a process and all that it started; `verbose` says so."""
+        """Send a signal to a process and all that it started; with `verbose`, print it."""
         if verbose:
             sys.stdout.write(f"signal {signal} to {name}\n")
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._children[name].pid, signal)
 
     def kill_all(self, verbose: bool = False) -> None:
-        """End everything: TERM, a second of grace for each, then KILL to all that are left."""
+        """End everything: TERM, a second of grace in total, then KILL to all sessions."""
         for name in self._children:
             self.kill(name, signal.SIGTERM, verbose)
         deadline = time.monotonic() + _GRACE_S
@@ -286,7 +286,7 @@ class SubprocManager:
         self._let_signals_be()
 
     def join(self, kill_on_error: bool = True, poll_interval: float = _POLL_S) -> int:
-        """Wait for all; the first status that is not 0, or 0. With `kill_on_error` one failure ends the others."""
+        """Wait for all; return the first nonzero status, or 0. With `kill_on_error` one failure ends the others."""
         while None in (statuses := self.poll_all()).values():
             if kill_on_error and any(statuses.values()):
                 break
@@ -298,13 +298,13 @@ class SubprocManager:
         return failed[0] if failed else 0
 
     def _catch_signals(self) -> None:
-        """From the first child on, a signal that ends the script ends the children first."""
+        """Install signal handlers that end the children before the script; they are installed with the first child."""
         if self._handlers or threading.current_thread() is not threading.main_thread():
             return
 
         def end(number: int, _frame: object) -> None:
             self.kill_all()
-            # The script did not end well: its status must say so.
+            # Report the signal in the script's exit status.
             raise SystemExit(128 + number)
 
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

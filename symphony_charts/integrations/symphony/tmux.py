@@ -1,4 +1,4 @@
-"""Symphony's `symphony.tmux` is the local mode of this package under Symphony's names and answers."""
+"""Symphony's `symphony.tmux`: the local mode of this package under Symphony's names and results."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from symphony_charts.spec.pods import processes_of
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
 
 
-# The process of an experiment without any: the shell in Symphony's first window, whose name no process of a run has.
+# The only process of an empty experiment: the shell in Symphony's first window, whose name no process of a run has.
 _SHELL = "main"
 
 
 def check_name(name: object, what: str) -> None:
-    """Raise SpecError (a ValueError) for names that tmux cannot have: empty ones, and those with ``:`` or ``.``."""
+    """Raise SpecError (a ValueError) for names that tmux cannot have: empty ones, and those with `:` or `.`."""
     if not isinstance(name, str) or not name or set(name) & set(":."):
         raise SpecError.one(f"{name!r} cannot be the name of {what}", "name", "use letters, digits, - and _")
 
 
 def with_one_script(experiment: Experiment) -> Experiment:
-    """`experiment` whose processes say the preamble of all before their own lines, if they have lines."""
+    """Return `experiment` with the common preamble in front of each process's lines, if all processes have lines."""
     lines = experiment.local.preamble
     processes = [process for _, process in processes_of(experiment)]
     if not lines or any(process.cmds is None for process in processes):
@@ -65,16 +65,16 @@ def with_one_script(experiment: Experiment) -> Experiment:
 
 
 def _with_a_shell(exp: Any) -> Any:
-    """`exp`, or where it has no process the same with a shell to attach to, which is what Symphony started then."""
+    """Return `exp`, with a shell to attach to if it has no process, as Symphony started then."""
     if not isinstance(exp, ExperimentSpec) or exp.list_all_processes():
         return exp
-    # A shell at a terminal does not hear TERM, and would be waited for until it is killed.
+    # A shell at a terminal ignores TERM, so the grace period is short.
     shell = Process(command=["bash"], lifecycle="service", grace_period=1)
     return msgspec.structs.replace(to_record(exp.to_data()), processes={_SHELL: shell})
 
 
 class TmuxProcessSpec(LocalProcessSpec):
-    """A process in a pane: `cmds` are its shell lines."""
+    """A process in a pane; `cmds` are its shell lines."""
 
     backend = "tmux"
 
@@ -123,26 +123,26 @@ class TmuxExperimentSpec(LocalExperimentSpec):
 
 @speaks(CLUSTER)
 class TmuxBackend(OurCluster):
-    """This machine. A dead process is never called live, and one that cannot be started says so."""
+    """This machine. A dead process is never reported as live, and a failed start is an error."""
 
     experiment_class: type[ExperimentSpec] = TmuxExperimentSpec
-    # As Symphony's sessions, an experiment is there until it is deleted, whether or not it has ended.
+    # Like Symphony's sessions, an experiment exists until it is deleted, even after its end.
     is_kept = True
 
     def __init__(self, server_name: str | None = None, *, preamble_cmds: str | Iterable[str] | None = None) -> None:
         super().__init__(server_name, preamble_cmds=preamble_cmds)
         if server_name:
             check_server(server_name)
-        # What was launched here, by the names of runs.
+        # Names of experiments launched here, by name of the run.
         self._written: dict[str, WrittenNames] = {}
 
     @property
     def watcher(self) -> WrittenWatcher:
-        """Return the runs of this machine under the names that launchers wrote."""
+        """The runs of this machine under the names that launchers wrote."""
         return WrittenWatcher(is_kept=self.is_kept)
 
     def new_experiment(self, name: str, **fields: Any) -> ExperimentSpec:
-        """A new experiment; `preamble_cmds` of the cluster hold for it unless it has its own."""
+        """Return a new experiment; `preamble_cmds` of the cluster apply unless it has its own."""
         if self._preamble_cmds is not None:
             fields.setdefault("preamble_cmds", self._preamble_cmds)
         return self.experiment_class(name, **fields)
@@ -150,7 +150,7 @@ class TmuxBackend(OurCluster):
     def launch(  # type: ignore[override]  # in Symphony's order
         self, exp: Any, dry_run: bool = False, verbose: bool = True, *, force: bool = False
     ) -> object:
-        """Start an experiment; raises ResourceExistsError when one of that name runs. `verbose` changes nothing."""
+        """Start an experiment; raise ResourceExistsError if one of that name exists. `verbose` has no effect."""
         if isinstance(exp, ExperimentSpec):
             names = WrittenNames.of_spec(exp)
             if not exp.list_all_processes():
@@ -168,7 +168,7 @@ class TmuxBackend(OurCluster):
         force: bool = False,
         dry_run: bool = False,
     ) -> object:
-        """Start it; all preambles and a process's own lines are one script, as they were typed into one shell."""
+        """Start it; all preambles and a process's own lines form one script, as if typed into one shell."""
         joined = with_one_script(experiment)
         names = self._written.get(experiment.name) or WrittenNames(experiment.name)
         taken = [run for run in runs_of(experiment.name) if (is_there(run) if self.is_kept else run.is_live)]
@@ -183,19 +183,19 @@ class TmuxBackend(OurCluster):
         return started
 
     def note_server(self, experiment: Experiment) -> None:
-        """Say nothing of the server: it shows the experiment."""
+        """Print nothing: the server shows the experiment."""
 
     def list_experiments(self) -> list[str]:
-        """The names of all experiments that were started here and not deleted, as Symphony's sessions stayed."""
+        """Return the names of all experiments started here and not deleted, like Symphony's sessions."""
         return [status.name for status in self.watcher.experiments(ended=not self.is_kept)]
 
     def delete(self, experiment_name: str, **_: Any) -> None:
-        """End an experiment and forget its runs and logs; raises ValueError where there is none."""
+        """End an experiment and remove its runs and logs. Raises ValueError if it does not exist."""
         with symphonys():
             self.watcher.delete(experiment_name)
 
     def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
-        """Group (None: lone processes) -> process -> ``{"status": "live"}``, or its end in words."""
+        """Return group (None: lone processes) -> process -> `{"status": "live"}`, or a description of its end."""
         described: dict[str | None, dict[str, dict[str, str]]] = {}
         with symphonys():
             run = find_run(sanitize(experiment_name))
@@ -210,13 +210,13 @@ class TmuxBackend(OurCluster):
     def describe_process_group(
         self, experiment_name: str, process_group: str | None
     ) -> Mapping[str, Mapping[str, str]]:
-        """The status of one group's processes (None: the lone ones), by name."""
+        """Return the status of one group's processes (None: the lone ones), by name."""
         return self.describe_experiment(experiment_name).get(process_group, {})
 
     def describe_process(
         self, experiment_name: str, process_name: str, process_group: str | None = None
     ) -> Mapping[str, str]:
-        """The status of one process; raises ValueError."""
+        """Return the status of one process. Raises ValueError."""
         processes = self.describe_process_group(experiment_name, process_group)
         if process_name not in processes:
             raise ValueError(f'experiment "{experiment_name}" has no process "{process_name}"')
@@ -232,7 +232,7 @@ class TmuxBackend(OurCluster):
         tail: int = -1,
         print_logs: bool = False,
     ) -> list[str]:
-        """The lines that a process has printed: the last `tail`, or all; the rest is for other backends."""
+        """Return the lines that a process has printed: the last `tail`, or all; other arguments are ignored here."""
         with symphonys():
             run = find_run(sanitize(experiment_name))
             name = f"{process_group}/{process_name}" if process_group else process_name

@@ -1,4 +1,4 @@
-"""`symph import symphony`. Imports nothing heavy."""
+"""`symph import symphony`; imports only light modules."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ HAS_PYTHON_TAGS = True
 
 
 def run(source: Any, _: argparse.Namespace) -> Any:
-    """Return the experiment of a recording."""
-    # 100 ms, which help has not.
+    # Late import: it takes 100 ms, too slow for `--help`.
     from symphony_charts.integrations.symphony.importer import import_legacy
 
     return import_legacy(source)

@@ -1,7 +1,7 @@
 """Read TorchX applications: roles, macros and mounts.
 
-The records mirror TorchX's own (meta-pytorch/torchx: torchx/specs/api.py, releases 0.7.0 to 2026.10). They are kept
-apart from the experiment because TorchX's own objects are made from them too (`importers.torchx_objects`).
+The records mirror TorchX's own (meta-pytorch/torchx: torchx/specs/api.py, releases 0.7.0 to 2026.10). They are
+separate from the experiment because TorchX's own objects are made from them too (`importers.torchx_objects`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class DeviceMount:
 
     @property
     def is_read_only(self) -> bool:
-        """Return True if neither writing nor mknod is permitted."""
+        """True if neither writing nor mknod is permitted."""
         return not {"w", "m"} & set(self.permissions)
 
 
@@ -66,7 +66,7 @@ AnyMount: TypeAlias = BindMount | VolumeMount | DeviceMount
 
 
 def read_mounts(role: Fields) -> list[AnyMount]:
-    """The mounts of a role: objects, ``type=...`` strings, or a list of their options one by one."""
+    """Return the mounts of a role: objects, `type=...` strings, or a flat list of their options."""
     value = role.get("mounts")
     if value is None:
         return []
@@ -89,7 +89,7 @@ def read_mounts(role: Fields) -> list[AnyMount]:
 
 
 def _parse_mount_options(options: list[str], path: str, log: Log) -> list[AnyMount]:
-    """The mounts that a list of ``key=value`` options describes; each begins with its ``type=``."""
+    """Return the mounts in a list of `key=value` options; each begins with its `type=`."""
     parsed: list[dict[str, str]] = []
     for option in options:
         key, _, value = option.strip().partition("=")
@@ -125,7 +125,7 @@ def _from_options(options: dict[str, str], path: str, log: Log) -> AnyMount | No
 
 
 def _read_object(fields: Fields) -> AnyMount | None:
-    """A mount as ``dataclasses.asdict`` leaves it: the class is gone, but its fields tell which it was."""
+    """Return a mount from the output of `dataclasses.asdict`; its fields identify the lost class."""
     kind = fields.text("type")
     if "permissions" in fields or kind == "device":
         src = fields.required_text("src_path", "/dev/null")
@@ -167,7 +167,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """Replicas of one program; `path` is where it stands in the input."""
+    """Replicas of one program; `path` is its path in the input."""
 
     path: str
     name: str
@@ -197,7 +197,7 @@ class AppDef:
 
 
 def read_appdef(data: object, log: Log, path: str = "") -> AppDef:
-    """The application in `data`; faults and unknown fields go to `log`."""
+    """Return the application in `data`; faults and unknown fields go to `log`."""
     fields = Fields(data, path, log)
     name = fields.required_text("name", "app", "give the app a name")
     roles = [_read_role(role) for role in fields.maps("roles")]
@@ -283,16 +283,16 @@ def _or(value: float | int | None, default: int) -> int:
     return default if value is None else value  # type: ignore[return-value] # numbers keep the type they were read as
 
 
-# TorchX fills ``${app_id}`` and its like in for every replica, which is why it writes each pod out. Here they become
-# references to the environment of the pod, so that one template serves all replicas. Everything else is as Python's
-# `string.Template.safe_substitute` has it: ``$$`` is a dollar sign, an unknown ``${x}`` stays.
+# TorchX fills in `${app_id}` and other macros for every replica, so it writes a pod for each. Here they become
+# references to the environment of the pod, so that one template serves all replicas. Otherwise the rules are those of
+# Python's `string.Template.safe_substitute`: `$$` is a dollar sign, an unknown `${x}` stays.
 # Source: meta-pytorch/torchx, torchx/specs/api.py, class macros.
 
 RANK0_VARIABLE = "TORCHX_RANK0_HOST"
-# The release, and its run, which every submission has anew: what runs twice must not write over itself.
+# The release and its run, which is new for every submission, so that a second run does not overwrite the first.
 APP_ID_VARIABLES = ("TORCHX_RELEASE", "TORCHX_RUN")
 
-# What each macro becomes. ``rank0_env`` is the *name* of a variable, which the program or its shell looks up.
+# The replacement of each macro. `rank0_env` is the *name* of a variable, which the program or its shell looks up.
 MACROS: Mapping[str, str] = {
     "img_root": "",
     "base_img_root": "",
@@ -306,7 +306,7 @@ _DOLLARS = re.compile(r"\$+\Z")
 
 
 def substitute(text: str, values: Mapping[str, str]) -> str:
-    """`text` with the macros in `values` filled in."""
+    """Return `text` with the macros in `values` filled in."""
 
     def fill(match: re.Match[str]) -> str:
         if match[1]:
@@ -317,7 +317,7 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
 
 
 def as_references(text: str) -> str:
-    """`text` with its macros as references to the pod's environment, ``$(NAME)`` in Kubernetes' syntax.
+    """Return `text` with its macros as references to the pod's environment, ``$(NAME)`` in Kubernetes' syntax.
 
     A dollar sign right before such a reference is doubled: Kubernetes would take it for an escape.
     """
@@ -336,5 +336,5 @@ def as_references(text: str) -> str:
 
 
 def uses(text: str, macro: str) -> bool:
-    """Return True if `text` holds the macro, not escaped."""
+    """Return True if `text` contains the macro, not escaped."""
     return any(macro in (match[2], match[3]) for match in _REFERENCE.finditer(text))

@@ -1,4 +1,4 @@
-"""TorchX components are called through TorchX itself where it is installed."""
+"""Call TorchX components through an installed TorchX."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from symphony_charts.errors import NotFound, SpecError, SymphError, ToolFailed, 
 
 
 def load_appdef(component: str, arguments: Sequence[str]) -> object:
-    """The application that a component makes of `arguments`, as plain data.
+    """Return the application that a component makes of `arguments`, as plain data.
 
-    `component` is ``module:function``, ``file.py:function`` or one of TorchX's own names (``dist.ddp``).
+    `component` is `module:function`, `file.py:function` or one of TorchX's own names (`dist.ddp`).
 
     Raises ToolMissing without TorchX, NotFound if there is no such component, ToolFailed if it fails.
     """
@@ -30,7 +30,7 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
         app: object = builders.materialize_appdef(function, list(arguments))
     except SystemExit as error:  # TorchX parses the arguments with argparse, which exits
         raise ToolFailed(f"component {component} refused its arguments", next="see what it says above") from error
-    except Exception as error:  # the component is the user's own code: whatever it raises is its answer
+    except Exception as error:  # the component is the user's code and may raise anything
         raise SpecError.one(f"component {component} failed: {type(error).__name__}: {error}") from error
     if not dataclasses.is_dataclass(app) or isinstance(app, type):
         raise ToolFailed(f"component {component} gave a {type(app).__name__}, not an AppDef")
@@ -60,7 +60,7 @@ def _find(component: str) -> Callable[..., object]:
 
 
 def _import(name: str) -> object:
-    """The module `name`; the working folder counts, as it does for TorchX."""
+    """Return the module `name`; the working folder is on the path, as in TorchX."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -77,7 +77,7 @@ def _load_file(path: Path) -> object:
 
 
 def plain_data(value: object) -> object:
-    """A value of TorchX as plain data: enumerations as their values, tuples as lists, everything else as text."""
+    """Return a TorchX value as plain data: enumerations as values, tuples as lists, other objects as text."""
     if isinstance(value, dict):
         return {str(key): plain_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

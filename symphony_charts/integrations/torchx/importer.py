@@ -1,4 +1,4 @@
-"""Turn a TorchX application into an experiment: one process per role, one replica per replica of the role."""
+"""Convert a TorchX application to an experiment: one process per role, with the role's replicas."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import allocate
 from symphony_charts.spec.variable_names import INDEX, service_variable
 
-# Maps merge and lists append there, unless a key says otherwise: ``__put__:f`` replaces, ``__del__:f`` removes,
-# ``__join__:f:on`` merges lists by a key. Source: meta-pytorch/torchx, torchx/specs/overlays.py.
+# In a TorchX overlay maps merge and lists append, except for keys with a prefix: ``__put__:f`` replaces, ``__del__:f``
+# removes, ``__join__:f:on`` merges lists by a key. Source: meta-pytorch/torchx, torchx/specs/overlays.py.
 
 _FORMAT_KEY = "__torchx_overlays__"
 _PUT, _JOIN, _DEL = "__put__:", "__join__:", "__del__:"
 
 
 def overlay_of(role: Role) -> object:
-    """The patch as the role holds it: a map, the address of a file, or None."""
+    """Return the overlay in the role's metadata: a map, the address of a file, or None."""
     held = role.metadata.get("kubernetes")
     if isinstance(held, dict) and (_FORMAT_KEY in held or "V1Pod" in held):
         return held.get("V1Pod")
@@ -54,7 +54,7 @@ def overlay_of(role: Role) -> object:
 
 
 def pod_overlay_of(role: Role, log: Log) -> dict[str, object]:
-    """The patch as an experiment's `pod_overlay`, which merges by Kubernetes' rule."""
+    """Return the overlay as an experiment's `pod_overlay`, which merges by Kubernetes' rules."""
     overlay = overlay_of(role)
     path = f"{role.path}.metadata.kubernetes"
     if overlay is None:
@@ -95,7 +95,7 @@ _RANK0_ITSELF = "localhost"
 
 @dataclass(slots=True, kw_only=True)
 class RoleContext:
-    """Facts that the roles of one application share while they are turned into processes."""
+    """Shared state while the roles of one application are converted to processes."""
 
     app: AppDef
     options: RunOptions
@@ -103,14 +103,14 @@ class RoleContext:
     volumes: Volumes = field(default_factory=Volumes)
 
     def needs_host(self, role: Role, index: int) -> bool:
-        """Return True if a replica of the role at `index` asks for the host of rank 0, and is not rank 0 itself."""
+        """Return True if a replica of the role at `index` needs the host of rank 0, and is not rank 0 itself."""
         if index == 0 and role.num_replicas == 1:
             return False
         return _asks(role, "rank0_env")
 
 
 def restarts_whole_set(app: AppDef, options: RunOptions) -> bool:
-    """Return True if a JobSet starts the whole application again: no role has retries of its replicas alone."""
+    """Return True if a JobSet restarts the whole application: no role retries single replicas."""
     policies = {role.retry_policy for role in app.roles if role.max_retries}
     return options.kind == "jobset" and policies == {"APPLICATION"}
 
@@ -118,9 +118,9 @@ def restarts_whole_set(app: AppDef, options: RunOptions) -> bool:
 def process_of(
     role: Role, index: int, context: RoleContext, binds: dict[str, int], rank0: str | None
 ) -> dict[str, object]:
-    """The process of the role at `index`; `binds` are its services, `rank0` the service whose first host is rank 0.
+    """Return the process of the role at `index`; `binds` are its services.
 
-    That service is None where no replica needs the host of another.
+    `rank0` is the service whose first host is rank 0, None if no replica needs the host of another.
     """
     _note_losses(role, context)
     asked = rank0 if context.needs_host(role, index) else None
@@ -140,7 +140,7 @@ def process_of(
         "min_replicas": role.min_replicas,
         "retries": None if restarts_whole_set(context.app, context.options) else role.max_retries or None,
         "binds": binds,
-        # TorchX promises no port: whether and when one is opened is the program's own affair.
+        # TorchX promises no port: the program decides if and when it opens one.
         "ready": "none" if binds else None,
         "connects": [asked] if asked is not None and asked not in binds else [],
         "requests": requests,
@@ -160,10 +160,10 @@ def process_of(
 
 
 def _rank0_lines(service: str | None, *, has_rank0: bool) -> list[str]:
-    """The shell lines that tell a role's replicas where rank 0 is: the host of the first replica behind `service`.
+    """Return shell lines that set the host of rank 0: the host of the first replica behind `service`.
 
-    With `has_rank0` the first of them is rank 0. It has to know that, since it is the one that listens, and by the
-    name that others dial it does not recognise itself (torch compares its own names, and waits for DNS in vain).
+    With `has_rank0` the first replica is rank 0. It must know that, since it listens, and it does not recognise itself
+    by the name that others dial (torch compares its own names, and waits for DNS in vain).
     """
     lines = []
     if service is not None:
@@ -178,7 +178,6 @@ def _asks(role: Role, macro: str) -> bool:
 
 
 def _app_id_env(context: RoleContext) -> dict[str, object]:
-    """Return the variables of which a pod makes ``${app_id}``."""
     release, run = APP_ID_VARIABLES
     if context.options.kind == "dijob":
         what = "`${app_id}` is the application's name here: pods of a DIJob are not told which run they belong to"
@@ -205,9 +204,9 @@ def _env_value(value: str) -> object:
 
 
 def _resources(role: Role, options: RunOptions) -> tuple[dict[str, str], dict[str, str]]:
-    """Requests and limits: alike, unless the run options take something off the requests for the node itself.
+    """Return requests and limits: equal, unless run options reserve a part of the requests for the node.
 
-    Half of what was asked for always stays: TorchX's own requests go down to nothing.
+    At least half of each request remains; TorchX's own requests can drop to zero.
     """
     resource = role.resource
     limits: dict[str, str] = {}
@@ -224,12 +223,12 @@ def _resources(role: Role, options: RunOptions) -> tuple[dict[str, str], dict[st
 
 
 def _reserved(asked: int, kept: int | None) -> int:
-    """Return the rest of a request of which the node keeps `kept`, and at least half of it."""
+    """Return a request without the `kept` part of the node, but at least half of it."""
     return max(asked - (kept or 0), (asked + 1) // 2)
 
 
 def devices_of(resource: Resource, options: RunOptions) -> dict[str, int]:
-    """The extended resources, with the run option's number of EFA devices."""
+    """Return the extended resources, with the run option's number of EFA devices."""
     devices = dict(resource.devices)
     if options.efa_device_count == 0:
         devices.pop(EFA, None)
@@ -259,7 +258,7 @@ def _volume(mount: AnyMount) -> tuple[dict[str, object], bool]:
 
 
 def _capabilities(role: Role, log: Log) -> dict[str, str]:
-    """Capabilities that are labels of nodes; TorchX itself looks at the instance type alone."""
+    """Return capabilities that are labels of nodes; TorchX itself uses only the instance type."""
     capabilities: dict[str, str] = {}
     for name, value in role.resource.capabilities.items():
         if isinstance(value, str) and (name == INSTANCE_TYPE or "/" in name):
@@ -273,7 +272,7 @@ def _capabilities(role: Role, log: Log) -> dict[str, str]:
 
 
 def _metadata(role: Role) -> dict[str, str]:
-    """Metadata of the role as annotations of its pods, except what patches the pod."""
+    """Return metadata of the role as annotations of its pods, without the pod overlay."""
     return {
         f"{_LABELS}metadata-{UniqueNames.label_value(name)}": value
         for name, value in role.metadata.items()
@@ -314,14 +313,14 @@ def _note_losses(role: Role, context: RoleContext) -> None:
         context.log.changed(f"{role.path}.args", "the macro `base_img_root` is gone from TorchX; it is empty here")
 
 
-# A host has the names of experiment and process in both of its labels, and beside them run, index and port. No host is
+# A host contains the names of experiment and process in both of its labels, and also run, index and port. No host is
 # longer than two DNS labels and a port.
 _BESIDE_NAMES = len("--01234567-99999--pods.:65535,")
 _LONGEST_HOST = len(f"{'a' * 63}.{'a' * 63}:65535,")
 
 
 def long_host_lists(experiment: Experiment) -> Iterator[tuple[str, int]]:
-    """Yield the processes whose replicas could not start, with the bytes of the variable with their hosts."""
+    """Yield processes whose replicas could not start, with the size in bytes of the variable with their hosts."""
     if all(
         process.replicas * min(2 * len(experiment.name + name) + _BESIDE_NAMES, _LONGEST_HOST) < MAX_ENV_BYTES
         for name, process in experiment.processes.items()
@@ -331,7 +330,7 @@ def long_host_lists(experiment: Experiment) -> Iterator[tuple[str, int]]:
         settled = finish(experiment, for_cluster=True)
         chart = build_chart(settled, allocate(settled))
     except SpecError:
-        return  # a chart of it is reported when it is made
+        return  # building the chart for real reports this error
     for service in chart.draft.services.values():
         group = chart.draft.groups[service.listener.pod]
         host = chart.text(chart.draft.host(group).replace("{$i}", "INDEX"), chart.values, Release(name=chart.name))
@@ -341,9 +340,9 @@ def long_host_lists(experiment: Experiment) -> Iterator[tuple[str, int]]:
             yield service.listener.process, size
 
 
-# What a TorchX program relies on is kept: its arguments with macros, ``/dev/shm`` of any size, the name of rank 0's
-# host in a variable. What TorchX gets wrong is not: roles do not collide, every replica of every role finds rank 0,
-# nothing is taken off the requests unless asked.
+# The import keeps what a TorchX program relies on: its arguments with macros, `/dev/shm` of any size, the name of rank
+# 0's host in a variable. It does not keep TorchX's faults: roles do not collide, every replica of every role finds rank
+# 0, and requests are not reduced unless asked.
 
 _LABEL_APP = "torchx.pytorch.org/app-name"
 _METADATA = "torchx.pytorch.org/metadata-"
@@ -352,9 +351,9 @@ _RANK0_PORT = 29500  # TorchX's own default for its Service
 
 
 def import_torchx(source: Source, cfg: str = "", kind: str = "") -> Imported:
-    """The experiment of the AppDef in a file; `cfg` holds run options as ``torchx run -cfg`` takes them.
+    """Return the experiment of the AppDef in a file; `cfg` holds run options as `torchx run -cfg` takes them.
 
-    `kind` is the kind of the workload and overrides theirs.
+    `kind` overrides the workload kind in `cfg`.
 
     Raises SpecError with file and line of every fault.
     """
@@ -367,7 +366,7 @@ def import_torchx(source: Source, cfg: str = "", kind: str = "") -> Imported:
 
 
 def appdef_of(source: Source, log: Log) -> tuple[AppDef, RunOptions]:
-    """The application in a file, and the run options beside it when ``torchx run --dryrun --json`` wrote it."""
+    """Return the application in a file, with its run options if `torchx run --dryrun --json` wrote the file."""
     data = source.documents[0].data
     if len(source.documents) > 1:
         log.note(source.prefix(1), "only the first document is an application; the others are not read")
@@ -375,7 +374,7 @@ def appdef_of(source: Source, log: Log) -> tuple[AppDef, RunOptions]:
     if isinstance(data, dict) and isinstance(data.get("app"), dict) and "roles" not in data:
         outer = Fields(data, prefix, log)
         cfg = outer.map("cfg")
-        # Where our own scheduler would have taken it is no part of what it is.
+        # The target of our own scheduler is not a property of the application.
         places = {option.name for option in SCHEDULER_OPTIONS}
         cfg_values = {key: cfg.raw(key) for key in cfg.keys() if key not in places}  # noqa: SIM118 - not a dict
         options = read_options(cfg_values, log, cfg.path)
@@ -384,7 +383,7 @@ def appdef_of(source: Source, log: Log) -> tuple[AppDef, RunOptions]:
 
 
 def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
-    """The experiment of an application; faults found before are in `log`."""
+    """Return the experiment of an application; `log` may already contain faults."""
     log.raise_faults()
     names = UniqueNames(log)
     roles = [(names.give(role.name, f"{role.path}.name"), role) for role in app.roles]
@@ -406,7 +405,7 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
         origins |= {f"processes.{name}": role.path, f"processes.{name}.binds": f"{role.path}.port_map"}
     data["processes"] = processes
     data["volumes"] = context.volumes.declared
-    # TorchX starts all roles at once, and so do the programs expect it.
+    # TorchX starts all roles at once, and programs rely on that.
     data["local"] = {"start": "together"}
     imported = build(data, log, origins)
     for process, size in long_host_lists(imported.experiment):
@@ -418,7 +417,7 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
 
 
 def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
-    """For each role the service of each of its ports; a port name that several roles use gets the role's in front."""
+    """Return a map of ports to services per role; port names used by several roles get the role as a prefix."""
     used = [port for _, role in roles for port in role.port_map]
     taken: set[str] = set()
     services: list[dict[str, str]] = []
@@ -435,7 +434,7 @@ def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
 
 
 def _note_options(options: RunOptions, log: Log) -> None:
-    """Refuse run options that cannot go together, and say which of them count nothing."""
+    """Refuse conflicting run options, and note those without effect."""
     if options.appwrapper_version is not None and options.kind != "appwrapper":
         log.fault("cfg.appwrapper_version", f'kind "{options.kind}" is no AppWrapper', "kind=appwrapper, or drop it")
     if options.coscheduler_name is not None and options.kind in ("volcano", "dijob"):
@@ -450,7 +449,6 @@ def _note_options(options: RunOptions, log: Log) -> None:
 
 
 def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
-    """The experiment's own fields, from the run options and the application's metadata."""
     workload: dict[str, object] = {}
     if options.kind is not None:
         workload["kind"] = options.kind
@@ -472,7 +470,7 @@ def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
     settings: dict[str, object] = {
         "namespace": options.namespace,
         "service_account": options.service_account,
-        # An account is named for what it may do, which its token proves; TorchX leaves Kubernetes' default, a token.
+        # A set service account is meant to be used, which needs its token; TorchX keeps Kubernetes' default, a token.
         "security": {"service_account_token": True} if options.service_account else None,
         "image_pull_secrets": [options.image_secret] if options.image_secret else None,
         "networks": [options.network] if options.network else None,

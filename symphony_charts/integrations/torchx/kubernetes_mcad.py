@@ -1,7 +1,6 @@
-"""The scheduler ``kubernetes_mcad`` is TorchX's own where its release has it, and here for those that no longer do.
+"""The scheduler `kubernetes_mcad`: TorchX's own if its release has it, else this one.
 
-It takes that scheduler's options, goes to the current context as it did, and submits an AppWrapper of the version that
-MCAD reads.
+It takes that scheduler's options, uses the current context, and submits an AppWrapper of the version that MCAD reads.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _NAMES = frozenset(option.name for option in OPTIONS if "kubernetes_mcad" in opt
 
 
 class McadScheduler(SymphScheduler):
-    """Submits AppWrappers v1beta1."""
+    """Submit AppWrappers v1beta1."""
 
     NAME = "kubernetes_mcad"
 
@@ -42,7 +41,7 @@ class McadScheduler(SymphScheduler):
 
 
 def create_scheduler(session_name: str, **kwargs: object) -> Scheduler:
-    """The scheduler for one session of TorchX."""
+    """Return the scheduler for one session of TorchX."""
     if importlib.util.find_spec(_OWN) is not None:
         return importlib.import_module(_OWN).create_scheduler(session_name, **kwargs)
     return McadScheduler(session_name)

@@ -1,7 +1,7 @@
-"""TorchX's ``kubernetes_mcad_scheduler`` documents these functions, which newer releases of TorchX no longer have.
+"""Functions that TorchX's `kubernetes_mcad_scheduler` documents and newer TorchX releases no longer have.
 
-Arguments and results are those of release 0.7.0, objects being plain maps instead of Kubernetes' client models, with
-two differences: the app id can be given (TorchX draws it at random), and all states that MCAD reports are known.
+Arguments and results are those of release 0.7.0, with plain maps instead of Kubernetes' client models. There are two
+differences: the app id can be given (TorchX generates a random one), and all states that MCAD reports are known.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def app_to_resource(
     *,
     app_id: str | None = None,
 ) -> dict[str, object]:
-    """The AppWrapper v1beta1 of an application, called `app_id` or else by the application's name, cleaned."""
+    """Return the AppWrapper v1beta1 of an application, named `app_id` or by the application's cleaned name."""
     options = RunOptions(
         namespace=namespace,
         service_account=service_account,
@@ -65,14 +65,14 @@ def app_to_resource(
 
 
 def mcad_svc(app: AppDef, svc_name: str, namespace: str, service_port: str) -> dict[str, object]:
-    """The headless Service of an application."""
+    """Return the headless Service of an application."""
     return torchx_objects.mcad_service(_record(app), namespace, svc_name, int(service_port))
 
 
 def pod_labels(
     app: AppDef, role_idx: int, role: Role, replica_id: int, coscheduler_name: str | None, app_id: str
 ) -> dict[str, str]:
-    """The labels of one pod."""
+    """Return the labels of one pod."""
     record = _record(app)
     labels = torchx_objects.mcad_pod_labels(record, role.name, role_idx, replica_id, app_id, torchx_objects.VERSION)
     group = {} if coscheduler_name is None else {torchx_objects.POD_GROUP: f"{app_id}-pg{role_idx}"}
@@ -80,17 +80,17 @@ def pod_labels(
 
 
 def get_appwrapper_status(app: Mapping[str, Any]) -> AppState:
-    """The state that an AppWrapper reports; one that was not looked at yet is pending."""
+    """Return the state that an AppWrapper reports; without a status it is pending."""
     return _STATES.get(app.get("status", {}).get("state", "Pending"), AppState.UNKNOWN)
 
 
 def get_tasks_status_description(status: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many pods an AppWrapper counts in each state."""
+    """Return the number of pods that an AppWrapper counts in each state."""
     return {name: status[name] for name in _COUNTERS if name in status}
 
 
 def get_role_information(generic_items: Iterable[Mapping[str, Any]]) -> dict[str, Role]:
-    """The roles that the pods in an AppWrapper belong to, as far as pods tell."""
+    """Return the roles of the pods in an AppWrapper, as far as pods show them."""
     roles: dict[str, Role] = {}
     for item in generic_items:
         template = item.get("generictemplate", {})
@@ -106,7 +106,7 @@ def get_role_information(generic_items: Iterable[Mapping[str, Any]]) -> dict[str
 
 
 def _describe(role: Role, container: Mapping[str, Any]) -> None:
-    """Put what a container says into its role, in Kubernetes' shapes, up to the first thing that it does not say."""
+    """Copy a container's fields to its role, in Kubernetes' form, until the first missing field."""
     for key, field in _FIELDS:
         if key not in container:
             return

@@ -1,7 +1,8 @@
 """Make the AppWrapper that TorchX's MCAD scheduler makes of an application, under a given app id.
 
-For users whose tools read these objects. What is wrong with them (pods of two roles collide, labels are not cleaned,
-one object per replica) is kept here and only here: an experiment made by `importers.torchx` has none of it.
+For users whose tools read these objects. Only this module keeps their faults (pods of two roles collide, labels are
+not cleaned, one object per replica); experiments of `importers.torchx` do not have them.
+
 Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (release 0.7.0).
 """
 
@@ -31,7 +32,7 @@ from symphony_charts.integrations.torchx.options import RunOptions, parse_cfg, p
 
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 _GPU = "nvidia.com/gpu"
-# What TorchX takes off the requests for the node itself, since it means to fill whole nodes.
+# TorchX reduces requests by these amounts for the node itself, since it intends to fill whole nodes.
 _RESERVED_MILLICPU = 100
 _RESERVED_MB = 1024
 
@@ -39,7 +40,7 @@ _RESERVED_MB = 1024
 def pod_spec(
     role: Role, *, container: str, service_account: str | None, extra_env: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the spec of the pod of one replica, whose macros are filled in already."""
+    """Return the pod spec of one replica with macros already filled in."""
     volumes: list[object] = [{"name": "dshm", "emptyDir": {"medium": "Memory"}}]
     mounts: list[object] = [{"name": "dshm", "mountPath": "/dev/shm"}]  # noqa: S108 - a path in the container
     for index, mount in enumerate(role.mounts):
@@ -70,7 +71,7 @@ def pod_spec(
 
 
 def _resources(resource: Resource) -> dict[str, object]:
-    """Limits as asked for; requests lower by what the node keeps, and never below nothing, so possibly nothing."""
+    """Return limits as requested, and requests reduced by the node's reserve, at least zero."""
     limits: dict[str, str] = {}
     requests: dict[str, str] = {}
     if resource.cpu > 0:
@@ -107,7 +108,7 @@ def submitted_objects(source: Source, cfg: str, app_id: str) -> dict[str, object
     """Return the AppWrapper of the AppDef in a file, with the run options `cfg` if it is not empty.
 
     Raises:
-        SpecError: The AppDef or its options have faults.
+      SpecError: The AppDef or its options have faults.
     """
     log = Log()
     app, options = appdef_of(source, log)
@@ -117,12 +118,12 @@ def submitted_objects(source: Source, cfg: str, app_id: str) -> dict[str, object
 
 
 def mcad_name(text: str) -> str:
-    """A name as the MCAD scheduler cleans it: one leading dash goes, then all but ``a-z0-9-``, then leading digits."""
+    """Return a name as the MCAD scheduler cleans it: drop one leading dash, keep `a-z0-9-`, drop leading digits."""
     return "".join(re.findall(r"[a-z0-9-]", text.removeprefix("-").lower())).lstrip("0123456789")
 
 
 def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = VERSION) -> dict[str, object]:
-    """The AppWrapper v1beta1 of ``torchx run -s kubernetes_mcad``; `version` is TorchX's own, a label of the pods."""
+    """Return the AppWrapper v1beta1 of `torchx run -s kubernetes_mcad`; `version` is a label with TorchX's version."""
     app = _shortened(_pushed(app, options))
     namespace = options.namespace or "default"
     items: list[object] = []
@@ -154,13 +155,13 @@ def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = VE
 
 
 def mcad_service_port(app: AppDef) -> int:
-    """The port of the one Service: the last one seen over all roles, unless that is no port at all."""
+    """Return the port of the only Service: the last port of all roles, or the default if that is invalid."""
     ports = [port for role in app.roles for port in role.port_map.values()]
     return ports[-1] if ports and 0 < ports[-1] <= 65535 else _DEFAULT_PORT
 
 
 def _shortened(app: AppDef) -> AppDef:
-    """The application under the name that is left where a pod group, the number of roles and an id have to fit, too."""
+    """Return the application with a name that leaves room for a pod group, the number of roles and an id."""
     most = 63 - 4 - (3 + len(app.roles))
     return app if most - len(app.name) > 3 else replace(app, name=app.name[:most])
 
@@ -219,12 +220,11 @@ def _mcad_hosts(role: Role) -> str:
 def mcad_pod_labels(
     app: AppDef, role: str, index: int, replica: int, app_id: str, version: str = VERSION
 ) -> dict[str, str]:
-    """The labels of the pod of one replica of the role at `index`."""
     return _object_labels(app, app_id) | _pod_labels(app, role, index, replica, version)
 
 
 def mcad_service(app: AppDef, namespace: str, app_id: str, port: int) -> dict[str, object]:
-    """The one headless Service of an application."""
+    """Return the only, headless Service of an application."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -242,7 +242,7 @@ def mcad_service(app: AppDef, namespace: str, app_id: str, port: int) -> dict[st
 
 
 def _pushed(app: AppDef, options: RunOptions) -> AppDef:
-    """The application with the images where TorchX pushes them before it submits."""
+    """Return the application with the names under which TorchX pushes its images before submission."""
     return replace(
         app, roles=[replace(role, image=pushed_image(role.image, options) or role.image) for role in app.roles]
     )
@@ -259,7 +259,7 @@ def _pod_labels(app: AppDef, role: str, index: int, replica: int, version: str) 
 
 
 def _filled(role: Role, index: int, replica: int, app_id: str, rank0: str) -> Role:
-    """The role with macros filled in for one replica; the first one of all is rank 0 and says so."""
+    """Return the role with macros filled in for one replica; the very first replica is rank 0."""
     is_first = index == 0 and replica == 0
     values = {
         "img_root": "",

@@ -1,7 +1,7 @@
 """TorchX's run options: the table of all, and the values of one run.
 
 Sources: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (release 0.7.0) and
-kubernetes_scheduler.py (2026.10). What stands for scheduler ``symph`` is ours.
+kubernetes_scheduler.py (2026.10). Options of scheduler `symph` are ours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symphony_charts.integrations.common.fields import Fields
 class Option:
     """One option as `symph import runopts` lists it; `becomes` is the field of the experiment that it sets.
 
-    `default` is what happens when it is not said; `value` is what the scheduler declares as its default.
+    `default` describes the behaviour if it is not set; `value` is the default that the scheduler declares.
     """
 
     name: str
@@ -253,7 +253,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The values of the options for one run; None where not said."""
+    """The values of the options for one run; None if not set."""
 
     namespace: str | None = None
     image_repo: str | None = None
@@ -284,15 +284,15 @@ class RunOptions:
         return has_gang or self.kind == "volcano" or self.is_for_mcad
 
 
-# Other names of an option, and options that only steer TorchX itself.
+# Synonyms of options, and options that only affect TorchX itself.
 _SYNONYMS = {"priority_class": "priority_class_name"}
 _ONLY_TORCHX = ("quiet", "validate_spec", "priority_boost")
 
 
 def pushed_image(image: str, options: RunOptions) -> str | None:
-    """Return the name of a pushed image: a patched one (``sha256:...``) is under its hash in the image repository.
+    """Return the name of a pushed image: a patched one (`sha256:...`) is under its hash in the image repository.
 
-    None for a patched image when no repository is given.
+    None for a patched image without a repository.
     """
     if not image.startswith("sha256:"):
         return image
@@ -300,7 +300,7 @@ def pushed_image(image: str, options: RunOptions) -> str | None:
 
 
 def parse_cfg(text: str, log: Log) -> RunOptions:
-    """The options of ``key=value,key=value``, as ``torchx run -cfg`` takes them.
+    """Return the options of `key=value,key=value`, as `torchx run -cfg` takes them.
 
     A piece without ``=`` belongs to the value before it, as in TorchX.
     """
@@ -319,7 +319,7 @@ def parse_cfg(text: str, log: Log) -> RunOptions:
 
 
 def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOptions:
-    """The options that a map holds; unknown ones are faults, as a silent typo would change the run."""
+    """Return the options in a map; unknown ones are faults, as a silent typo would change the run."""
     fields = Fields({_SYNONYMS.get(key, key): _none(value) for key, value in values.items()}, path, log)
     version, kind = fields.text("appwrapper_version"), fields.text("kind")
     if version is not None and version not in ("v1beta1", "v1beta2"):

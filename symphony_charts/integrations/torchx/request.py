@@ -1,7 +1,7 @@
 """Requests of the TorchX scheduler: options, app ids, and their submission.
 
 TorchX asks for the image before it asks for the request. Here nothing is read or pushed until the request is
-submitted, so that a dry run stays one: until then the role says in its metadata which folder it wants. Images are
+submitted, so that a dry run has no effects; until then the role's metadata records the workspace folder. Images are
 pushed without Docker.
 """
 
@@ -50,8 +50,8 @@ _APP_ID_HINT = "add app_id=ID"
 class Options:
     """The target and form of a submission; `run` are the options that describe the application.
 
-    `app_id` is the name that it must get; `is_compat` asks for TorchX's own objects instead of ours; `registry` is how
-    that of `image_repo` is reached.
+    `app_id` is the required name. `is_compat` requests TorchX's own objects instead of ours. `registry` is the access
+    to the registry of `image_repo`.
     """
 
     run: RunOptions
@@ -64,7 +64,7 @@ class Options:
 
 
 def declare(opts: Any, names: Collection[str] = ()) -> None:
-    """Add all options, or those called so, to a ``torchx.specs.runopts``, with their types, defaults and meaning."""
+    """Add all options, or only those in `names`, to a `torchx.specs.runopts`, with type, default and help."""
     for option in (*SCHEDULER_OPTIONS, *OPTIONS):
         if names and option.name not in names:
             continue
@@ -72,7 +72,7 @@ def declare(opts: Any, names: Collection[str] = ()) -> None:
 
 
 def read(cfg: Mapping[str, object], log: Log) -> Options:
-    """The options of a run, those that are None left out; raises SpecError with every fault."""
+    """Return the options of a run, ignoring those that are None. Raises SpecError with every fault."""
     given = {key: value for key, value in cfg.items() if value is not None}
     fields = Fields({key: value for key, value in given.items() if key in _OWN}, "cfg", log)
     options = Options(
@@ -91,7 +91,7 @@ def read(cfg: Mapping[str, object], log: Log) -> Options:
 
 
 def _access(fields: Fields) -> Access:
-    """Return the access to the registry, from options that are called as helm's flags."""
+    """Return the access to the registry, from options named like helm's flags."""
     access = Access(
         plain_http=bool(fields.flag("plain_http")),
         ca_file=fields.text("ca_file") or "",
@@ -107,7 +107,7 @@ def _access(fields: Fields) -> Access:
 
 
 def _one_of(fields: Fields, key: str, choices: tuple[str, ...]) -> str:
-    """The text of a field that has but these values; the first one when nothing is said."""
+    """Return the text of a field with fixed choices; the first is the default."""
     text = fields.text(key) or choices[0]
     if text not in choices:
         fields.log.fault(fields.at(key), f'"{text}" is no value of `{key}`', f"one of {', '.join(choices)}")
@@ -118,10 +118,9 @@ def _one_of(fields: Fields, key: str, choices: tuple[str, ...]) -> str:
 class SymphRequest:
     """The request of one application, as plain data that callers may change before they schedule it.
 
-    `on` says where it goes. `experiment` is what will be started; `objects` is what a cluster would get (empty for
-    this machine), or with `is_compat` TorchX's own objects and no experiment. `workspaces` maps images to the folders
-    whose files they get on submission, in `image_repo`, which is
-    reached by way of `registry`.
+    `on` is the target. `experiment` is what will be started. `objects` are the objects for a cluster (empty for this
+    machine), or with `is_compat` TorchX's own objects and no experiment. `workspaces` maps images to the folders whose
+    files they get on submission; the new images go to `image_repo`, accessed by `registry`.
     """
 
     on: str
@@ -137,7 +136,7 @@ class SymphRequest:
     is_compat: bool = False
 
     def named(self, name: str) -> Experiment:
-        """The experiment, checked, under this name; raises SpecError."""
+        """Return the checked experiment under this name. Raises SpecError."""
         return finish(from_data({**self.experiment, "name": name}), for_cluster=self.on != "tmux")
 
     def __str__(self) -> str:
@@ -147,9 +146,9 @@ class SymphRequest:
 
 
 def request_of(data: object, cfg: Mapping[str, object], workspaces: Mapping[str, str]) -> tuple[SymphRequest, Report]:
-    """The request for an AppDef as plain data, and what became of it; nothing outside is asked.
+    """Return the request for an AppDef in plain data, and the import's report; it needs no cluster or network.
 
-    `workspaces` are the folders that images should have; programs here run in theirs as it is.
+    `workspaces` are the folders for images; programs on this machine run in their folder directly.
 
     Raises SpecError with every fault of the application and of the run options.
     """
@@ -201,13 +200,13 @@ def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]
     return {**item, "metadata": {**metadata, "namespace": namespace}}
 
 
-# ``echo`` is on this machine, ``ml:echo`` in namespace ``ml`` of the current cluster, ``gke:ml:echo`` on the cluster
-# of context ``gke`` (percent-encoded, since contexts may hold anything), ``chart::echo`` a chart that was written.
+# `echo` is on this machine, `ml:echo` in namespace `ml` of the current cluster, `gke:ml:echo` on the cluster of context
+# `gke` (percent-encoded, since contexts may contain any character), `chart::echo` a chart that was written.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppId:
-    """The experiment `name`, on this machine unless it has a namespace."""
+    """The id of experiment `name`, on this machine unless it has a namespace."""
 
     name: str
     namespace: str | None = None
@@ -221,12 +220,11 @@ class AppId:
         return ":".join(part for part in parts if part)
 
     def cluster(self) -> Cluster:
-        """The backend that it is on."""
         return cluster_of(self.namespace, self.context) if self.namespace else Cluster.new("tmux")
 
 
 def parse(text: str) -> AppId:
-    """The app id that `text` writes; any text is one."""
+    """Return the app id in `text`; any text is valid."""
     *cluster_parts, name = text.split(":")
     if cluster_parts == ["chart", ""]:
         return AppId(name=name, is_chart=True)
@@ -235,7 +233,6 @@ def parse(text: str) -> AppId:
 
 
 def cluster_of(namespace: str | None, context: str | None) -> Cluster:
-    """A Kubernetes cluster, by context and namespace."""
     return Cluster.new("kube", namespace=namespace, context=context)
 
 
@@ -243,7 +240,7 @@ _KEY = "symph.dev/workspace"
 
 
 def note_workspace(metadata: dict[str, Any], workspace: str) -> None:
-    """Remember the folder in the metadata of a role; raises SpecError for what is no folder of this machine."""
+    """Record the folder in the metadata of a role. Raises SpecError if it is not a folder of this machine."""
     folder = workspace.removeprefix("file://")
     if "://" in folder:
         what = f"the workspace {workspace} is no folder of this machine"
@@ -252,7 +249,7 @@ def note_workspace(metadata: dict[str, Any], workspace: str) -> None:
 
 
 def take_workspaces(app: dict[str, Any]) -> dict[str, str]:
-    """The folder for each image, taken out of an AppDef as plain data; TorchX's own mention of it goes, too."""
+    """Remove the workspace of each image from an AppDef in plain data, and return the folders by image."""
     folders: dict[str, str] = {}
     for role in app["roles"]:
         folder = role["metadata"].pop(_KEY, None)
@@ -268,9 +265,9 @@ def patch_workspaces(
     repository: str,
     access: Access | None = None,
 ) -> tuple[Experiment, list[PatchedImage]]:
-    """The experiment on images that have the folders' files, and these images, which are now in `repository`.
+    """Return the experiment with images that contain the folders' files, and these images, pushed to `repository`.
 
-    Raises Conflict for a secret in a file, and whatever keeps images from being read or pushed.
+    Raises Conflict for a secret in a file, and errors of reading or pushing images.
     """
     images = []
     for base, folder in workspaces.items():
@@ -289,10 +286,10 @@ _log = logging.getLogger(__name__)
 
 
 def submit(request: SymphRequest) -> AppId:
-    """Start the request's experiment (with ``on=chart`` write its chart); the app id it runs under.
+    """Start the request's experiment (with `on=chart` write its chart) and return its app id.
 
-    Without an `app_id` it gets the experiment's name, or the first free of ``name-2``, ``name-3``...: every submission
-    is an application of its own, and nothing that ran is touched. Raises Conflict for an `app_id` that is taken.
+    Without an `app_id` it gets the experiment's name, or the first free of `name-2`, `name-3`...: every submission is a
+    separate application, and earlier runs are never touched. Raises Conflict for an `app_id` that is taken.
     """
     if request.is_compat:
         next_step = f"save the dry run and kubectl create -f it, or torchx run -s {_owner(request)}"
@@ -319,7 +316,7 @@ def submit(request: SymphRequest) -> AppId:
 
 
 def _as_new_run(experiment: dict[str, object]) -> dict[str, object]:
-    """The experiment as a run that never was: what it shares with others by name, as ``${app_id}``, is its own."""
+    """Return the experiment with a unique run key, so that names such as `${app_id}` are unique to this run."""
     return {**experiment, "workload": {**sub(experiment, "workload"), "run_key": secrets.token_hex(8)}}
 
 
@@ -329,7 +326,7 @@ def _start(cluster: Cluster, request: SymphRequest, wanted: str) -> tuple[Experi
         try:
             return experiment, cluster.start(experiment, folder=Path.cwd(), pins={})
         except Conflict:
-            # Somebody else may have taken the name since it was looked up.
+            # Another process may have taken the name since it was looked up.
             if request.app_id is not None or experiment.name not in _names(cluster):
                 raise
     experiment = request.named(_free(wanted, _names(cluster)))
@@ -353,7 +350,7 @@ def _owner(request: SymphRequest) -> str:
 
 
 def _write_chart(experiment: Experiment, dest: Path) -> AppId:
-    """Write the chart as `symph package` does, and the experiment beside it, so that both can go on without TorchX."""
+    """Write the chart like `symph package`, with the experiment beside it, for use without TorchX."""
     path = dest / f"{experiment.name}.yaml"
     lock_path = lock_path_of(path)
     spec = SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))

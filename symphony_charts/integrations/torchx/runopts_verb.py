@@ -10,7 +10,6 @@ SUMMARY = "list TorchX's run options and what they become; import nothing"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph import runopts`."""
     parser.add_argument(
         "scheduler",
         nargs="?",
@@ -28,8 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print the options as a table."""
-    # 100 ms, which help has not.
+    # Late import: it takes 100 ms, too slow for `--help`.
     from symphony_charts.cli import output
     from symphony_charts.integrations.torchx.options import OPTIONS, SCHEDULER_OPTIONS
 

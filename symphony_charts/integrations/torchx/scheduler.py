@@ -1,7 +1,7 @@
 """The TorchX scheduler `symph`: submit, describe, list, cancel and follow applications.
 
-It works with release 0.7.0 and with the nightlies up to 2026.10: what differs between them (arguments of `list` and
-`_validate`, the typed options) is not relied upon.
+It works with release 0.7.0 and with the nightlies up to 2026.10, and does not rely on their differences (arguments of
+`list` and `_validate`, the typed options).
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ _MEGA = 10**6
 
 
 def roles_of(cluster: Cluster, name: str) -> dict[str, Role]:
-    """The role that each lone process of an experiment came from, without the number of its replicas.
+    """Return the original role of each lone process of an experiment, without the number of its replicas.
 
-    What starts programs is said as they find it, behind the shell lines of ours that run before them.
+    Programs appear without the shell lines that run before them.
     """
     watcher = cluster.watcher
     if isinstance(watcher, KubeWatcher):
@@ -131,7 +131,7 @@ def _of_objects(objects: Sequence[Mapping[str, Any]]) -> dict[str, Role]:
 
 
 def _pods_in(item: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Labels and spec of every pod, or template of one, that an object of any kind holds."""
+    """Yield labels and spec of every pod or pod template in an object of any kind."""
     if isinstance(item, list):
         for part in item:
             yield from _pods_in(part)
@@ -193,14 +193,14 @@ def _role(
 
 
 def _with_macros(text: str) -> str:
-    """An argument or value with the macros that the AppDef has, which pods find in their environment."""
+    """Return an argument or value with the AppDef's macros instead of references to the environment."""
     for macro in ("app_id", "replica_id"):
         text = text.replace(MACROS[macro], f"${{{macro}}}")
     return text
 
 
 def _without_preamble(argv: list[str]) -> list[str]:
-    """The program behind the shell that `entry_point` puts in front of it for the lines of a preamble."""
+    """Return the program without the shell that `entry_point` puts in front of it for a preamble."""
     shell = entry_point(Process(command=["x"], preamble=["x"])).command or []
     front = len(shell) - len(["script", "sh", "x"])
     is_wrapped = argv[:front] == shell[:front] and len(argv) > front + 2 and argv[front].endswith('exec "$@"')
@@ -208,7 +208,7 @@ def _without_preamble(argv: list[str]) -> list[str]:
 
 
 def _resource(asked: Mapping[str, object]) -> Resource:
-    """Return the requests in TorchX's units; -1 is what is not set."""
+    """Return the requests in TorchX's units; -1 means not set."""
     amounts = {}
     for key, amount in asked.items():
         with contextlib.suppress(ValueError):
@@ -226,11 +226,11 @@ _log = logging.getLogger(__name__)
 
 
 class Refused(ComponentValidationException):  # type: ignore[misc] # TorchX ships no types
-    """A refusal in our words (what, where, next); TorchX prints it without a traceback and exits 1."""
+    """A refusal with our message (what, where, next); TorchX prints it without a traceback and exits with 1."""
 
 
 class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX ships no types
-    """Runs TorchX applications in tmux here or on Kubernetes, or writes their Helm charts."""
+    """Run TorchX applications in tmux here or on Kubernetes, or write their Helm charts."""
 
     NAME = "symph"
 
@@ -243,11 +243,11 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         return opts
 
     def _cfg(self, cfg: Mapping[str, object]) -> dict[str, object]:
-        """The options of a run, all of them ours; raises UsageError for others."""
+        """Return the options of a run. Raises UsageError for options that are not ours."""
         return _known(self.run_opts(), cfg)
 
     def _submit_dryrun(self, app: AppDef, cfg: Mapping[str, object]) -> AppDryRunInfo:
-        """The request for an application: the same text for the same input, without a cluster or the network."""
+        """Return the request for an application; deterministic, without a cluster or the network."""
         with _refusing():
             data = _lasting(app)
             workspaces = take_workspaces(data)
@@ -257,7 +257,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         return AppDryRunInfo(request, str)
 
     def build_workspace_and_update_role(self, role: Role, workspace: str, cfg: Mapping[str, object]) -> None:
-        """Remember the folder whose files the image of a role shall have; it gets them on submission."""
+        """Record the workspace folder of a role; its image gets the files on submission."""
         del cfg
         with _refusing():
             note_workspace(role.metadata, workspace)
@@ -265,16 +265,16 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
     def caching_build_workspace_and_update_role(
         self, role: Role, cfg: Mapping[str, object], build_cache: dict[object, object]
     ) -> None:
-        """Note the workspace of a role, as newer releases of TorchX ask for it: with the folder in the role."""
+        """Record the workspace of a role in newer TorchX releases, which keep the folder in the role."""
         del build_cache
         if role.workspace and not role.workspace.is_unmapped_single_project():
-            # TorchX would copy them to a folder that is gone by the time the application is submitted.
+            # TorchX would copy them to a temporary folder that is gone by the time of submission.
             raise Refused("a workspace of several folders cannot be put into an image\n  next: give one folder")
         if role.workspace:
             self.build_workspace_and_update_role(role, str(role.workspace), cfg)
 
     def schedule(self, dryrun_info: AppDryRunInfo) -> str:
-        """Start what was shown (with ``on=chart`` write it); its app id."""
+        """Start the application (with `on=chart` write it) and return its app id."""
         request = dryrun_info.request
         if not isinstance(request, SymphRequest):
             raise TypeError(f"a {type(request).__name__} is no request of scheduler {self.NAME}")
@@ -291,7 +291,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         return None if status is None else describe_response(meant, status, roles_of(cluster, meant.name))
 
     def list(self, cfg: Mapping[str, object] | None = None) -> list[ListAppResponse]:
-        """All experiments of the place that `cfg` (or section ``[symph]`` of .torchxconfig) names; ended ones too."""
+        """Return all experiments at the place in `cfg` (or `[symph]` in .torchxconfig), including ended ones."""
         settings: dict[str, Any] = dict(cfg or {})
         torchx_config.apply(scheduler=self.NAME, cfg=settings)
         with _refusing():
@@ -303,12 +303,12 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
     def _cancel_existing(self, app_id: str) -> None:
         """End the application; on this machine its logs are kept."""
         meant = parse(app_id)
-        # What has ended by itself meanwhile is as ended as was asked for.
+        # An application that has ended in the meantime is a success.
         with _refusing(), contextlib.suppress(NotFound):
             meant.cluster().delete(meant.name)
 
     def _delete_existing(self, app_id: str) -> None:
-        """End the application and forget it, its logs included."""
+        """End the application and remove it with its logs."""
         meant = parse(app_id)
         with _refusing():
             meant.cluster().watcher.delete(meant.name)
@@ -324,40 +324,40 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         should_tail: bool = False,
         streams: object = None,
     ) -> Iterable[str]:
-        """The lines of replica `k` of a role with their line ends; ValueError for any stream but the combined one."""
+        """Return the lines of replica `k` of a role, with line ends. Raises ValueError for separate streams."""
         meant = parse(app_id)
         stream = None if streams is None else str(getattr(streams, "value", streams))
         with _refusing():
             cluster = meant.cluster()
-            # The role as the AppDef has it; the process is called alike, but validly.
+            # Find the process by the role's name in the AppDef; process names may be sanitised.
             process = next((key for key, role in roles_of(cluster, meant.name).items() if role.name == role_name), "")
             name = process or role_name
             return cluster.log_iter(meant.name, name, k, regex, since, until, should_tail, stream)
 
     def close(self) -> None:
-        """Nothing is held that would need closing."""
+        """Do nothing: no resources are held."""
 
     def _validate(self, app: AppDef, scheduler: str, cfg: object = None) -> None:
-        """Every application will do: resources need not be said, and what is wrong the dry run finds."""
+        """Accept every application: resources are optional, and the dry run finds errors."""
 
 
 def create_scheduler(session_name: str, **kwargs: object) -> SymphScheduler:
-    """The scheduler for one session of TorchX."""
+    """Return the scheduler for one session of TorchX."""
     del kwargs  # parameters of all schedulers together; none is ours
     return SymphScheduler(session_name)
 
 
 class RunOpts(runopts):  # type: ignore[misc] # TorchX ships no types
-    """Run options that keep what they do not know, for the scheduler to refuse; release 0.7.0 would drop it."""
+    """Run options that keep unknown keys, so that the scheduler can refuse them; release 0.7.0 drops them."""
 
     def cfg_from_str(self, cfg_str: str) -> dict[str, Any]:
-        """The options that a command line gives, those that we know with their types."""
+        """Return the options of a command line; known ones with their types."""
         known: dict[str, Any] = super().cfg_from_str(cfg_str)
         return {**to_dict(cfg_str), **known}
 
 
 def _lasting(app: AppDef) -> dict[str, Any]:
-    """The application as plain data, without what TorchX makes up anew for every session that submits it."""
+    """Return the application as plain data, without the session id that TorchX generates for each submission."""
     data: dict[str, Any] = dataclasses.asdict(app)
     for role in data["roles"]:
         role["env"].pop("TORCHX_INTERNAL_SESSION_ID", None)
@@ -365,7 +365,7 @@ def _lasting(app: AppDef) -> dict[str, Any]:
 
 
 def _known(declared: runopts, cfg: Mapping[str, object]) -> dict[str, object]:
-    """The options that are ours: TorchX hands through keys of other schedulers and of its own."""
+    """Return the options if all are ours: TorchX passes keys of other schedulers and its own, too."""
     names = {name for name, _ in declared}
     unknown = sorted(key for key, value in cfg.items() if key not in names and value is not None)
     if unknown:
@@ -375,7 +375,7 @@ def _known(declared: runopts, cfg: Mapping[str, object]) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn our errors into an exception that TorchX shows to its users as text."""
+    """Convert our errors to an exception whose text TorchX prints."""
     try:
         yield
     except SymphError as error:
@@ -385,7 +385,7 @@ def _refusing() -> Iterator[None]:
 # Releases after 0.7.0 list the name of an application beside its id.
 _LISTS_NAMES = any(item.name == "name" for item in dataclasses.fields(ListAppResponse))
 
-# `stopping` is no end yet: TorchX would take CANCELLED for one and look away.
+# `stopping` is not final: after CANCELLED, TorchX would stop watching.
 _STATES: dict[Phase, AppState] = {
     "queued": AppState.PENDING,
     "pending": AppState.PENDING,
@@ -400,9 +400,9 @@ _STATES: dict[Phase, AppState] = {
 
 
 def describe_response(app_id: AppId, status: ExperimentStatus, roles: Mapping[str, Role]) -> DescribeAppResponse:
-    """The answer to ``torchx status`` and ``torchx describe``: a role for each process, its real replicas.
+    """Return the answer to `torchx status` and `torchx describe`: a role for each process, with its real replicas.
 
-    `roles` are those that processes came from, by process.
+    `roles` are the original roles, by process.
     """
     told = [(_role_of_request(process, roles), process) for process in status.processes]
     return DescribeAppResponse(
@@ -419,7 +419,6 @@ def describe_response(app_id: AppId, status: ExperimentStatus, roles: Mapping[st
 
 
 def list_response(statuses: Iterable[ExperimentStatus], context: str | None) -> list[ListAppResponse]:
-    """The answer to ``torchx list``."""
     return [
         ListAppResponse(
             app_id=str(AppId(name=status.name, namespace=status.namespace or None, context=context)),
@@ -437,7 +436,7 @@ def _role_of_request(process: ProcessStatus, roles: Mapping[str, Role]) -> Role:
 
 
 def _replica(role: str, instance: InstanceStatus) -> ReplicaStatus:
-    """One replica; of a failed one TorchX's commands read the message as its own programs write it."""
+    """Return one replica; TorchX's commands parse the message of a failed one as its own programs write it."""
     error = {"structured_error_msg": _error(instance)} if instance.phase == "failed" else {}
     return ReplicaStatus(id=instance.index, state=_STATES[instance.phase], role=role, hostname=instance.place, **error)
 
@@ -449,7 +448,7 @@ def _error(instance: InstanceStatus) -> str:
 
 
 def _message(instances: Iterable[InstanceStatus]) -> str:
-    """Return why it is not well, a line per instance with a reason."""
+    """Return a line per instance that failed or has a reason."""
     return "\n".join(
         f"{instance.path}: {instance.state}" for instance in instances if instance.reason or instance.phase == "failed"
     )

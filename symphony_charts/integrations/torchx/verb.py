@@ -1,4 +1,4 @@
-"""`symph import torchx`: its options, and the objects that TorchX itself would make. Imports nothing heavy."""
+"""Options of `symph import torchx`, and the objects that TorchX itself would make; imports only light modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ EXAMPLES = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this format."""
     source = next(action for action in parser._actions if action.dest == "source")
     source.help = "the file (`-` is stdin), module:component, or a component's name"
     parser.add_argument("--cfg", default="", metavar="K=V,...", help="run options, as `torchx run -cfg`")
@@ -32,15 +31,14 @@ def made_data(args: argparse.Namespace, words: list[str]) -> object:
     text = args.source
     if text == "-" or Path(text).is_file() or text.endswith((".json", ".yaml", ".yml")):
         return None
-    # 100 ms, which help has not.
+    # Late import: it takes 100 ms, too slow for `--help`.
     from symphony_charts.integrations.torchx.components import load_appdef
 
     return load_appdef(text, words)
 
 
 def run(source: Any, args: argparse.Namespace) -> Any:
-    """Return the experiment of an AppDef."""
-    # 100 ms, which help has not.
+    # Late import: it takes 100 ms, too slow for `--help`.
     from symphony_charts.integrations.torchx.importer import import_torchx
 
     return import_torchx(source, args.cfg, args.kind)
@@ -50,7 +48,7 @@ def document(source: Any, args: argparse.Namespace) -> dict[str, object] | None:
     """Return the AppWrapper that TorchX would make, for `--compat`; None without."""
     if not args.compat:
         return None
-    # 100 ms, which help has not.
+    # Late import: it takes 100 ms, too slow for `--help`.
     from symphony_charts.integrations.torchx.objects import NO_VOLCANO, submitted_objects
 
     if not args.app_id:
