@@ -145,8 +145,8 @@ def identify(pid: int) -> ProcessRecord | None:
 def open_verified(record: ProcessRecord) -> int | None:
     """Return a pidfd of exactly the process in `record`, None if it has ended.
 
-    Opens the descriptor before it checks the identity: a pid that passes the check then belongs to the opened process, so
-    that there is no race with pid reuse.
+    Opens the descriptor before it checks the identity: a pid that passes the check then belongs to the opened process,
+    so that there is no race with pid reuse.
     """
     try:
         descriptor = os.pidfd_open(record.pid)
@@ -310,8 +310,8 @@ def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[Proc
     """Return all processes that have `mount` among their mounts, are in one of `sessions`, or started with `cookie`.
 
     Includes their descendants, as far as the kernel still links them. `mount` is a mount point that exists only in the
-    namespaces of one run (empty: none); `cookie` is ``NAME=value``. The caller and its namespace never count. The kernel
-    reuses namespace ids, so they prove nothing by themselves.
+    namespaces of one run (empty: none); `cookie` is ``NAME=value``. The caller and its namespace never count. The
+    kernel reuses namespace ids, so they prove nothing by themselves.
     """
     seen: dict[int, bool] = {_mount_namespace(os.getpid()): False, 0: False}
     spans: dict[int, list[tuple[int, float]]] = {}

@@ -350,8 +350,8 @@ _LITERAL = re.compile(r"(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S.*)", re.DOTALL)
 def signer(key: str) -> Callable[[bytes], str]:
     """Return a function that signs a commit with `key`: ``gpg:KEYID``, or the path of an SSH key.
 
-    The signature goes into the commit header ``gpgsig``. Argo CD checks GPG signatures only; Flux and forges check both.
-    Raises SpecError for a missing key; the function raises ToolMissing and ToolFailed.
+    The signature goes into the commit header ``gpgsig``. Argo CD checks GPG signatures only; Flux and forges check
+    both. Raises SpecError for a missing key; the function raises ToolMissing and ToolFailed.
     """
     if key.startswith("gpg:"):
         return _openpgp("gpg", key.removeprefix("gpg:"))
