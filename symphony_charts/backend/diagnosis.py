@@ -339,7 +339,7 @@ class EventFeed:
         return bool(self._waits)
 
     def tell(self, status: ExperimentStatus, now: float) -> list[StatusChange]:
-        """Return the changes in `status` at `now` (seconds since 1970); equal changes of several instances are merged."""
+        """Return the changes in `status` at `now` (seconds since 1970); equal changes are merged."""
         said = [told for instance in status.instances for told in self._of(status, instance, now)]
         self._before = {instance.path: instance for instance in status.instances}
         return list(_gather(said))

@@ -230,7 +230,7 @@ class LocalWatcher:
         return self._run(name, instance, command, stdin=False, capture_output=True, timeout=600)
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy a file or folder that the process sees at `path`; after its end, as far as it still exists on this machine."""
+        """Copy the file or folder at the process's `path`; after its end, as far as it still exists."""
         _files_of(name, instance).copy_out(path, to)
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:

@@ -130,7 +130,7 @@ class _Clock:
         self._rows: deque[tuple[int, int]] = deque()
 
     def moment(self, place: int) -> float:
-        """Return the time when the byte at `place` was written; places must ascend. Bytes without a row are from now."""
+        """Return the write time of the byte at `place`, now without a row for it; places must ascend."""
         if self._place < 0:
             self._place = self._find(lambda row: row[1] <= place)[0]
         while True:

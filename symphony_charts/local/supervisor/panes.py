@@ -104,7 +104,7 @@ class Panes:
         return [processes.Session(leader=leader, until=until) for leader, until in self._until.items()]
 
     def follow_started(self, slot: int, pid: int) -> bool:
-        """Watch a program during the start of the run, and note its end until `adopt`; return False if there is none."""
+        """Watch a program while the run starts, and note its end until `adopt`; return False if there is none."""
         if slot >= len(self._slots) or slot in self or slot in self._noted:
             return False
         self._follow(slot, pid, self._note)
