@@ -115,7 +115,7 @@ class Run:
         except NotFound:
             return False
         except ToolFailed:
-            # The state keeps no record of processes that outlive both tmux and the supervisor.
+            # The state is unreadable, and processes that outlive tmux and supervisor do not hold the liveness lock.
             return (
                 is_liveness_lock_held(self.folder / LIVENESS_LOCK) is not False
                 or self.is_supervised

@@ -33,7 +33,7 @@ class ToolUnreachable(ToolFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a push. `is_done`: the server accepted it. `was_sent`: it may have accepted it, whatever git printed.
+    """The result of a push. `is_done`: the server accepted it. `was_sent`: it may have, whatever git printed.
 
     `is_final`: the server refused, and would again. `text` is the reason, `next` the next step; `heard` lists the
     server's own messages, line by line.
@@ -129,7 +129,7 @@ def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Complete
 def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:
     """Return the newest commits of the branch and of its base branch, with the history that they do not share.
 
-    None if the branch does not exist yet, has no base, or is based on the newest commit of its base. Raises
+    None if the branch does not exist yet, has no base, or equals or directly follows the newest commit of its base. Raises
     ToolUnreachable and ToolFailed.
     """
     if not cache.base or cache.base == cache.branch:
