@@ -58,7 +58,7 @@ def holders_of(gpu: str) -> list[str]:
 
 
 def restore_gpu_locks(run: Run, plan: LocalPlan) -> list[int]:
-    """Lock the GPUs of a run for its supervisor, which has not inherited the locks; return the descriptors.
+    """Lock the GPUs of a run for its supervisor unless it has inherited the locks; return the descriptors.
 
     After its predecessor was killed the GPUs are free, unless another run has taken them; that is printed to stderr.
     """

@@ -170,7 +170,7 @@ class _Context:
         ends = isinstance(process, Process) and not is_service
         is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0) or on_exit == "restart"
         counts_tries = ends and is_tried_again
-        # Steps and services get the number, too, as in a Job, but always 0: only pods are retried.
+        # Steps and services get the number, too, as in a Job, but always 0: here they are not retried with their pod.
         attempt = "0" if replica.pod.is_finite and not counts_tries else None
         env, named = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
         entry = entry_point(process)

@@ -129,8 +129,8 @@ def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Complete
 def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:
     """Return the newest commits of the branch and of its base branch, with the history that they do not share.
 
-    None if the branch does not exist yet, has no base, or equals or directly follows the newest commit of its base. Raises
-    ToolUnreachable and ToolFailed.
+    None if the branch does not exist yet, has no base, or equals or directly follows the newest commit of its base.
+    Raises ToolUnreachable and ToolFailed.
     """
     if not cache.base or cache.base == cache.branch:
         return None
