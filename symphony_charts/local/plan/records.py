@@ -304,5 +304,5 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def log_pipe(folder: str) -> str:
-    """Return the shell line that writes a log in the process folder `folder`, a path that is safe in tmux and shell quotes."""
+    """Return the shell line that writes the log of a process; its `folder` is safe in tmux and shell quotes."""
     return f'exec cat >>"{folder}/log"'
