@@ -164,7 +164,7 @@ def _condition(other: PlannedProcess, until: str) -> str:
 
 
 def _probe(checks: tuple[Check, ...]) -> dict[str, object]:
-    """Combine all checks of a process in one command: process-compose has one probe only, with times in whole seconds."""
+    """Combine all checks of a process in one command: process-compose has one probe, with whole seconds."""
     first = checks[0]
     return {
         "exec": {"command": " && ".join(map(check_command, checks))},

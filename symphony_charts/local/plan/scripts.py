@@ -58,7 +58,7 @@ def _check_word(word: str) -> str:
 
 
 def start_script(process: PlannedProcess) -> str:
-    """Return the script that becomes the process: it writes its pid, sets the exact environment and folder, then runs `exec`.
+    """Return the script that becomes the process: it writes its pid, sets environment and folder, then runs `exec`.
 
     It runs in an empty environment, so values are in no argument list; the shell's own PWD does not reach the process.
     """

@@ -141,7 +141,7 @@ class StartupChannel:
         return b""
 
     def folder(self) -> str:
-        """Wait for the folder of the run and redirect output to its log; return an empty text if the other end is closed."""
+        """Wait for the folder of the run and redirect output to its log; return "" if the other end is closed."""
         line = b""
         while not line.endswith(b"\n"):
             more = self._read()
