@@ -223,7 +223,6 @@ def seconds_of(phase: Phase, started: float, ended: float | None) -> float | Non
 
 
 def age_since(moment: float) -> str:
-    """Return the time since `moment` in the format of `age`."""
     return age(time.time() - moment)
 
 

@@ -123,8 +123,6 @@ _LOOK_S = 2.0
 
 
 class LocalWatcher:
-    """The experiments of this machine."""
-
     backend = "tmux"
     place = "tmux"
 
@@ -221,7 +219,6 @@ class LocalWatcher:
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:
-        """Run a command with the environment, folder and files of the process."""
         del tty  # the command inherits this terminal
         return self._run(name, instance, command, stdin=stdin, capture_output=False)[0]
 
@@ -234,7 +231,6 @@ class LocalWatcher:
         _files_of(name, instance).copy_out(path, to)
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
-        """Copy to the path `to` of the process."""
         _files_of(name, instance).copy_in(source, to)
 
     @contextlib.contextmanager

@@ -31,7 +31,6 @@ class Export:
 
     @property
     def text(self) -> str:
-        """The content of `main`."""
         return self.files[self.main][0].decode()
 
 

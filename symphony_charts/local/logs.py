@@ -41,7 +41,6 @@ class LogFile:
         self._file = _Bytes(path)
 
     def size(self) -> int:
-        """Return the position of its end."""
         return self._file.size()
 
     def lines(self, start: int = 0, end: int | None = None, *, partial: bool = True) -> Iterator[Stamped]:
@@ -85,7 +84,6 @@ class LogFile:
             end = min(begin, end)
 
     def kept(self) -> int:
-        """Return the number of bytes that are kept."""
         return self._file.size() - self._file.kept_from(0)
 
     def cut(self, keep: int) -> None:

@@ -73,7 +73,7 @@ def _mount_points(run: Run) -> set[Path]:
 
 
 def parse_watched(text: str) -> Watched:
-    """Return ``PATH`` or ``PATH:PROCESS,...``; an existing path with a colon is taken whole. Raises NotFound."""
+    """Parse ``PATH`` or ``PATH:PROCESS,...``; an existing path with a colon is taken whole. Raises NotFound."""
     path, colon, names = text.rpartition(":")
     if Path(text).exists() or not colon:
         path, names = text, ""

@@ -53,7 +53,6 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
 
 
 def make_volumes(plan: LocalPlan) -> None:
-    """Make the missing folders of all volumes."""
     claims = state_dir() / "claims"
     for path in map(Path, plan.folders):
         if path.is_relative_to(claims):
@@ -123,7 +122,6 @@ def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
 
 
 def write_process_mounts(run: Run, plan: LocalPlan) -> None:
-    """Write the mount script of each process with its own mounts."""
     for slot, binds in _sets_of(run, plan).own.items():
         folder = run.process_dir(slot)
         if is_for_mount(binds, str(run.folder)):
@@ -234,7 +232,6 @@ def _sees(process: PlannedProcess, plan: LocalPlan, path: Path) -> bool:
 
 
 def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
-    """Replace the scripts, files and plan of `run` by the versions in `plan`."""
     for stale in _stale_files(run, plan):
         (run.folder / stale).unlink()
     for file in plan.files:

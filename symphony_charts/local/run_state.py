@@ -96,7 +96,6 @@ class RunState(Struct, kw_only=True):
 
 
 def unstarted(planned: PlannedProcess) -> ProcessState:
-    """Return the state of a process that has not started."""
     return ProcessState(
         slot=planned.slot,
         name=planned.name,

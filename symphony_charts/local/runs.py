@@ -46,8 +46,6 @@ START_ABORTED = "its start was cut"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run, identified by its folder."""
-
     folder: Path
 
     @property
@@ -57,7 +55,6 @@ class Run:
 
     @property
     def experiment(self) -> str:
-        """The experiment's name."""
         return self.folder.parent.name
 
     @property
@@ -140,7 +137,6 @@ class Run:
 
     @property
     def is_supervised(self) -> bool:
-        """True if its supervisor runs."""
         return self.supervisor is not None
 
     def members(self, sessions: Iterable[processes.Session] = ()) -> list[ProcessRecord]:
@@ -166,7 +162,7 @@ class Run:
 
 
 def current_folder() -> str:
-    """Return the current folder, or an empty text if it was removed."""
+    """Return the current folder, "" if it was removed."""
     try:
         return os.getcwd()  # noqa: PTH109 - a text is compared and written
     except OSError:

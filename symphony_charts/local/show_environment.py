@@ -134,7 +134,6 @@ def _secret(experiment: Experiment, process: PlannedProcess, secrets: Mapping[st
 
 
 def _ref(experiment: Experiment, pod: str, process: str) -> ProcessRef:
-    """Return the process of the experiment that runs in the replica `pod`."""
     pods = pods_of(experiment)
     return ProcessRef(pod if pod in pods else re.sub(r"[-.]\d+$", "", pod), process)
 

@@ -131,7 +131,6 @@ def kill_server(socket: Path) -> None:
 
 
 def select(socket: Path, slot: int) -> None:
-    """Select the pane of process `slot` for attaching clients."""
     import libtmux
 
     server = libtmux.Server(socket_path=str(socket), config_file="/dev/null")

@@ -41,12 +41,10 @@ class Volume:
 
     @property
     def size(self) -> str:
-        """Its size as text."""
         return f"{'more than ' if self.is_more else ''}{size(self.bytes)}"
 
 
 def all_volumes(experiment: str | None = None) -> list[Volume]:
-    """Return the volumes of one experiment, or of all, by name."""
     users = list(_users())
     return [
         _volume(above.name, folder.name, users)

@@ -123,7 +123,6 @@ _LAUNCHER: ContextVar[Launcher] = ContextVar("launcher", default=_USUAL)
 
 
 def launcher() -> Launcher:
-    """Return the launcher of the current context."""
     return _LAUNCHER.get()
 
 

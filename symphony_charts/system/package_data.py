@@ -53,8 +53,6 @@ def path(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:
-    """The result: the folder, and its files by relative path."""
-
     folder: Path
     files: tuple[str, ...]
 

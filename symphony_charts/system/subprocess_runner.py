@@ -38,12 +38,10 @@ class Completed:
 
     @property
     def text(self) -> str:
-        """stdout as UTF-8."""
         return self.stdout.decode("utf-8", "replace")
 
     @property
     def error_text(self) -> str:
-        """stderr as UTF-8."""
         return self.stderr.decode("utf-8", "replace")
 
     def failure(self, what: str = "", at: str = "", next: str = "") -> ToolFailed:

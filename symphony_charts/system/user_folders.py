@@ -138,7 +138,6 @@ _WAY_OUT = {
 
 
 def system_name() -> str:
-    """Return the common name of this system."""
     return _NAMES.get(sys.platform, sys.platform)
 
 

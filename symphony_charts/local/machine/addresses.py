@@ -71,7 +71,6 @@ def choose_addresses(experiment: Experiment, services: Sequence[Service], *, str
 
 
 def addresses_of_run(run: Run) -> RunAddresses:
-    """Return the addresses of the pods of a run."""
     plan = run.plan()
     return RunAddresses(addresses=range_at(plan.base_address), moved=plan.moved)
 

@@ -45,7 +45,6 @@ def claim_gpu(gpu: str, *, shared: bool) -> int | None:
 
 
 def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
-    """Record which processes of which run hold a GPU."""
     file_locks.note(_FOLDER, _file_of(gpu), json.dumps({"run": str(run), "processes": list(processes)}))
 
 

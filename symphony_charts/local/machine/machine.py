@@ -223,7 +223,6 @@ def check_capacity(count: int) -> None:
 
 
 def free_terminals() -> int:
-    """Return the number of terminals that this machine can still open."""
     most, used = (int((_PTY / name).read_text(encoding="ascii")) for name in ("max", "nr"))
     return most - used
 
@@ -244,7 +243,6 @@ def check_out_all(checkouts: Sequence[Checkout]) -> dict[str, str]:
 
 
 def with_commits(experiment: Experiment, commits: Mapping[str, str]) -> Experiment:
-    """Return `experiment` with its Git volumes at the commits of a run."""
     volumes = {
         name: msgspec.structs.replace(volume, revision=commits[name])
         if isinstance(volume, GitVolume) and name in commits

@@ -23,7 +23,6 @@ def helper_command(plan: Path) -> list[str]:
 
 
 def points_journal() -> Path:
-    """Return the file that lists the mount points made by runs."""
     return state_dir().absolute() / "mount-points"
 
 

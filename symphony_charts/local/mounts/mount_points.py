@@ -54,7 +54,6 @@ class Journal:
         return points
 
     def keep(self, points: list[Point]) -> None:
-        """Keep only these mount points."""
         text = b"".join(json.dumps(point).encode() + b"\n" for point in points)
         os.pwrite(self._file, text, 0)
         os.ftruncate(self._file, len(text))

@@ -55,12 +55,10 @@ class Target:
 
     @property
     def depth(self) -> int:
-        """The number of names in its path."""
         return len([name for name in self.at.split("/") if name])
 
     @property
     def shown(self) -> str:
-        """The path of the source."""
         return f"{self.source}/{self.sub_path}".rstrip("/")
 
 

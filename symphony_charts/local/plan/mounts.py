@@ -97,7 +97,7 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
 
 
 def created_host_paths(experiment: Experiment) -> set[str]:
-    """Return the folders of this machine to create if they are missing."""
+    """Return the host paths to create if they are missing."""
     paths = (volume for volume in experiment.volumes.values() if isinstance(volume, HostPathVolume))
     return {volume.path for volume in paths if volume.kind == "DirectoryOrCreate"}
 

@@ -48,7 +48,6 @@ def candidate_ranges(experiment: str, pods: int, tries: int = 64) -> Iterator[Ad
 
 
 def range_at(address: str) -> AddressRange:
-    """Return the range whose first address is `address`."""
     _, second, third, _ = address.split(".")
     return AddressRange(block=int(second) * 256 + int(third))
 

@@ -14,7 +14,6 @@ from symphony_charts.spec.pods import Pod, pods_of
 
 
 def local_process(process: Process) -> Process:
-    """Return `process` with its `local:` overrides applied."""
     if process.local is None:
         return process
     local = process.local
@@ -29,7 +28,6 @@ def local_process(process: Process) -> Process:
 
 
 def replicas_here(pod: Pod) -> int:
-    """Return the number of replicas of `pod` on one machine."""
     own = [process.local.replicas for process in pod.processes.values() if process.local is not None]
     chosen = [count for count in own if count is not None]
     return chosen[0] if chosen else pod.settings.replicas

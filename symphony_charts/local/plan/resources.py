@@ -42,7 +42,6 @@ class GpuRequest:
 
 
 def gpus_here(process: Process) -> int:
-    """Return the number of GPUs that a process requests on one machine."""
     if process.local is not None and process.local.gpus is not None:
         return process.local.gpus
     assigned = process.assign_to
@@ -177,7 +176,6 @@ if [ "$status" != 0 ]; then echo "memory limited to @ by rlimit" >limit; fi
 
 
 def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
-    """Return the limits of a process that `limiter` can enforce."""
     limits = resources_of(process)[1] if isinstance(process, Process) else dict(process.limits)
     return tuple(
         Limit(resource=name, amount=amount_of(name, limits[name]), said=limits[name], by=by)

@@ -104,14 +104,14 @@ class Respawned:
 
 @dataclass(frozen=True)
 class RestartAsked:
-    """A command requests a restart of these processes."""
+    """A command asks to restart these processes."""
 
     slots: Sequence[int]
 
 
 @dataclass(frozen=True)
 class StopAsked:
-    """A command requests the end of the run."""
+    """A command asks to stop the run."""
 
 
 Event = (

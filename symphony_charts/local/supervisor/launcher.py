@@ -172,7 +172,6 @@ class StartupChannel:
             os.write(self.descriptor, f"{line}\n".encode())
 
     def close(self) -> None:
-        """Close the channel."""
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, self.descriptor)
         os.close(null)

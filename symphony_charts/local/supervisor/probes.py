@@ -341,7 +341,6 @@ class Checks:
             )
 
     def leave(self, slot: int) -> None:
-        """Stop the checks of this process."""
         if slot in self._attended:
             self._attended.pop(slot).stop()
 

@@ -72,7 +72,6 @@ def _held(run: Run, slots: Sequence[int]) -> str:
 
 
 def requested(run: Run) -> list[int]:
-    """Return the slots with restart requests."""
     folder = run.folder / "again"
     # Files with other names are no requests.
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else []

@@ -219,8 +219,6 @@ class Commit:
 
 
 class Log:
-    """The commits of a cache's branch."""
-
     def __init__(self, cache: Cache, folder: str = "") -> None:
         """Read the log of the branch in `cache`; all paths are below `folder` in the repository."""
         self._cache, self.folder = cache, folder

@@ -127,7 +127,6 @@ def merge_base(repo: Path, one: str, other: str) -> str:
 
 
 def changed_paths(repo: Path, before: str, after: str) -> set[str]:
-    """Return the files that differ between two commits."""
     text = git(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after).text
     return {path for path in text.split("\0") if path}
 

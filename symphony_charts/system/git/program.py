@@ -303,7 +303,7 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Author and committer of a commit, each as ``Name <mail>``."""
+    """Author and committer, each as ``Name <mail>``."""
 
     author: str
     committer: str
