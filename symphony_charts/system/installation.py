@@ -94,8 +94,3 @@ def _needs_of(extra: str) -> list[str]:
         needs = []
     mark = re.compile(rf"""extra == ["']{re.escape(extra)}["']""")
     return [need.partition(";")[0].strip() for need in needs if mark.search(need)]
-
-
-# `symph --help` needs the entry points, so the files are read here: importlib.metadata takes 25 ms to import. The
-# format of a package's ``entry_points.txt`` is defined by the packaging specification "Entry points": sections of
-# ``name = module:object``.

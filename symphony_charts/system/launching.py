@@ -1,4 +1,7 @@
-"""The launcher of this process, and the entry points by which other packages extend this one."""
+"""The launcher of this process, and the entry points by which other packages extend this one.
+
+Every command line imports this module: keep it light.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from importlib import import_module
 
 from symphony_charts.errors import ToolFailed
 
+# `symph --help` needs the entry points, and importlib.metadata takes 25 ms to import, so this module reads the files.
+# Their format is defined by the packaging specification "Entry points": sections of ``name = module:object``.
 _ENTRY_POINTS_FILE = "entry_points.txt"
 _OURS = "symph."
 # The integrations of this package, under the groups that other packages use. No other core module names them.
