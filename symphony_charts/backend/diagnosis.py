@@ -2,7 +2,7 @@
 
 Backends record the messages of the scheduler, the kubelet, Kueue and the supervisor. This module turns them into one
 cause for all commands. Sources of the messages: kubernetes/kubernetes pkg/kubelet/images, pkg/scheduler/framework,
-staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota; `local.waiting` for this machine.
+staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota; `local.status` for this machine.
 """
 
 from __future__ import annotations

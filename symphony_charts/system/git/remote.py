@@ -280,7 +280,7 @@ def _remediation(ended: Completed) -> str:
 
 
 def _may_be_race(verdict: str) -> bool:
-    """Return True if another push may be the cause: locks and old values show that the server compares and swaps."""
+    """Return True if another push may be the cause: a lost compare-and-swap mentions locks or old values."""
     return bool(
         re.search(r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected", verdict)
     )
