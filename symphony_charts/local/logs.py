@@ -1,7 +1,7 @@
 """Read the logs of a run: one log from either end, its last lines, or all merged by time and followed.
 
-Each log has an index, ``log.idx``, with the time of each size (`local.supervisor.logs`). The size limit may have removed the
-beginning of both: that leaves a hole, which takes no disk space and reads as zeros.
+Each log has an index, ``log.idx``, with the time of each size (`local.supervisor.logs`). The size limit may have
+removed the beginning of both: that leaves a hole, which takes no disk space and reads as zeros.
 """
 
 from __future__ import annotations

@@ -208,7 +208,6 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
 
 
 def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
-    """Yield files, relative to the run's folder, that are new, changed in content or mode, or gone."""
     for file in plan.files:
         path = run.folder / file.path
         if _read(path) != file.content or path.stat().st_mode & 0o777 != file.mode:

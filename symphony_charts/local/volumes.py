@@ -88,7 +88,6 @@ def remove_volumes(volumes: Sequence[Volume]) -> list[str]:
 
 
 def volumes_of(run: Run) -> list[Volume]:
-    """Return the persistent volumes that `run` uses or has used."""
     names = {path.relative_to(home()).parts[1] for path in _sources(run.plan()) if path.is_relative_to(home())}
     return [volume for volume in all_volumes(run.experiment) if volume.name in names]
 

@@ -376,7 +376,6 @@ def _others() -> Iterator[tuple[int, Stat]]:
 
 
 def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
-    """Return True if `mount` is a mount point in the namespace of `pid`; `seen` caches the answer by namespace."""
     number = _mount_namespace(pid)
     if number not in seen:
         try:

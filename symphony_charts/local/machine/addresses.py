@@ -98,7 +98,6 @@ def _conflict_words(addresses: AddressRange, listener: _Listener) -> str:
 def _with_moves(
     experiment: Experiment, addresses: AddressRange, listeners: Sequence[_Listener], *, strict: bool
 ) -> RunAddresses:
-    """Choose other ports for the services whose own are taken on every address."""
     taken = {listener.service.name: listener for listener in listeners if not _is_free(addresses, listener)}
     fixed = _fixed_ports(experiment)
     for name, blocked in taken.items():

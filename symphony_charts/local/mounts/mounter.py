@@ -168,7 +168,6 @@ class Mounter:
     # Mount points
 
     def _mount_point(self, target: Target, *, is_folder: bool) -> str:
-        """Make the mount point of a target and return its path without links."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             path = os.path.realpath(target.at)

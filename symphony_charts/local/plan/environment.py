@@ -124,7 +124,6 @@ class Environments:
         )
 
     def _given(self, pod: str, *, tty: bool) -> dict[str, str]:
-        """Return the variables that a pod would have from its image and its node."""
         caller = self._machine.caller_env
         given = {name: caller[name] for name in [*FROM_CALLER, *(["TERM"] if tty else [])] if name in caller}
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", **given, "HOSTNAME": pod}

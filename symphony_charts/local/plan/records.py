@@ -111,6 +111,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     limiter: Limiter = Limiter()
 
     def __repr__(self) -> str:
+        """Return only the id of the run: other fields hold secrets."""
         return f"Machine({self.run_id})"
 
 

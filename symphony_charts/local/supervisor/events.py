@@ -104,8 +104,6 @@ class Respawned:
 
 @dataclass(frozen=True)
 class RestartAsked:
-    """A command asks to restart these processes."""
-
     slots: Sequence[int]
 
 

@@ -301,7 +301,6 @@ class Panes:
             self._kill_session(wrapper)
 
     def _kill_session(self, leader: ProcessRecord | None) -> None:
-        """Kill the session of a wrapper, in its current state or as of its death."""
         if leader is not None:
             session = processes.Session(leader=leader, until=self._until.get(leader, leader.start))
             processes.signal_all(processes.members("", [session], b"\0"), signal.SIGKILL)

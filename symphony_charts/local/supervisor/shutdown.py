@@ -111,7 +111,6 @@ def _await_output(run: Run, tmux: ProcessRecord) -> None:
 
 
 def _kill(survivors: Callable[[], list[ProcessRecord]]) -> list[ProcessRecord]:
-    """Kill until no process is found; return the survivors after a timeout."""
     deadline = time.monotonic() + _KILL_S
     while (left := survivors()) and time.monotonic() < deadline:
         processes.signal_all(left, signal.SIGKILL)
@@ -228,7 +227,6 @@ def await_supervisor(run: Run, seconds: float | None) -> None:
 
 
 def _reap(record: ProcessRecord) -> None:
-    """Reap a supervisor that was a child of this program."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(record.pid, os.WNOHANG)
 

@@ -238,7 +238,6 @@ class Supervisor:
         self.checks.attend(self.plan.processes[slot], started=process.started or time.time(), is_ready=process.ready)
 
     def _finish(self) -> None:
-        """Kill all remaining processes of the run, and record the survivors."""
         left = kill_everything(self.run, self.panes.sessions, self.old.tmux)
         self.clock.note()
         self.old.stuck = remove_mount_points(self.old.tmux)

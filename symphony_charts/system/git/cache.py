@@ -148,7 +148,6 @@ class Cache:
         return set() if self.has_all_files else blobs - set(self._read("blobs").split())
 
     def note_blobs(self, blobs: set[str]) -> None:
-        """Record that these objects are here."""
         # A lost record only costs another request.
         with contextlib.suppress(OSError), (self.folder / "blobs").open("a") as file:
             file.write("".join(f"{oid}\n" for oid in sorted(blobs)))

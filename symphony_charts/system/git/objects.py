@@ -154,7 +154,6 @@ def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Ite
 
 
 def _stage(repo: Path, env: Mapping[str, str], path: str, commit: str) -> None:
-    """Make the index hold the content of `path` in `commit`, if any."""
     held = git(repo, "ls-files", "-z", "--", f":(literal){path}", env=env).text.split("\0")
     gone = "".join(f"0 {'0' * len(commit)}\t{each}\0" for each in dict.fromkeys(held) if each)
     fresh = git(repo, "ls-tree", "-r", "-z", commit, "--", path).text
