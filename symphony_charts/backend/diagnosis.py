@@ -1,8 +1,8 @@
-"""Diagnose experiments that do not run as they should, and report what changed since the last look.
+"""Diagnose experiments that do not run as they should, and report changes since the last status.
 
-Backends write down what their own parts say: the scheduler, the kubelet, Kueue, the supervisor. Here that becomes a
-cause, for every verb alike. Sources of the words: kubernetes/kubernetes pkg/kubelet/images, pkg/scheduler/framework,
-staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota; `local.waiting` for this machine.
+Backends record the messages of the scheduler, the kubelet, Kueue and the supervisor. This module turns them into one
+cause for all commands. Sources of the messages: kubernetes/kubernetes pkg/kubelet/images, pkg/scheduler/framework,
+staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota; `local.status` for this machine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from symphony_charts.backend.status import FINAL, ExperimentStatus, InstanceStatus
 from symphony_charts.formats.printable import age
 
-# The worst comes first: where several hold an experiment up, it is the cause of the others as a rule.
+# The worst first: it usually causes the others.
 Cause = Literal[
     "damaged",
     "lost",
@@ -43,7 +43,7 @@ Cause = Literal[
 ]
 _ORDER: tuple[Cause, ...] = get_args(Cause)
 
-# What does not pass by itself: somebody has to do something.
+# Causes that do not pass by themselves: the user must act.
 BAD: frozenset[Cause] = frozenset(_ORDER[: _ORDER.index("quota")])
 
 _WAITING = ("pending", "queued")
@@ -51,7 +51,7 @@ _WAITING = ("pending", "queued")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """One cause: a sentence, the next step, and the paths of the instances that it holds up."""
+    """One cause: a sentence, the next step, and the paths of the blocked instances."""
 
     cause: Cause
     text: str
@@ -60,12 +60,12 @@ class Diagnosis:
 
     @property
     def is_bad(self) -> bool:
-        """True if it does not pass by itself."""
+        """True if the cause does not pass by itself."""
         return self.cause in BAD
 
     @property
     def sentence(self) -> str:
-        """The text behind the names of its instances."""
+        """The text after the names of its instances."""
         return f"{name_of_several(self.paths)}: {self.text}" if self.paths else self.text
 
 
@@ -89,14 +89,14 @@ def diagnose_status(status: ExperimentStatus) -> Diagnosis | None:
     cause, text, step = min(together, key=lambda key: _ORDER.index(key[0]))
     paths = tuple(together[cause, text, step])
     if cause == "port":
-        # Who is waited for mostly runs, and its probe knows what is missing.
+        # The awaited process is usually running, and its probe knows the problem.
         unready = [said for (of, said, _), who in together.items() if of == "probe" and set(who) & {*text.split()}]
         text += f", which is {unready[0]}" if unready else ""
     return Diagnosis(cause=cause, text=text, next=step, paths=paths)
 
 
 def diagnose_instance(status: ExperimentStatus, instance: InstanceStatus) -> Diagnosis | None:
-    """Return why one instance does not run or is not ready; None if there is no reason."""
+    """Return the reason why one instance does not run or is not ready, or None."""
     place = _Place(status, instance)
     has_failed = instance.phase == "failed" or (instance.phase in _WAITING and instance.status not in (None, 0))
     if has_failed:
@@ -139,7 +139,7 @@ class _Place:
 
 
 def _why_whole(status: ExperimentStatus) -> Diagnosis | None:
-    """Return the cause that concerns the run as a whole, from the note of its backend: words, then the step."""
+    """Return the cause that concerns the whole run, from the note of its backend: text, then next step."""
     text, _, step = status.note.partition("; ")
     if not text:
         return None
@@ -166,7 +166,7 @@ def _failure(instance: InstanceStatus) -> str:
 
 
 def _queued(state: str) -> str:
-    """Return queue and position, then the part of Kueue's message that names what is missing."""
+    """Return queue and position, then the missing resources from Kueue's message."""
     where, colon, words = state.partition(": ")
     missing = re.sub(r"^couldn't assign flavors to pod set \S+: ", "", words)
     return f"{where}{colon and f' (Kueue: {missing})'}"
@@ -179,7 +179,7 @@ def _image_text(match: re.Match[str]) -> str:
     said = match["words"].strip()
     quoted = re.findall(r'"([^"]+)"', said)
     image = min(quoted, key=len) if quoted else ""
-    # What comes last says what went wrong: the registry's own words.
+    # The last part is the registry's own error.
     detail = said.rpartition('": ')[2] if '": ' in said else "" if image else said
     return f"the image {image} cannot be pulled{f': {detail}' if detail else ''}".replace("  ", " ")
 
@@ -297,15 +297,14 @@ _WORDS: tuple[_Words, ...] = (
 
 
 def to_data(why: Diagnosis | None) -> Mapping[str, object] | None:
-    """Return a cause as JSON types."""
     if why is None:
         return None
     return {"cause": why.cause, "text": why.text, "next": why.next, "processes": list(why.paths)}
 
 
-# A wait that is shorter is nothing to speak of; whoever waits longer is told of as a warning. In seconds.
+# Shorter waits are not reported; longer ones are a warning. In seconds.
 SHORT_S, LONG_S = 3.0, 30.0
-# How long a wait goes on already, as backends write it behind what is waited for.
+# The elapsed time that backends append to a wait.
 _SO_FAR = re.compile(r", \d[\d.]*[smhd](\d+h)?$")
 
 
@@ -313,7 +312,7 @@ _SO_FAR = re.compile(r", \d[\d.]*[smhd](\d+h)?$")
 class StatusChange:
     """One change: the paths of its instances, its text, and whether it is bad.
 
-    `follows_lines` says that they wrote what brought it about, or their last lines, before it.
+    `follows_lines` is true if log lines of the instances precede the change: its cause, or their last lines.
     """
 
     paths: tuple[str, ...]
@@ -323,12 +322,12 @@ class StatusChange:
 
     @property
     def name(self) -> str:
-        """The first of the instances, and how many more there are."""
+        """The first of the instances, and the number of the others."""
         return f"{self.paths[0]} +{len(self.paths) - 1}" if len(self.paths) > 1 else self.paths[0]
 
 
 class EventFeed:
-    """Compares each status with the one before it: restarts, readiness, ends, and long waits."""
+    """Compares each status with the previous one: restarts, readiness, ends, and long waits."""
 
     def __init__(self) -> None:
         self._before: dict[str, InstanceStatus] = {}
@@ -336,11 +335,11 @@ class EventFeed:
 
     @property
     def is_somebody_waiting(self) -> bool:
-        """True if a text may follow although nothing changes."""
+        """True if a report may follow although nothing changes."""
         return bool(self._waits)
 
     def tell(self, status: ExperimentStatus, now: float) -> list[StatusChange]:
-        """Return the changes in `status` at `now` (seconds since 1970); equal changes of several instances are one."""
+        """Return the changes in `status` at `now` (seconds since 1970); equal changes are merged."""
         said = [told for instance in status.instances for told in self._of(status, instance, now)]
         self._before = {instance.path: instance for instance in status.instances}
         return list(_gather(said))
@@ -356,11 +355,11 @@ class EventFeed:
         yield from self._wait_of(status, now_is, now)
 
     def _wait_of(self, status: ExperimentStatus, instance: InstanceStatus, now: float) -> Iterator[StatusChange]:
-        """Report a wait that has become long, and again, with the next step, when it is very long."""
+        """Report a wait that has become long, and once more, with the next step, when it is very long."""
         why = diagnose_instance(status, instance) if instance.phase in ("pending", "queued") else None
         words = _SO_FAR.sub("", why.text) if why else ""
         if not why or instance.status is not None:
-            # Who is to start again after a failure has been told of as that.
+            # A restart after a failure has already been reported as a failure.
             self._waits.pop(instance.path, None)
             return
         known, since, limit = self._waits.get(instance.path, ("", now, SHORT_S))

@@ -25,7 +25,7 @@ from symphony_charts.system.user_folders import state_dir
 
 
 class Watcher(Protocol):
-    """The experiments of one backend. Everything that takes a name raises NotFound unless it is one of ours."""
+    """The experiments of one backend. Every method with a name raises NotFound for an unknown experiment."""
 
     @property
     def backend(self) -> str:
@@ -39,16 +39,16 @@ class Watcher(Protocol):
         """Return the names of the experiments, sorted."""
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """Return the experiments by name; with `ended` also those of which only records are left."""
+        """Return the experiments by name; with `ended` also those with only records left."""
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """Return the status of the experiment; `events` may be left out where they cost a request."""
+        """Return the status of the experiment; without `events` a backend may save a request."""
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
         """Yield the status at once and after each change; None when it is gone. Stop then, or after `timeout_s`."""
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """Yield the lines that `query` asks for, in order of time; those of one process in their own order."""
+        """Yield the lines that match `query`, in order of time; lines of one process keep their order."""
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
         """Yield the events, oldest first; with `follow` until it is gone or has reached a final state."""
@@ -57,29 +57,29 @@ class Watcher(Protocol):
         """Return resource usage per instance path; instances without metrics are missing."""
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """Return the last line that each instance wrote, by its path; those that wrote nothing are absent."""
+        """Return the last line of each instance by path, without instances that wrote nothing."""
 
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:
-        """Run a command where the instance runs, on this terminal; its exit status."""
+        """Run a command beside the instance, on this terminal; return its exit status."""
 
     def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
-        """Run a command where the instance runs: its exit status, and what it wrote to stdout and stderr."""
+        """Run a command beside the instance; return its exit status, stdout and stderr."""
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy a file or folder of the instance to `to`; raises NotFound where it is not there."""
+        """Copy a file or folder of the instance to `to`. Raises NotFound if it is missing."""
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
         """Copy a file or folder of this machine to the path `to` of the instance."""
 
     def visit(self, name: str, service: str) -> AbstractContextManager[str]:
-        """Return ``host:port`` at which the service answers as long as the context is open."""
+        """Return ``host:port`` at which the service answers while the context is open."""
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
-        """End the experiment and forget it; what was (or would be) removed.
+        """End the experiment and forget it; return the removed objects (with `dry_run`, those it would remove).
 
-        Raises Conflict, before anything is touched, for what Argo CD manages and in protected namespaces.
+        Raises Conflict, before anything is touched, for objects that Argo CD manages and in protected namespaces.
         """
 
 
@@ -112,12 +112,12 @@ def match_processes(pairs: Iterable[tuple[str | None, str]], name: str) -> tuple
 
 
 def find_instances(status: ExperimentStatus, name: str) -> list[InstanceStatus]:
-    """Return the instances that `word` means exactly: ``process``, ``process/K``, ``process-K``, each after ``group/``.
+    """Return the instances that match `name` exactly: ``process``, ``process/K``, ``process-K``, or after ``group/``.
 
-    A process means all its replicas. Empty where nothing fits exactly.
+    A process matches with all its replicas. Empty if nothing matches exactly.
     """
     every = status.instances
-    # The whole name of a process comes first: "agent-1" is the process of that name, not replica 1 of "agent".
+    # The exact name of a process comes first: "agent-1" is the process of that name, not replica 1 of "agent".
     replicas = [instance for instance in every if name in (instance.process, f"{instance.group}/{instance.process}")]
     if replicas:
         return replicas
@@ -138,13 +138,13 @@ def find_instances(status: ExperimentStatus, name: str) -> list[InstanceStatus]:
 
 
 def chosen_at(place: str) -> str | None:
-    """Return the name that was chosen for a place (see `Watcher.place`), whether or not it still runs."""
+    """Return the chosen name for a place (see `Watcher.place`), even if it no longer runs."""
     name = _read().get(place)
     return name if isinstance(name, str) else None
 
 
 def set_current(place: str, name: str | None) -> None:
-    """Choose an experiment for a place; None forgets the choice."""
+    """Choose an experiment for a place; None clears the choice."""
     chosen = {**_read(), place: name}
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -170,7 +170,7 @@ def current_of(watcher: Watcher) -> str:
 
 
 def absent_experiment(name: str, running: Sequence[str]) -> NotFound:
-    """Return the error for a name that does not run: a spec file is no name, and running ones are listed."""
+    """Return the error for a name that does not run: it detects spec files and lists running experiments."""
     if name.endswith((".yaml", ".yml", ".json", ".py")):
         step = "give the `name` that stands in the file; symph ls lists what runs"
         return NotFound(f'"{name}" is a file, and experiments that run are known by name', next=step)
@@ -190,7 +190,7 @@ def _read() -> dict[str, object]:
     return data if isinstance(data, dict) else {}
 
 
-# What `symph wait --for=` takes.
+# Values of `symph wait --for=`.
 CONDITIONS = ("running", "ready", "succeeded", "failed", "ended", "deleted")
 _MOST_NAMES = 3
 

@@ -1,7 +1,6 @@
-"""The status of an experiment, in one layout for every backend. Times are seconds since 1970; imported by `symph ps`:
-stay light.
+"""The status of an experiment, in one layout for every backend. Times are seconds since 1970.
 
-Light on purpose: `symph ps` imports this and nothing heavier. Times are seconds since 1970.
+Imported by `symph ps`: keep it light.
 """
 
 from __future__ import annotations
@@ -14,22 +13,21 @@ from typing import Literal
 
 from symphony_charts.formats.printable import age
 
-# ``lost``: it ran where nothing of it can run any more; ``damaged``: nobody can tell, since its records are.
+# ``lost``: nothing of the run can be alive any more; ``damaged``: its records are unreadable.
 Phase = Literal["queued", "pending", "running", "succeeded", "failed", "stopping", "stopped", "lost", "damaged"]
 
-# Phases that nothing follows.
+# Phases without a successor.
 FINAL: tuple[Phase, ...] = ("succeeded", "failed", "stopped", "lost", "damaged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceStatus:
-    """One running copy of a process: a pane here, a container there.
+    """One running copy of a process: a pane here, a container on a cluster.
 
-    `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `index` its replica.
-    `state` says all in words; `reason` why it waits or failed (empty: nothing to say); `status` is the exit status.
-    `place` is the node, or the loopback address here; `pod` the pod or window; `is_step` a step before the process;
-    `gpus` the ids of the GPUs that it was given on this machine. `container` is what its container is called where
-    that is not as the process.
+    `name` is the user's name for it (``agent-1``), `group` its group (empty: none), `index` its replica. `state` is the
+    full state as text; `reason` is why it waits or failed, or empty; `status` is the exit status. `place` is the node,
+    or the loopback address here; `pod` the pod or window; `is_step` a step before the process; `gpus` the ids of its
+    GPUs on this machine. `container` is the name of its container if that differs from the process.
     """
 
     name: str
@@ -53,13 +51,13 @@ class InstanceStatus:
 
     @property
     def path(self) -> str:
-        """``group/name``, or the name of a lone one."""
+        """``group/name``, or the name without a group."""
         return f"{self.group}/{self.name}" if self.group else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStatus:
-    """A process with all its replicas: how many are `active` (pending or running), `succeeded`, `failed`, `ready`."""
+    """A process with all its replicas: the numbers of `active` (pending or running), `succeeded`, `failed`, `ready`."""
 
     name: str
     group: str
@@ -77,7 +75,7 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
-    """A service: where programs of the experiment find it, and where others do (empty: only by `visit`)."""
+    """A service: its address inside of the experiment, and its external address (empty: only by `visit`)."""
 
     name: str
     address: str
@@ -86,7 +84,7 @@ class ServiceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened: `kind` is ``Normal`` or ``Warning``, `about` the object as ``Pod/agent-0``."""
+    """An event: `kind` is ``Normal`` or ``Warning``, `about` the object as ``Pod/agent-0``."""
 
     time: float
     kind: str
@@ -100,11 +98,11 @@ class Event:
 class ExperimentStatus:
     """One experiment on one backend.
 
-    `name` is what runs (a release may be called differently from its `experiment`); `run` tells apart runs of the same
-    name, `chart` is the chart and version that its objects bear as a label; `held_by` lists who put it there: ``tmux``,
-    ``Helm release rl, revision 2``, ``Argo CD application rl``; empty means that somebody applied the objects by hand.
-    `labels` are its own, and on a cluster those of its objects.
-    `note` says what else is to be known of all that is told here, as that it is of another machine; mostly nothing.
+    `name` is the running name (a release may have another name than its `experiment`); `run` distinguishes runs of the
+    same name, `chart` is the chart and version in the label of its objects; `held_by` lists its owners: ``tmux``,
+    ``Helm release rl, revision 2``, ``Argo CD application rl``; empty means that the objects were applied by hand.
+    `labels` are its own, and on a cluster the labels of its objects. `note` is a remark on the whole status, for
+    example that it comes from another machine; usually empty.
     """
 
     name: str
@@ -135,13 +133,13 @@ class ExperimentStatus:
 
     @property
     def is_final(self) -> bool:
-        """True if nothing of it will change by itself."""
+        """True if its phase can no longer change."""
         return self.phase in FINAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """One line that a process wrote: `text` with its line end, `process` as users type it."""
+    """One line of a process: `text` with its line end, `process` under the user's name for it."""
 
     time: float
     process: str
@@ -152,9 +150,9 @@ class LogLine:
 class LogQuery:
     """A query for log lines: instances (paths; empty: all), time span, and number from the end (-1: all).
 
-    `follow` goes on, over restarts and new runs, until the experiment has reached a final state; with `is_one_run` a
-    new run on this machine is not waited for. `previous` reads what the run (the container) before this one wrote;
-    `regex` keeps the lines in which it is found.
+    `follow` continues, over restarts and new runs, until the experiment has reached a final state; with `is_one_run` it
+    does not wait for a new run on this machine. `previous` reads the lines of the previous run (container); `regex`
+    keeps only matching lines.
     """
 
     instances: tuple[str, ...] = ()
@@ -167,11 +165,11 @@ class LogQuery:
     previous: bool = False
 
     def __post_init__(self) -> None:
-        """Raises re.error for a text that is no regular expression, before anything is read."""
+        """Raise re.error for an invalid regular expression, before anything is read."""
         re.compile(self.regex)
 
     def wants(self, line: LogLine) -> bool:
-        """Return True if a line is of the asked time, and has what is looked for in it."""
+        """Return True if a line is in the time span and matches the regular expression."""
         if self.since is not None and line.time < self.since:
             return False
         if self.until is not None and line.time > self.until:
@@ -183,7 +181,7 @@ class LogQuery:
 class Usage:
     """The usage of an instance: CPUs (1.0: one whole) and bytes of memory; None if nothing measures it.
 
-    `gpu` is how busy its GPUs are, of 1.0 on the average, and `gpu_memory` the bytes that are taken on them.
+    `gpu` is the mean load of its GPUs (1.0: fully used), and `gpu_memory` their used bytes.
     """
 
     cpu: float | None = None
@@ -202,7 +200,7 @@ def gather(instances: Iterable[InstanceStatus]) -> tuple[ProcessStatus, ...]:
 
 
 def overall(instances: Iterable[InstanceStatus]) -> Phase:
-    """Return the phase of all together: services aside, succeeded if each has, failed if one has."""
+    """Return the phase of all instances: services aside, succeeded if each has, failed if one has."""
     every = [instance for instance in instances if not instance.is_step]
     finite = [instance.phase for instance in every if not instance.is_service] or [instance.phase for instance in every]
     if not finite:
@@ -225,7 +223,6 @@ def seconds_of(phase: Phase, started: float, ended: float | None) -> float | Non
 
 
 def age_since(moment: float) -> str:
-    """Return the age of `moment`, as `age` writes it."""
     return age(time.time() - moment)
 
 
@@ -249,7 +246,7 @@ def _process(group: str, name: str, members: list[InstanceStatus]) -> ProcessSta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capability:
-    """One thing that was examined; `next` is the remedy if it is not well."""
+    """The result of one check of `symph doctor`; `next` is the remedy if it failed."""
 
     name: str
     status: Literal["ok", "warning", "missing"]

@@ -1,4 +1,4 @@
-"""The backend of this machine: its experiments by the files of their runs, and the files that processes see."""
+"""The backend of this machine: experiments from the files of their runs, and the files that processes see."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from symphony_charts.local.plan.records import Bind
 
 
-# As many links as the kernel follows in one path.
+# The kernel's limit of links in one path.
 _MOST_LINKS = 40
 
 
 class ProcessFiles:
     """The files that the process `name` sees: `root` is its root on this machine, `cwd` its folder.
 
-    `shown` has for paths of a process that has ended the places of this machine that were shown there.
+    `shown` maps the paths of an ended process to the places of this machine that were mounted there.
     """
 
     def __init__(self, name: str, root: str, cwd: str, shown: Mapping[str, str]) -> None:
@@ -50,7 +50,7 @@ class ProcessFiles:
         return cls(name, "", cwd, shown)
 
     def copy_out(self, path: str, to: Path) -> None:
-        """Copy what is at `path`. Raises NotFound, and Conflict where it cannot be written."""
+        """Copy the file or folder at `path`. Raises NotFound, and Conflict if it cannot be written."""
         source = self.place_of(path)
         if not source.exists():
             raise NotFound(f'"{self._name}" has no {path}')
@@ -63,7 +63,7 @@ class ProcessFiles:
         refuse_left(f"{self._name}:{path}", left)
 
     def copy_in(self, source: Path, to: str) -> None:
-        """Copy a file or folder of this machine to `to`. Raises NotFound, and Conflict where it cannot be written."""
+        """Copy a file or folder of this machine to `to`. Raises NotFound, and Conflict if it cannot be written."""
         if not source.exists():
             raise NotFound(f"there is no {source}")
         try:
@@ -72,7 +72,7 @@ class ProcessFiles:
             raise refused(to, error) from error
 
     def _copy_in(self, source: Path, to: str) -> None:
-        # Each path anew: what stands there already may be a link, which leads elsewhere for the process than for us.
+        # Resolve each path separately: an existing link may lead elsewhere for the process than for us.
         target = self.place_of(to)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not source.is_dir():
@@ -87,7 +87,7 @@ class ProcessFiles:
         shutil.copystat(source, target)
 
     def place_of(self, path: str) -> Path:
-        """Return the place of this machine, without any link, that the process calls `path`."""
+        """Return the place on this machine, without links, of the process's `path`."""
         names, done, links = (
             [*reversed(f"{self._cwd}/{path}".split("/") if path[:1] != "/" else path.split("/"))],
             "",
@@ -96,7 +96,7 @@ class ProcessFiles:
         while names:
             name = names.pop()
             if name == "..":
-                done = os.path.dirname(done)  # noqa: PTH120 - of the text: the path stands in another root
+                done = os.path.dirname(done)  # noqa: PTH120 - purely textual: the path belongs to another root
             elif name not in ("", "."):
                 try:
                     link = os.readlink(self._here(f"{done}/{name}"))  # noqa: PTH115 - for each name of each path
@@ -118,13 +118,11 @@ class ProcessFiles:
         return self._root + path
 
 
-# How often a run is looked at of which nobody tells this machine anything, in seconds.
+# Polling interval for a run that does not notify this machine of changes, in seconds.
 _LOOK_S = 2.0
 
 
 class LocalWatcher:
-    """This machine's experiments."""
-
     backend = "tmux"
     place = "tmux"
 
@@ -133,11 +131,10 @@ class LocalWatcher:
         self._gpu_use: Callable[[Sequence[str]], tuple[float | None, int | None]] | None = None
 
     def names(self) -> list[str]:
-        """Return the experiments that run."""
         return [run.experiment for run in live_runs()]
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """Return the experiments that run; with `ended` also the last run of those that have ended."""
+        """Return the live experiments; with `ended` also the last run of each ended one."""
         return [run_status(run) for run in (newest_runs() if ended else live_runs())]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
@@ -161,11 +158,11 @@ class LocalWatcher:
                     return
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """Yield the lines of the newest run (`previous`: of the one before), merged by their times."""
+        """Yield the lines of the newest run (`previous`: of the one before), merged by time."""
         return read_lines(name, query)
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
-        """Starts, ends and restarts, as the supervisor noted them."""
+        """Yield starts, ends and restarts, as the supervisor noted them."""
         seen: set[Event] = set()
         for status in self.changes(name):
             new = [event for event in run_events(find_run(name)) if event not in seen] if status else []
@@ -177,7 +174,7 @@ class LocalWatcher:
     def usage(self, name: str) -> Mapping[str, Usage]:
         """Return CPU since the last call (the first time: since the start) and resident memory, children included.
 
-        Of GPUs all that is used of those that the process was given, by whomever.
+        GPU usage covers the GPUs assigned to the process, including use by other programs.
         """
         usage: dict[str, Usage] = {}
         run = find_run(name)
@@ -201,7 +198,7 @@ class LocalWatcher:
             return usage
         use_of = self._gpu_use
         if use_of is None:
-            # What starts programs takes 20 ms to import, which processes without GPUs have not.
+            # This import takes 20 ms, which processes without GPUs need not spend.
             from symphony_charts.local.machine.gpus import GpuMeter
 
             use_of = self._gpu_use = GpuMeter().use_of
@@ -211,7 +208,6 @@ class LocalWatcher:
         return usage
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """Return the last line that each process wrote."""
         run, lines_by_path = find_run(name), {}
         for process in run.state().processes:
             with contextlib.suppress(OSError), (run.process_dir(process.slot) / "log").open("rb") as file:
@@ -223,8 +219,7 @@ class LocalWatcher:
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:
-        """Run a command with the environment, folder and files of the process."""
-        del tty  # the command has this terminal as it is
+        del tty  # the command inherits this terminal
         return self._run(name, instance, command, stdin=stdin, capture_output=False)[0]
 
     def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
@@ -232,16 +227,15 @@ class LocalWatcher:
         return self._run(name, instance, command, stdin=False, capture_output=True, timeout=600)
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy what the process sees at `path`; after its end, what is left of that on this machine."""
+        """Copy the file or folder at the process's `path`; after its end, as far as it still exists."""
         _files_of(name, instance).copy_out(path, to)
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
-        """Copy to where the process sees `to`."""
         _files_of(name, instance).copy_in(source, to)
 
     @contextlib.contextmanager
     def visit(self, name: str, service: str) -> Iterator[str]:
-        """The loopback address of the service; nothing needs to be forwarded here."""
+        """Yield the loopback address of the service; no port forwarding is needed here."""
         services = self.describe(name, events=False).services
         addresses = [status.address for status in services if status.name == service]
         if not addresses:
@@ -250,10 +244,10 @@ class LocalWatcher:
         yield addresses[0]
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
-        """End the experiment and remove what is kept of its runs, logs included."""
+        """End the experiment and remove the files of its runs, logs included."""
         find_run(name)
         runs = runs_of(name)
-        # Looked at once more, as on a cluster: nothing is ended before all of it is known to be ours.
+        # Check all folders first, as on a cluster: end nothing before all of them are known to be ours.
         for past_run in runs:
             remover.check(past_run.home, name, past_run.run_id)
         if not dry_run:
@@ -266,7 +260,7 @@ class LocalWatcher:
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, stdin: bool, **options: Any
     ) -> tuple[int, bytes, bytes]:
         """Run `command` beside a process; return its exit status, stdout and stderr. Raises Conflict unless it runs."""
-        # It takes 3 ms to load, of the 80 in which `symph ps` answers.
+        # This import takes 3 ms of the 80 ms in which `symph ps` answers.
         import subprocess
 
         pid = _main_pid(name, instance)
@@ -283,10 +277,10 @@ class LocalWatcher:
 def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:
     """Wait for a possible change of the status of `run`; return False after `left_s` seconds without one."""
     if not run.is_live or run.is_supervised:
-        # Whoever supervises it writes down all that happens; of the supervisor's own end nothing is written.
+        # The supervisor writes all changes to the state file, but not its own end.
         with verified(run.supervisor) as supervisor:
             return watched.wait(left_s, supervisor)
-    # Nobody writes down what happens here, and of what is written elsewhere a network file system tells nothing.
+    # No supervisor writes changes here, and a network file system does not report writes of other machines.
     watched.wait(_LOOK_S if left_s is None else min(_LOOK_S, left_s))
     return left_s is None or left_s > _LOOK_S
 

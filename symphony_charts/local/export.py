@@ -1,7 +1,7 @@
 """Export a plan for other runners: plain files, process-compose and tmuxp.
 
-No value of a user is in a file of such a runner: those expand variables, templates and formats, each in its own way.
-They get paths to scripts of ours, which hold the values inside quotes of `sh`. Sources of the formats:
+The runner's own file contains no user values, since runners expand variables, templates and formats in different ways.
+It contains paths to our scripts, which hold the values inside quotes of `sh`. Sources of the formats:
 F1bonacc1/process-compose, its documentation and schema; tmuxp's documentation, "Configuration".
 """
 
@@ -19,9 +19,9 @@ from symphony_charts.local.plan.scripts import check_path, quote, start_script
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """`main` is the file for the other runner, `files` maps relative paths to content and mode, `notes` is for people.
+    """`main` is the file for the other runner, `files` maps relative paths to content and mode, `notes` are for users.
 
-    `start` is the command line that starts it, to be shown.
+    `start` is the command line that starts it, for display.
     """
 
     main: str
@@ -31,12 +31,11 @@ class Export:
 
     @property
     def text(self) -> str:
-        """The content of `main`."""
         return self.files[self.main][0].decode()
 
 
 def label_of(process: PlannedProcess) -> str:
-    """Return a name of letters, digits, ``-`` and one ``_`` at most, unlike that of any other process of the plan."""
+    """Return a name of letters, digits, ``-`` and one ``_`` at most, unique in the plan."""
     return process.pod if process.pod == process.process else f"{process.pod}_{process.process}"
 
 
@@ -48,7 +47,7 @@ def command_of(process: PlannedProcess, folder: str) -> str:
 def plain_files(plan: LocalPlan, folder: str, *, waits: bool) -> dict[str, tuple[bytes, int]]:
     """Return the scripts of all processes and the files they see, for the absolute path `folder`.
 
-    With `waits` each process itself waits for those it depends on, for runners that know no order.
+    With `waits` each process itself waits for those it depends on, for runners without a start order.
     """
     files = {file.path: (file.content, file.mode) for file in plan.files}
     for process in plan.processes:
@@ -60,13 +59,13 @@ def plain_files(plan: LocalPlan, folder: str, *, waits: bool) -> dict[str, tuple
 
 
 def _run_script(plan: LocalPlan, process: PlannedProcess, folder: str, *, keeps_status: bool, waits: bool) -> str:
-    """What a runner starts for one process: wait for others if it must, then become the process.
+    """Return the script that a runner starts for one process: wait for others if necessary, then become the process.
 
-    With `keeps_status` the script stays beside the process and leaves its status in ``exit``.
+    With `keeps_status` the script keeps running beside the process and writes its status to ``exit``.
     """
     lines = [
         f"cd -- {quote(f'{folder}/p/{process.slot}')} || exit 125",
-        # So that whoever stops it finds it while it still waits; `start` writes the same or its child's.
+        # So that a stop finds the process while it still waits; `start` writes its own pid or its child's.
         "read -r pid _ </proc/self/stat",
         "echo $pid >pid",
         "rm -f exit",
@@ -76,7 +75,7 @@ def _run_script(plan: LocalPlan, process: PlannedProcess, folder: str, *, keeps_
     if not keeps_status:
         return "\n".join([*lines, ". ./start"]) + "\n"
     lines += [
-        # A handler that does nothing, unlike an ignored signal, is not inherited by the process.
+        # Unlike an ignored signal, an empty handler is not inherited by the process.
         "trap : HUP INT TERM",
         "(. ./start)",
         "status=$?",
@@ -98,12 +97,12 @@ def _wait_lines(other: PlannedProcess, until: str) -> Iterator[str]:
 
 
 def check_command(check: Check) -> str:
-    """Return a shell command that succeeds once the check would."""
+    """Return a shell command that succeeds if the check would."""
     if check.kind == "exec":
         return f"({' '.join(map(quote, check.command))}) >/dev/null 2>&1"
     if not check.host.replace(".", "").isdigit():
         raise SpecError.one(f"{check.host!r} is no address of this machine")
-    # A program for HTTP is not everywhere; whoever accepts connections is close enough to ready here.
+    # An HTTP client is not always installed; here an open port counts as ready.
     return f"bash -c ': </dev/tcp/{check.host}/{check.port}' 2>/dev/null"
 
 
@@ -164,7 +163,7 @@ def _condition(other: PlannedProcess, until: str) -> str:
 
 
 def _probe(checks: tuple[Check, ...]) -> dict[str, object]:
-    """Combine all checks of a process in one command: there is one probe only, and its times are whole seconds."""
+    """Combine all checks of a process in one command: process-compose has one probe, with whole seconds."""
     first = checks[0]
     return {
         "exec": {"command": " && ".join(map(check_command, checks))},
@@ -182,7 +181,7 @@ def to_tmuxp(plan: LocalPlan, folder: str) -> Export:
         windows.setdefault(process.pod, []).append(process)
     document = {
         "session_name": plan.experiment,
-        # Of an earlier load: those that wait would take it for an end in this one.
+        # Remove status files of an earlier load, which waiting processes would otherwise read.
         "before_script": f"/bin/sh {check_path(folder)}/clean",
         # Set for all windows before the first one exists: a process that ends at once must not end the session.
         "global_options": {"remain-on-exit": "on", "default-shell": "/bin/sh"},

@@ -1,4 +1,4 @@
-"""Runs of the past: what each was started from, how it went, starting it again, and removing old ones."""
+"""Past runs: their origin and result, starting them again, and removing old ones."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock, is_liveness_lock_held
 
 _SPEC = "spec.json"
-# A folder without a state is of a run that is being started now, or of one that never was.
+# A folder without a state belongs to a run that is being started (up to this long), or to a failed start.
 _STARTING_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedRun:
-    """The origin of a run: the experiment, its ports by service, and the folder that relative paths count from."""
+    """The origin of a run: the experiment, its ports by service, and the base folder of relative paths."""
 
     experiment: Experiment
     ports: dict[str, int]
@@ -38,7 +38,7 @@ class SavedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """A run of the past; times in seconds since 1970, `phase` is ``broken`` for a folder without a finished start."""
+    """A past run; times in seconds since 1970, `phase` is ``broken`` for a folder without a finished start."""
 
     run: Run
     phase: str
@@ -57,10 +57,10 @@ def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
 
 
 def is_run_of(run: Run, experiment: Experiment, folder: Path) -> bool:
-    """Return True if `run` was started from `experiment` as it is now, with paths relative to `folder`.
+    """Return True if `run` was started from the current `experiment`, with paths relative to `folder`.
 
-    Texts of secret files are compared by their names alone. What no spec says is not compared: code that stands
-    beside it, data, a branch that has moved on.
+    Secret files are compared by name only. Content outside of the spec is not compared: code, data, a branch that has
+    moved.
     """
     try:
         saved, place = read_json(run.folder / _SPEC), run.plan().folder
@@ -71,14 +71,14 @@ def is_run_of(run: Run, experiment: Experiment, folder: Path) -> bool:
 
 
 def _without_secrets(experiment: Experiment, folder: Path) -> dict[str, object]:
-    # Where the secrets are is none, and must be known to bring them back.
+    # The list of secret files contains no secret and is needed to restore them.
     texts = _secrets(experiment.secrets, folder)
     data = to_data(experiment)
     return {key: value if key == "secrets" else without_secrets(value, texts) for key, value in data.items()}
 
 
 def load_saved(run: Run) -> SavedRun:
-    """Return the origin of `run`: its Git volumes at the commits they had, its secrets as their files are now.
+    """Return the origin of `run`: its Git volumes at their commits then, its secrets from their current files.
 
     Raises NotFound for runs without it.
     """
@@ -101,7 +101,7 @@ def all_runs(experiment: str | None = None) -> list[Run]:
 
 
 def find_past(experiment: str, run_id: str | None = None) -> Run:
-    """Return the run with that id or beginning of an id, or the newest one. Raises NotFound listing what there is."""
+    """Return the run with that id or id prefix, or the newest one. Raises NotFound listing all runs."""
     runs = runs_of(experiment)
     fitting = [run for run in runs if run_id is None or run.run_id.startswith(run_id)]
     if run_id is None and fitting:
@@ -115,7 +115,7 @@ def find_past(experiment: str, run_id: str | None = None) -> Run:
 
 
 def past_run(run: Run) -> PastRun:
-    """Return how a run went, by its state."""
+    """Return the result of a run, from its state."""
     state, phase = None, "broken"
     try:
         state = run.state()
@@ -143,7 +143,7 @@ def past_run(run: Run) -> PastRun:
 def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now: float | None = None) -> list[Run]:
     """Return the runs beyond the newest `keep` ended ones of each experiment that ended longer ago than `older_than_s`.
 
-    A live run is never among them, and neither is one that may be starting.
+    Never includes runs that are live or may be starting.
     """
     now = time.time() if now is None else now
     by_name: dict[str, list[Run]] = {}
@@ -158,10 +158,10 @@ def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now:
 
 
 def remove(run: Run) -> list[str]:
-    """Remove a run and all logs of it; what could not be removed, in words.
+    """Remove a run and all its logs; return the failures as text.
 
-    Raises Conflict where it lives after all or something is mounted there, and NotOurs for what is no run of ours; then
-    nothing was touched.
+    Raises Conflict if it is live after all or something is mounted there, and NotOurs for a foreign folder, before
+    anything is touched.
     """
     with experiment_lock(run.experiment, "symph local gc"):
         if _may_live(run, time.time()):
@@ -191,10 +191,10 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file on the disk: the beginning of a long log is a hole."""
+    """Return the disk usage of a file: the beginning of a long log is a hole."""
     try:
         return path.lstat().st_blocks * 512
-    except FileNotFoundError:  # a run that has just ended is still tidied
+    except FileNotFoundError:  # the supervisor of a run that has just ended still removes files
         return 0
 
 
@@ -204,6 +204,6 @@ def _secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:
         try:
             found[key_of(secret)] = (folder / Path(secret.file).expanduser()).read_bytes()
         except OSError:
-            # Starting the run says so; here nothing of it needs to be hidden.
+            # Starting the run reports the error; here nothing needs to be hidden.
             continue
     return found

@@ -1,7 +1,7 @@
 """Read the logs of a run: one log from either end, its last lines, or all merged by time and followed.
 
-Beside each log is an index, ``log.idx``, with the time of each size (`supervisor.logs`). Both may have lost their
-beginning to the limit of the log: then there is a hole, which takes no room on the disk and reads as zeros.
+Each log has an index, ``log.idx``, with the time of each size (`local.supervisor.logs`). The size limit may have
+removed the beginning of both: that leaves a hole, which takes no disk space and reads as zeros.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run, find_run, runs_of
 from symphony_charts.system.inotify import Changes
 
-# Where a line ends, when it was written (seconds since 1970), and its text with its line feed.
+# The end of a line, the time of its write (seconds since 1970), and its text with its line feed.
 Stamped = tuple[int, float, str]
-# What is read at once, in bytes: hundreds of logs are read side by side, so that none is kept open either.
+# Read size in bytes. Small, and files are not kept open, because hundreds of logs are read side by side.
 _BLOCK = 1 << 15
 _SMALL_BLOCK, _LARGE_BLOCK = 1 << 12, 1 << 20
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # fallocate(2)
@@ -41,24 +41,23 @@ class LogFile:
         self._file = _Bytes(path)
 
     def size(self) -> int:
-        """Return its end."""
         return self._file.size()
 
     def lines(self, start: int = 0, end: int | None = None, *, partial: bool = True) -> Iterator[Stamped]:
-        """Yield the lines between two places where lines begin (default: all so far).
+        """Yield the lines between two line starts (default: all so far).
 
-        A last line without its end is one only with `partial`. The carriage return that a terminal puts before a line
-        feed is dropped; a lone one is a progress bar, not a new line.
+        Includes an unfinished last line only with `partial`. Drops the carriage return that a terminal puts before a
+        line feed; a lone one is a progress bar, not a new line.
         """
         file, clock = self._file, _Clock(self.path)
         size = file.size()
         end = size if end is None else min(end, size)
         place = reached = max(start, file.kept_from(0))
-        # The line that begins at `place`, as far as it is known.
+        # The known part of the line that begins at `place`.
         parts: list[bytes] = []
         while reached < end and (block := file.read(reached, min(_BLOCK, end - reached))):
             if block[0] == 0 and (kept := file.kept_from(reached)) > reached:
-                # It was cut faster than it is read.
+                # The log was cut faster than it is read.
                 place, reached, parts = kept, kept, []
                 continue
             reached += len(block)
@@ -78,31 +77,30 @@ class LogFile:
         start, size = max(start, self._file.kept_from(0)), _SMALL_BLOCK
         while end > start:
             begin = self._file.line_start(max(start, end - size), start)
-            # None begins so late in a line that is longer than a block.
+            # A line that is longer than a block leaves a block without a line start.
             if begin < end:
                 yield list(self.lines(begin, end, partial=partial))
             size = min(2 * size, _LARGE_BLOCK) if begin < end else 2 * size
             end = min(begin, end)
 
     def kept(self) -> int:
-        """Return the number of bytes that are kept."""
         return self._file.size() - self._file.kept_from(0)
 
     def cut(self, keep: int) -> None:
         """Keep the last `keep` bytes, from the start of a line in them, and free the disk space before.
 
-        Who writes to it or reads from it needs not know. Raises OSError where the file system cannot do that.
+        Works under concurrent writers and readers. Raises OSError if the file system does not support it.
         """
         place = self._file.line_start(self._file.size() - keep, 0)
         self._file.cut(place)
         _Clock(self.path).cut(place)
 
     def start_since(self, moment: float) -> int:
-        """Return the start of the first line of that moment or a later one."""
+        """Return the start of the first line at or after that moment."""
         return self._file.line_start(_Clock(self.path).size_before(moment), self._file.kept_from(0))
 
     def has_line_end(self, place: int) -> bool:
-        """Return True if a line ends behind `place`."""
+        """Return True if a line ends right before `place`."""
         while block := self._file.read(place, _BLOCK):
             if b"\n" in block:
                 return True
@@ -110,7 +108,7 @@ class LogFile:
         return False
 
     def end_of_lines(self) -> int:
-        """Return the end of the last line that is complete."""
+        """Return the end of the last complete line."""
         end, first = self._file.size(), self._file.kept_from(0)
         while end > first:
             begin = max(first, end - _BLOCK)
@@ -122,7 +120,7 @@ class LogFile:
 
 
 class _Clock:
-    """The index of a log: rows of milliseconds and of the size at that time, both ascending."""
+    """The index of a log: rows of milliseconds and the size at that time, both ascending."""
 
     def __init__(self, log: Path) -> None:
         self._file = _Bytes(log.with_name("log.idx"))
@@ -130,7 +128,7 @@ class _Clock:
         self._rows: deque[tuple[int, int]] = deque()
 
     def moment(self, place: int) -> float:
-        """Return when the byte at `place` was written; places must ascend. Bytes without a row are from now."""
+        """Return the write time of the byte at `place`, now without a row for it; places must ascend."""
         if self._place < 0:
             self._place = self._find(lambda row: row[1] <= place)[0]
         while True:
@@ -146,7 +144,7 @@ class _Clock:
             self._rows.extend(row for line in whole.splitlines() if (row := _row(line)))
 
     def cut(self, place: int) -> None:
-        """Drop the rows of the log before `place`."""
+        """Drop the rows for the part of the log before `place`."""
         self._file.cut(self._find(lambda row: row[1] <= place)[0])
 
     def size_before(self, moment: float) -> int:
@@ -187,17 +185,18 @@ class _Bytes:
     def kept_from(self, place: int) -> int:
         """Return the first place from `place` on that was not cut away, or up to one block before it."""
         with self._opened() as file:
-            # A hole reads as zeros; some file systems write everything to the disk before they say where one ends.
+            # A hole reads as zeros. Test that first: some file systems flush all data before they report the end of a
+            # hole.
             if file < 0 or os.pread(file, 1, place) != b"\0":
                 return place
             try:
                 return os.lseek(file, place, os.SEEK_DATA)
             except OSError as error:
-                # There is nothing behind it, or the file system knows no holes.
+                # No data follows, or the file system does not support holes.
                 return os.fstat(file).st_size if error.errno == errno.ENXIO else place
 
     def line_start(self, place: int, first: int) -> int:
-        """Return the start of the first line at or behind `place`, at most the end; a line starts at `first`."""
+        """Return the start of the first line at or after `place`, at most the end; a line starts at `first`."""
         if place <= first:
             return first
         place -= 1
@@ -210,7 +209,7 @@ class _Bytes:
         return place
 
     def cut(self, place: int) -> None:
-        """Free the whole blocks of the file system before `place`."""
+        """Free the whole file system blocks before `place`."""
         if place > 0:
             file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
             try:
@@ -233,7 +232,7 @@ class _Bytes:
 
 
 def _row(line: bytes) -> tuple[int, int] | None:
-    """Return a row of the index; None for a partial one, as a full disk leaves it."""
+    """Return a row of the index; None for a partial one, which a full disk can leave."""
     fields = line.strip(b"\0\n").split()
     return (int(fields[0]), int(fields[1])) if len(fields) == 2 and all(map(bytes.isdigit, fields)) else None
 
@@ -243,7 +242,7 @@ def _text(line: bytes) -> str:
     return line.lstrip(b"\0").removesuffix(b"\r").decode("utf-8", "replace")
 
 
-# How long to wait for a new run after the end of one: `symph up --force` begins it at once.
+# Time to wait for a new run after the end of one: `symph up --force` starts it at once.
 _NEXT_RUN_S = 0.1
 
 
@@ -294,7 +293,7 @@ def _newer(run: Run) -> Run | None:
 
 
 class _Reader:
-    """The logs of a run from the places that were read last."""
+    """The logs of a run, read from the last positions."""
 
     def __init__(self, run: Run, query: LogQuery) -> None:
         self.run, self._query = run, query
@@ -310,7 +309,7 @@ class _Reader:
         return [log.path for log in self._logs.values()]
 
     def first(self) -> Iterator[LogLine]:
-        """Yield the wanted lines so far; a followed one must have its end."""
+        """Yield the matching lines so far; while following, only complete ones."""
         query = self._query
         parts: list[Iterator[LogLine]] = []
         for slot, log in self._logs.items():
@@ -323,7 +322,7 @@ class _Reader:
         yield from lines if query.tail < 0 else deque(lines, maxlen=query.tail)
 
     def news(self, *, partial: bool) -> Iterator[LogLine]:
-        """Yield the wanted lines since; a last line without its end waits unless `partial`."""
+        """Yield the new matching lines; an unfinished last line waits unless `partial`."""
         parts = [self._wanted(slot, self._new(slot, partial=partial)) for slot in self._logs]
         yield from heapq.merge(*parts, key=lambda line: line.time)
 
@@ -331,7 +330,7 @@ class _Reader:
         log, place = self._logs[slot], self._places[slot]
         size = log.size()
         if not partial and not log.has_line_end(max(place, self._searched.get(slot, 0))):
-            # A line that grows for days, as a progress bar does, is not read again each time.
+            # Do not read a growing line again each time: a progress bar may grow for days.
             self._searched[slot] = size
         elif size > place:
             for line in log.lines(place, partial=partial):

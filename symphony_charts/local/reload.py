@@ -1,4 +1,4 @@
-"""`FileWatch` waits for changes of files, and `touched_slots` says which processes of a run use them."""
+"""`FileWatch` waits for changes of files, and `slots_using` maps them to the processes of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from symphony_charts.local.runs import Run, find_slots
 from symphony_charts.system.inotify import Tree
 from symphony_charts.system.processes import open_verified
 
-# Files that are saved together are taken together: this long nothing more may change, and that long it may take.
+# Files saved together are handled together: wait for this long without a change, and at most that long.
 _QUIET_S, _MOST_S = 0.2, 3.0
 
 
@@ -73,7 +73,7 @@ def _mount_points(run: Run) -> set[Path]:
 
 
 def parse_watched(text: str) -> Watched:
-    """Return ``PATH`` or ``PATH:PROCESS,...``; a path with a colon is taken whole when it is there. Raises NotFound."""
+    """Parse ``PATH`` or ``PATH:PROCESS,...``; an existing path with a colon is taken whole. Raises NotFound."""
     path, colon, names = text.rpartition(":")
     if Path(text).exists() or not colon:
         path, names = text, ""
@@ -85,7 +85,7 @@ def parse_watched(text: str) -> Watched:
 
 
 def slots_using(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
-    """Return the processes of `run` that use changed files, and these files; steps only if they are named."""
+    """Return the slots of `run` that use changed files, with these files as text; steps only if they are named."""
     touched: dict[int, list[str]] = {}
     without_steps = [process.slot for process in run.plan().processes if not process.is_step]
     for name, paths in concerned(changed, watched).items():
@@ -99,7 +99,7 @@ def _told(paths: Sequence[str]) -> str:
     return ", ".join(paths[:3]) + more
 
 
-# What editors, version control and Python leave behind, as patterns of single names.
+# Temporary files of editors, version control and Python, as patterns of single names.
 IGNORED = (
     ".git",
     ".hg",
@@ -130,20 +130,20 @@ IGNORED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A file, or all files below a folder, that `processes` use, by the names that users type; empty: all of them."""
+    """A file, or all files below a folder, that `processes` use, by the users' names; empty: all processes."""
 
     path: PurePath
     processes: tuple[str, ...] = ()
 
 
 def is_ignored(path: PurePath, roots: Iterable[PurePath], patterns: Sequence[str]) -> bool:
-    """Return True if a pattern fits a name in `path`, or the whole of it, below every one of `roots` that holds it."""
+    """Return True if a pattern matches a name in `path`, or all of it, below every one of `roots` that contains it."""
     below = [path.relative_to(root) for root in roots if root in path.parents]
     return bool(below) and all(_fits(part, patterns) for part in below)
 
 
 def concerned(changed: Iterable[PurePath], watched: Iterable[Watched]) -> dict[str, list[str]]:
-    """Return the changed paths, as they are told, by the process that they concern; `""` stands for all processes."""
+    """Return the changed paths, as displayed, by the process that they concern; `""` means all processes."""
     concerns: dict[str, list[str]] = {}
     for path in sorted(changed):
         for entry in watched:

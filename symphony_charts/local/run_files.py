@@ -1,13 +1,13 @@
-"""JSON files of a run, written whole or not at all, and the place where a run lives.
+"""JSON files of a run, written atomically, and the place where a run lives.
 
-A state folder may be seen by several machines and containers, and outlives them. So a run has beside its state
+A state folder may be visible to several machines and containers, and outlives them. So a run has beside its state
 
 - ``identity.json``, written once: its names, its folder, and the boot, machine and pid namespace of its processes;
 - ``supervisor.json``, written by each supervisor: its process;
 - ``life``, a file that its supervisors and its tmux server hold locked. It is free exactly when all of them are gone,
-  which can be asked from everywhere without taking or writing anything.
+  which can be tested from everywhere without taking or writing anything.
 
-Imported by `symph ps`: stay light.
+Imported by `symph ps`: keep it light.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from symphony_charts.system.files import file_system_of
 from symphony_charts.system.processes import Machine, ProcessRecord, identify, this_machine
 
 NO_STATUS = b"?  \n"
-"""The content of the file `exit` of a process until it ends: as long as any status, which is written over it."""
+"""The content of the file `exit` of a process until it ends: as long as any status, which overwrites it."""
 
 
 def write_json(path: Path, data: object, *, is_safe: bool = False) -> None:
-    """Write beside, then rename: a reader sees the old or the new text, never half of one.
+    """Write a temporary file, then rename it: a reader sees the old or the new text, never a part of one.
 
-    With `is_safe` that holds after a power loss as well, which costs a write to the disk. Raises ToolFailed where the
-    file system refuses, and then the old text stands.
+    With `is_safe` this also holds after a power loss, which costs a write to the disk. Raises ToolFailed if the file
+    system refuses; the old text then remains.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
@@ -56,7 +56,7 @@ def write_json(path: Path, data: object, *, is_safe: bool = False) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush the names in `folder` to the disk; a file system that cannot has none to lose."""
+    """Flush the names in `folder` to the disk; a file system that does not support this has none to lose."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with contextlib.suppress(OSError):
@@ -81,7 +81,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def damaged(path: Path, why: str) -> ToolFailed:
-    """Return the error that says that a file of a run cannot be used."""
+    """Return the error for an unusable file of a run."""
     name = path.parent.parent.name
     return ToolFailed(
         f'{path.name} of a run of "{name}" is damaged: {why}',
@@ -96,11 +96,11 @@ _IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLocation:
-    """The place where a run lives that has not ended; `words` describes it.
+    """The place of a run that has not ended; `words` describes it.
 
-    ``here``: its processes are this machine's, in this pid namespace. ``elsewhere``: it lives, but not where its
-    processes could be seen. ``lost``: it lives nowhere any more, and with `is_other_boot` nothing of it can be left.
-    ``unknown``: nobody here can tell.
+    ``here``: its processes are on this machine, in this pid namespace. ``elsewhere``: it is live, but its processes are
+    not visible from here. ``lost``: it is not live anywhere, and with `is_other_boot` no process of it can be left.
+    ``unknown``: this cannot be determined from here.
     """
 
     verdict: Literal["here", "elsewhere", "lost", "unknown"]
@@ -109,9 +109,9 @@ class RunLocation:
 
 
 def write_identity(folder: Path) -> None:
-    """Write the identity and place of a new run into its folder; raises OSError, also if there is one already.
+    """Write the identity and place of a new run into its folder. Raises OSError, also if there is one already.
 
-    The life of the run can be held from then on.
+    From then on the liveness lock of the run can be held.
     """
     data = {"names": [folder.parent.name, folder.name], "folder": str(folder), "machine": this_machine().to_data()}
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -136,13 +136,13 @@ def supervisor_of(folder: Path) -> ProcessRecord | None:
 
 
 def clear_liveness(folder: Path) -> None:
-    """Remove the liveness lock of a run whose state says that it has ended."""
+    """Remove the liveness lock of a run whose state is final."""
     for name in (_SUPERVISOR, LIVENESS_LOCK):
         (folder / name).unlink(missing_ok=True)
 
 
 def run_location(folder: Path) -> RunLocation:
-    """Return where the run of `folder` lives, which has not ended by its state. Locks and writes nothing."""
+    """Return the place of the run in `folder`, which has not ended by its state. Locks and writes nothing."""
     identity = _read(folder / _IDENTITY)
     held = is_liveness_lock_held(folder / LIVENESS_LOCK)
     try:
@@ -151,7 +151,7 @@ def run_location(folder: Path) -> RunLocation:
         then = Machine.from_data(identity.get("machine"))
         place = str(identity.get("folder"))
     except ValueError:
-        # Where locks do not work, the run may be alive.
+        # Without working locks the run may be live.
         verdict: Literal["lost", "unknown"] = "lost" if held is False else "unknown"
         return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
     now = this_machine()

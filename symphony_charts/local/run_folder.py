@@ -34,13 +34,13 @@ from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
 
 def remove_folder(run: Run) -> None:
-    """Remove the folder of a run that could not be started; what could not be removed is said on stderr."""
+    """Remove the folder of a run that could not be started; print failures to stderr."""
     left = remover.remove(run.home, run.experiment, run.run_id)
     sys.stderr.write("".join(f"not removed: {entry}\n" for entry in left))
 
 
 def lay_out_shared(run: Run, plan: LocalPlan) -> None:
-    """Write what all processes see into the folder of the run, readable by its owner alone."""
+    """Write the files that all processes see into the folder of the run, readable by its owner alone."""
     make_runtime_dir()
     for name, content in package_data.folder("local").items():
         if name.endswith(".sh"):
@@ -53,18 +53,17 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
 
 
 def make_volumes(plan: LocalPlan) -> None:
-    """Make the folders of all volumes that are not there yet."""
     claims = state_dir() / "claims"
     for path in map(Path, plan.folders):
         if path.is_relative_to(claims):
-            # It outlives the run: the remover must know it for ours.
+            # This folder outlives the run: the remover must recognize it as ours.
             remover.make(claims, *path.relative_to(claims).parts[:-1], exist_ok=True)
         path.mkdir(parents=True, exist_ok=True, mode=0o700 if path.is_relative_to(state_dir()) else 0o755)
     make_sub_paths(plan)
 
 
 def make_sub_paths(plan: LocalPlan) -> None:
-    """Make the folders inside of volumes that are shown without a mount. Raises SpecError for one that leads out."""
+    """Make the folders inside of volumes that are shown without a mount. Raises SpecError if a path leads out."""
     binds = {bind for process in plan.processes for bind in process.binds if bind.sub_path and not plan.has_namespace}
     problems = []
     for bind in sorted(binds, key=lambda bind: bind.source):
@@ -77,7 +76,7 @@ def make_sub_paths(plan: LocalPlan) -> None:
 
 
 def lay_out(run: Run, plan: LocalPlan, folder: Path, commits: Mapping[str, str]) -> None:
-    """Write everything else that the run needs, and its first state with the `commits` of its Git volumes."""
+    """Write all other files of the run, and its first state with the `commits` of its Git volumes."""
     (run.folder / "p").mkdir(mode=0o700)
     for process in plan.processes:
         _lay_out_process(run, process)
@@ -123,7 +122,6 @@ def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
 
 
 def write_process_mounts(run: Run, plan: LocalPlan) -> None:
-    """Write for each process with mounts of its own the script that shows them."""
     for slot, binds in _sets_of(run, plan).own.items():
         folder = run.process_dir(slot)
         if is_for_mount(binds, str(run.folder)):
@@ -135,9 +133,9 @@ def write_process_mounts(run: Run, plan: LocalPlan) -> None:
 
 
 def public(run: Run, plan: LocalPlan, folder: Path | None = None, started_in: str = "") -> LocalPlan:
-    """Return the plan as `plan.json` has it, which any verb may read: without environment, files and start scripts.
+    """Return the plan for `plan.json`, which any command may read: without environment, files and start scripts.
 
-    `folder` is that of the spec, `started_in` the one in which the run was started.
+    `folder` is the folder of the spec, `started_in` the current folder at the start of the run.
     """
     sets = _sets_of(run, plan)
     targets = sorted({bind.target for binds in sets.own.values() for bind in binds})
@@ -152,7 +150,7 @@ def public(run: Run, plan: LocalPlan, folder: Path | None = None, started_in: st
 
 
 def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file that was not there, and make the folders above it."""
+    """Write a new file, and make the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
@@ -162,7 +160,7 @@ def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A process that has to start again, and why; values of variables are not told."""
+    """A process that must restart, and the reason, without values of variables."""
 
     slot: int
     name: str
@@ -183,7 +181,8 @@ def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
 def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({})) -> list[Change]:
     """Return the processes to restart for `run` to become `plan`; `touched` adds slots with their reasons.
 
-    A changed configuration or secret file concerns the processes that see it. Raises Conflict when only a new run can.
+    A changed configuration or secret file affects the processes that see it. Raises Conflict if only a new run can
+    apply the change.
     """
     old = run.plan()
     new = public(run, plan)
@@ -209,7 +208,6 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
 
 
 def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
-    """Yield files, relative to the run's folder, that are new, changed in content or mode, or gone."""
     for file in plan.files:
         path = run.folder / file.path
         if _read(path) != file.content or path.stat().st_mode & 0o777 != file.mode:
@@ -233,7 +231,6 @@ def _sees(process: PlannedProcess, plan: LocalPlan, path: Path) -> bool:
 
 
 def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
-    """Replace the scripts, files and plan of `run` by those of `plan`."""
     for stale in _stale_files(run, plan):
         (run.folder / stale).unlink()
     for file in plan.files:
@@ -241,7 +238,7 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
         if _read(path) == file.content:
             path.chmod(file.mode)
         elif path.exists():
-            # In place: what is shown elsewhere is this very file.
+            # Overwrite in place: mounts elsewhere refer to this very file.
             path.chmod(0o600)
             path.write_bytes(file.content)
             path.chmod(file.mode)
@@ -279,7 +276,7 @@ def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator
 
 
 def _fixed(process: PlannedProcess) -> tuple[str, str, str, bool, tuple[str, ...]]:
-    """Return the fields that are fixed when the pane is made: a difference needs a new run."""
+    """Return the fields that are fixed when the pane is created: a difference requires a new run."""
     return process.name, process.group, process.pod, process.tty, process.scope
 
 

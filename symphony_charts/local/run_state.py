@@ -1,6 +1,6 @@
-"""The layout of `state.json`: how a run and its processes are, as the supervisor wrote it last.
+"""The layout of `state.json`: the state of a run and its processes, as the supervisor wrote it last.
 
-Both files of a run are decoded strictly: a damaged one, or one of another version, is reported before anything uses it.
+Both files of a run are decoded strictly: a damaged file, or one of another version, is an error before it is used.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Failure(Struct, frozen=True, kw_only=True):
 class ProcessState(Struct, kw_only=True, omit_defaults=True):
     """One process. Times are in seconds since 1970: `began` its first start, `started` and `ended` its last.
 
-    `wrapper` is the program in its pane, or the last one there. `unready`, `unhealthy` and `held` are reasons: why it
-    is not ready, why it was ended, why it cannot be restarted yet. `in_a_row` counts the restarts without a long life.
+    `wrapper` is the current or last program in its pane. `unready`, `unhealthy` and `held` are reasons: for not being
+    ready, for its end, and for a delayed restart. `in_a_row` counts the restarts without a long run in between.
     """
 
     slot: int
@@ -67,7 +67,7 @@ class ProcessState(Struct, kw_only=True, omit_defaults=True):
 
 
 class RunState(Struct, kw_only=True):
-    """A run. `reason` is the phase that it ends in, `cause` what ended it if that was none of its processes.
+    """A run. `reason` is its final phase, `cause` the reason for its end if no process caused it.
 
     `survivors` are processes that could not be killed, `stuck` mount points that could not be removed, `commits` the
     commit of each Git volume; `tmux` is its tmux server.
@@ -87,7 +87,7 @@ class RunState(Struct, kw_only=True):
     commits: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        """Raise ValueError for slots that are not those of processes."""
+        """Raise ValueError for slots that do not match the processes."""
         for number, process in enumerate(self.processes):
             if process.slot != number:
                 raise ValueError(f"processes[{number}].slot is {process.slot}")
@@ -96,7 +96,6 @@ class RunState(Struct, kw_only=True):
 
 
 def unstarted(planned: PlannedProcess) -> ProcessState:
-    """Return the state of a process that has not started."""
     return ProcessState(
         slot=planned.slot,
         name=planned.name,
@@ -127,5 +126,5 @@ def _read_record(path: Path, kind: type[_T]) -> _T:
 
 
 def write_record(path: Path, record: LocalPlan | RunState, *, is_safe: bool = False) -> None:
-    """Write a plan or state as `write_json` does, which unlike msgspec can write paths that are not UTF-8."""
+    """Write a plan or state with `write_json`, which unlike msgspec can write paths that are not UTF-8."""
     write_json(path, msgspec.to_builtins(record), is_safe=is_safe)

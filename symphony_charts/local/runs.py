@@ -1,8 +1,8 @@
-"""Runs on disk: a folder per run with plan, state and logs, which answer every question by themselves.
+"""Runs on disk: one folder per run with plan, state and logs, which suffice to answer every query.
 
-``<state>/local/<experiment>/<run id>/`` holds ``plan.json`` and ``state.json`` (0600, written beside and renamed), its
-identity (`run_files`), ``p/<slot>/log`` and, while the run lives, its scripts, files and pipes. The tmux socket is in
-the runtime folder. Nothing here starts, ends or writes runs. Imported by `symph ps`: stay light.
+``<state>/local/<experiment>/<run id>/`` holds ``plan.json`` and ``state.json`` (0600, replaced atomically), its
+identity (`run_files`), ``p/<slot>/log`` and, while the run is live, its scripts, files and pipes. The tmux socket is in
+the runtime folder. Nothing here starts, ends or writes runs. Imported by `symph ps`: keep it light.
 """
 
 from __future__ import annotations
@@ -40,24 +40,21 @@ if TYPE_CHECKING:
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
-# Why a run has ended whose start was cut before anything ran.
+# The cause of a run whose start was aborted before any process ran.
 START_ABORTED = "its start was cut"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run by its folder."""
-
     folder: Path
 
     @property
     def home(self) -> Path:
-        """The folder of all runs, whose marker says that it is ours (`remover`)."""
+        """The folder of all runs, with our marker (`remover`)."""
         return self.folder.parents[1]
 
     @property
     def experiment(self) -> str:
-        """The experiment's name."""
         return self.folder.parent.name
 
     @property
@@ -67,24 +64,23 @@ class Run:
 
     @property
     def socket(self) -> Path:
-        """The socket of its tmux server; short, since socket paths are limited to 107 bytes."""
+        """The socket of its tmux server; a short path, since socket paths are limited to 107 bytes."""
         digest = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
         return runtime_dir() / f"{digest}.sock"
 
     def process_dir(self, slot: int) -> Path:
-        """Return the folder of one process."""
         return self.folder / "p" / str(slot)
 
     def plan(self) -> LocalPlan:
         """Return the plan without environment and secrets. Raises NotFound, and ToolFailed if it is damaged."""
-        # msgspec takes 7 ms to import, which `symph ls` without runs must not spend.
+        # Importing msgspec takes 7 ms, which `symph ls` without runs must not spend.
         from symphony_charts.local.run_state import read_plan
 
         return read_plan(self.folder / "plan.json")
 
     @property
     def spec_folder(self) -> str:
-        """The folder that the spec's paths count from; empty if it is unknown."""
+        """The base folder of the spec's relative paths; empty if it is unknown."""
         return self._planned_path("folder")
 
     def is_from(self, folder: str) -> bool:
@@ -110,13 +106,13 @@ class Run:
 
     @property
     def is_live(self) -> bool:
-        """True if the run has not ended, as far as its files say: its supervisor, or its machine, may be gone."""
+        """True if the run has not ended according to its files; its supervisor or machine may be gone."""
         try:
             return self.state().phase in LIVE
         except NotFound:
             return False
         except ToolFailed:
-            # What outlived tmux and supervisor holds no life, and no state names it.
+            # The state is unreadable, and processes that outlive tmux and supervisor do not hold the liveness lock.
             return (
                 is_liveness_lock_held(self.folder / LIVENESS_LOCK) is not False
                 or self.is_supervised
@@ -130,31 +126,30 @@ class Run:
 
     @property
     def location(self) -> RunLocation:
-        """Where it lives, if it has not ended."""
+        """The place where it lives, if it has not ended."""
         return run_location(self.folder)
 
     @property
     def supervisor(self) -> ProcessRecord | None:
-        """Its supervisor, if that runs and is visible from here."""
+        """Its supervisor, if it runs and is visible from here."""
         record = supervisor_of(self.folder)
         return record if is_running(record) and self.location.verdict == "here" else None
 
     @property
     def is_supervised(self) -> bool:
-        """True if its supervisor runs."""
         return self.supervisor is not None
 
     def members(self, sessions: Iterable[processes.Session] = ()) -> list[ProcessRecord]:
-        """Return all processes that are provably of the run, also tmux and its log writers (`processes.members`)."""
+        """Return all processes that provably belong to the run, with tmux and its log writers (`processes.members`)."""
         cookie = f"{variable_names.RUN}={self.run_id}".encode()
-        # What has a namespace of its own for its mounts has this one, which no other has. The kernel names it by its
-        # path without links, and the state folder may be behind one.
+        # Processes with their own mount namespace all have this mount, which no other run has. The kernel lists it by
+        # its path without links, and the state folder may be behind one.
         return processes.members(str((self.folder / "scratch").resolve()), sessions, cookie)
 
     def main_process(self, process: ProcessState) -> ProcessRecord | None:
         """Return the user's program of a process, None if it does not run here.
 
-        The wrapper's script has written its number; being the wrapper's child, or in its session, proves it.
+        The wrapper script has written its pid; its parent or session proves that it belongs to the wrapper.
         """
         wrapper = process.wrapper
         with contextlib.suppress(OSError, ValueError):
@@ -167,9 +162,9 @@ class Run:
 
 
 def current_folder() -> str:
-    """Return the current folder, or an empty text if it was removed."""
+    """Return the current folder, "" if it was removed."""
     try:
-        return os.getcwd()  # noqa: PTH109 - a text is what is compared and written
+        return os.getcwd()  # noqa: PTH109 - a text is compared and written
     except OSError:
         return ""
 
@@ -180,14 +175,13 @@ def is_same_folder(one: str | Path, other: str | Path) -> bool:
 
 
 def home() -> Path:
-    """Return the folder of all runs of this machine."""
     return state_dir() / "local"
 
 
 def runs_of(experiment: str) -> list[Run]:
     """Return all runs of an experiment that are still on disk, oldest first."""
     if not experiment or "/" in experiment or experiment.startswith("."):
-        # A name is one folder; what else is written there must not lead out of ours.
+        # A name must be a single folder name, so that it cannot lead out of the state folder.
         return []
     return _runs_in(home() / experiment)
 
@@ -199,7 +193,7 @@ def live_runs(experiment: str | None = None) -> list[Run]:
 
 
 def live_plans() -> list[LocalPlan]:
-    """Return the plans of the runs that have not ended, as far as they can be read."""
+    """Return the readable plans of runs that have not ended."""
     plans = []
     for run in live_runs():
         with contextlib.suppress(NotFound, ToolFailed):
@@ -214,7 +208,7 @@ def newest_runs() -> list[Run]:
 
 def runs_of_all() -> Iterator[list[Run]]:
     """Yield the runs of each experiment, by experiment, the oldest first."""
-    # Where they are is found out once: each start looks at all of them, which shows in a sweep of many.
+    # Compute the folder once: each start scans all runs, which is measurable in large sweeps.
     folder = home()
     return (_runs_in(folder / name) for name in _folders(folder))
 
@@ -224,7 +218,7 @@ def _runs_in(folder: Path) -> list[Run]:
 
 
 def _live_of(runs: list[Run]) -> list[Run]:
-    # A run that has ended has no life any more; this need not read the states of all of the past.
+    # An ended run has no liveness lock; this avoids reading the states of all past runs.
     return [run for run in runs if (run is runs[-1] or (run.folder / LIVENESS_LOCK).exists()) and run.is_live]
 
 
@@ -241,7 +235,7 @@ def _folders(folder: Path) -> list[str]:
 def find_run(experiment: str | None, *, live: bool = False) -> Run:
     """Return the newest run of `experiment`, live ones first; for None the only live run.
 
-    Raises NotFound when there is none, or several to choose from.
+    Raises NotFound if there is none, or if several match.
     """
     refuse_elsewhere()
     if experiment is None:
@@ -259,7 +253,7 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
 
 
 def process_items(run: Run) -> list[dict[str, Any]]:
-    """Return what `symph ps` shows of each process, in order of declaration."""
+    """Return the rows of `symph ps` for each process, in order of declaration."""
     state = run.state()
     return [
         {
@@ -278,7 +272,7 @@ def process_items(run: Run) -> list[dict[str, Any]]:
 
 
 def describe_process(process: ProcessState, state: RunState) -> str:
-    """Return the state of a process in words: ``running 4s``, ``failed 3 after 2s``, ``waiting``."""
+    """Return the state of a process as text: ``running 4s``, ``failed 3 after 2s``, ``waiting``."""
     phase, started = process.phase, process.started
     if phase == "running" and started:
         return f"running {age(time.time() - started)}"
@@ -289,7 +283,7 @@ def describe_process(process: ProcessState, state: RunState) -> str:
             process.limit
             or process.unhealthy
             or ("past its deadline" if process.is_overdue else "")
-            # The status of shells that find no such program.
+            # The status of shells for a missing program.
             or ("command not found" if process.status == 127 else "")
         )
         status = "with unknown exit status" if process.status is None else process.status
@@ -302,10 +296,10 @@ def describe_process(process: ProcessState, state: RunState) -> str:
 
 
 def find_slots(run: Run, name: str) -> list[int]:
-    """Return the slots of the processes that `name` means: ``process`` with all its replicas, ``process-K``.
+    """Return the slots of the processes that match `name`: ``process`` with all its replicas, ``process-K``.
 
-    Also ``process/K``; each may follow ``group/``, and a process the name of its pod. A process of exactly that name
-    comes first: ``agent-1`` is not replica 1 of ``agent`` then, which is ``agent/1``.
+    Also ``process/K``; each may follow ``group/``, and a process the name of its pod. An exact process name comes
+    first: ``agent-1`` is then not replica 1 of ``agent``, which is ``agent/1``.
 
     Raises:
         NotFound: No process has that name; the error lists them.
@@ -329,7 +323,7 @@ def _names_of_replica(planned: PlannedProcess) -> tuple[str, ...]:
 
 
 def experiment_names() -> set[str]:
-    """Return the experiments that run here or have run here."""
+    """Return the experiments that run or have run here."""
     try:
         return {entry.name for entry in os.scandir(home()) if entry.is_dir() and entry.name[0] != "."}
     except OSError:

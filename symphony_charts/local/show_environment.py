@@ -1,4 +1,4 @@
-"""`of_run` and `of_spec` give the environment of a process of a live run or of a file, and what of it is secret."""
+"""`of_run` and `of_spec` return the environment of a process of a live run or of a file, and its secret variables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from symphony_charts.spec.variable_names import is_shell_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """The variables of one process; `secret` names those that are not for everybody's eyes."""
+    """The variables of one process; `secret` names the secret ones."""
 
     experiment: str
     process: str
@@ -75,7 +75,7 @@ def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) ->
 
 
 def shell_text(env: Mapping[str, str], masked: Collection[str]) -> str:
-    """Return lines that a shell can source; comments are `masked` variables and those whose names it cannot set."""
+    """Return lines that a shell can source; `masked` variables and those with invalid shell names are comments."""
     return "".join(f"{_shell_line(name, value, masked)}\n" for name, value in env.items())
 
 
@@ -90,7 +90,7 @@ def _shell_line(name: str, value: str, masked: Collection[str]) -> str:
 def plan_items(
     experiment: Experiment, plan: LocalPlan, folder: Path, *, shows_secrets: bool
 ) -> list[dict[str, object]]:
-    """Return every process of a plan as JSON types, secret values masked unless asked for."""
+    """Return every process of a plan as JSON types, with secret values masked unless `shows_secrets`."""
     secrets = _contents(experiment, folder)
     items: list[dict[str, object]] = []
     for process in plan.processes:
@@ -134,7 +134,6 @@ def _secret(experiment: Experiment, process: PlannedProcess, secrets: Mapping[st
 
 
 def _ref(experiment: Experiment, pod: str, process: str) -> ProcessRef:
-    """Return the process of the experiment that runs in the replica `pod`."""
     pods = pods_of(experiment)
     return ProcessRef(pod if pod in pods else re.sub(r"[-.]\d+$", "", pod), process)
 

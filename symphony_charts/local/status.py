@@ -1,4 +1,4 @@
-"""The status of a run of this machine, by its plan and its state. Imported by `symph ps`: stay light."""
+"""The status of a run of this machine, from its plan and its state. Imported by `symph ps`: keep it light."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ if TYPE_CHECKING:
     from symphony_charts.local.run_state import ProcessState, RunState
 
 
-# Processes are what `state.json` says of them and planned what `plan.json` says; both are in slot order. This module
-# is imported by `symph ps` and must stay light.
+# `processes` come from `state.json` and `planned` from `plan.json`; both are in slot order.
 
 # A longer wait is reported as a warning, in seconds.
 LONG_S = 30.0
 
 
 def is_met(wait: Wait, processes: Sequence[ProcessState]) -> bool:
-    """Return True if a wait is over: its process is ready, or has ended well."""
+    """Return True if a wait is over: its process is ready or has succeeded."""
     other = processes[wait.slot]
     return other.phase == "done" or (wait.until == "ready" and other.ready)
 
 
 def is_starting(wait: Wait, processes: Sequence[ProcessState]) -> bool:
-    """Return True if the awaited process is being started and has not come so far yet."""
+    """Return True if the awaited process is being started and has not yet reached the awaited state."""
     other = processes[wait.slot]
     if other.is_restart_asked or other.phase in ("waiting", "starting", "backoff"):
         return True
@@ -52,7 +51,7 @@ def unmet_waits(slot: int, processes: Sequence[ProcessState], planned: Sequence[
 
 
 def wait_words(slot: int, state: RunState, plan: LocalPlan) -> str:
-    """Return ``waits for replay-server:7003 of replay`` and the like; empty for a process that waits for nothing."""
+    """Return for example ``waits for replay-server:7003 of replay``; empty for a process that waits for nothing."""
     processes = state.processes
     if processes[slot].phase == "backoff" and processes[slot].held:
         return f"waits for {processes[slot].held}"
@@ -66,7 +65,7 @@ def wait_words(slot: int, state: RunState, plan: LocalPlan) -> str:
 
 
 def waiting_since(process: ProcessState, state: RunState) -> float:
-    """Return when its wait began: with the run, or at its last end."""
+    """Return the start of its wait: the start of the run, or its last end."""
     return max(state.started, process.ended or 0.0)
 
 
@@ -101,7 +100,7 @@ RUN_PHASES: dict[str, Phase] = {
 
 
 def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
-    """Return the run in the layout of every backend, as it can be seen from here."""
+    """Return the status of the run in the common layout of backends, as visible from here."""
     try:
         state, plan = run.state(), run.plan()
         if len(plan.processes) != len(state.processes):
@@ -110,7 +109,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         return _damaged_status(run, error)
     visibility = _visibility(run, state)
     if visibility.is_unsupervised:
-        # A supervisor that ended between the two looks wrote how the run ended before it went.
+        # If the supervisor ended in between, it wrote the end of the run first.
         state = run.state()
         visibility = _visibility(run, state)
     pairs = zip(state.processes, plan.processes, strict=True)
@@ -155,7 +154,7 @@ def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Visibility:
-    """How much this machine sees of a run; `is_unsupervised` means that its state may be outdated."""
+    """The visibility of a run from this machine; with `is_unsupervised` its state may be outdated."""
 
     is_lost: bool = False
     is_unsupervised: bool = False
@@ -209,7 +208,7 @@ def _instance(
         state=words,
         ready=process.ready and phase not in FINAL,
         restarts=process.restarts,
-        # A process that waits to start again has none yet.
+        # A process that waits for a restart has none yet.
         status=None if awaited else process.status,
         reason=(words if awaited or phase == "lost" or (visibility.is_unsupervised and phase == "failed") else "")
         or _why_failed(run, process, words)
@@ -238,7 +237,7 @@ def _not_ready(process: ProcessState) -> str:
 def _services(plan: LocalPlan) -> Iterator[ServiceStatus]:
     for name, pod_port in plan.ports.items():
         port = plan.moved.get(name, (pod_port,))[0]
-        # The address that is checked at this port; without a check, the run's own.
+        # The address of a check at this port; without a check, the run's own.
         hosts = (check.host for process in plan.processes for check in process.checks if check.port == port)
         yield ServiceStatus(name=name, address=f"{next(hosts, plan.base_address)}:{port}")
 

@@ -1,7 +1,7 @@
-"""The private tmux server of a run, read and driven by pane ids, and sessions on a user's server that show a run.
+"""Control the private tmux server of a run by pane ids, and sessions on a user's server that show a run.
 
-Such a session has the experiment's name, a shell, and a window for each process, which follows its log; it ends with
-the experiment in its mark, and no session without that mark is touched.
+Such a session has the experiment's name, a shell, and a window per process that follows its log. It ends with the
+experiment in its mark, and sessions without that mark are not touched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from symphony_charts.system.user_folders import check_private
 
 # A tmux server that has run out of descriptors answers no client; no call may hang on it.
 _TIMEOUT_S = 10.0
-# A server is started within so many seconds, or not at all.
+# Timeout for the start of a server, in seconds.
 START_S = 60.0
 _FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead} #{pid}"
 
@@ -33,7 +33,7 @@ class TmuxSilent(ToolFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """One pane: the process slot it runs, its id (``%3``), the pid of its own program, whether that has ended.
+    """One pane: its process slot, its id (``%3``), the pid of its program, and if that has ended.
 
     `server` is the pid of the tmux server.
     """
@@ -46,10 +46,10 @@ class Pane:
 
 
 def start(socket: Path, prefix: Sequence[str], env: dict[str, str], keep: Sequence[int] = ()) -> None:
-    """Start a server that stays without sessions; `prefix` is put before its argv.
+    """Start a server that keeps running without sessions; `prefix` is put before its argv.
 
-    The server sees `env` and nothing else, and has the descriptors `keep` open, which its panes have not. Raises
-    ToolFailed with what tmux said, ToolMissing without tmux.
+    The server sees only the variables in `env`, and has the descriptors `keep` open, unlike its panes. Raises
+    ToolFailed with tmux's error, ToolMissing without tmux.
     """
     stay = ["start-server", ";", "set-option", "-s", "exit-empty", "off"]
     argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", *stay]
@@ -58,7 +58,7 @@ def start(socket: Path, prefix: Sequence[str], env: dict[str, str], keep: Sequen
 
 
 def need_tmux() -> None:
-    """Raise ToolMissing where there is no tmux, before anything is started that it would have to hold."""
+    """Raise ToolMissing if tmux is missing, before anything is started."""
     if shutil.which("tmux") is None:
         raise ToolMissing("tmux is not installed", "", "install tmux, then: symph doctor")
 
@@ -66,7 +66,7 @@ def need_tmux() -> None:
 def source_file(socket: Path, commands: Path, keep: Sequence[int] = (), timeout_s: float = START_S) -> None:
     """Run the tmux commands in a file on the server. Raises ToolFailed with the error of any of them.
 
-    The program that brings it the file, which outlives this one if that is killed, has the descriptors `keep` open.
+    The tmux client, which survives if this program is killed, has the descriptors `keep` open.
     """
     _check(_tmux(socket, "source-file", str(commands), timeout_s=timeout_s, keep=keep))
 
@@ -95,14 +95,14 @@ def server_pid(socket: Path, timeout_s: float = _TIMEOUT_S) -> int:
 
 
 def respawn(socket: Path, pane: str, timeout_s: float = _TIMEOUT_S) -> None:
-    """Run the pane's own program again. Raises ToolFailed with what tmux said, TmuxSilent if it does not answer."""
+    """Run the pane's own program again. Raises ToolFailed with tmux's error, TmuxSilent if it does not answer."""
     done = _tmux(socket, "respawn-pane", "-k", "-t", pane, timeout_s=timeout_s)
     if done.status:
         raise done.failure(f"tmux did not restart pane {pane}: {done.error_text.strip()}")
 
 
 def panes_without_pipe(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[tuple[int, str]]:
-    """Return slots and ids of the panes whose programs run and whose output goes to no pipe.
+    """Return slots and ids of the panes with running programs whose output goes to no pipe.
 
     Raises ToolFailed when the server hangs.
     """
@@ -113,7 +113,7 @@ def panes_without_pipe(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[tupl
 
 
 def pipe(socket: Path, pane: str, command: str, timeout_s: float = _TIMEOUT_S) -> None:
-    """Pipe the output of a pane from now on to a shell command. Raises ToolFailed with the error of tmux."""
+    """Pipe the further output of a pane to a shell command. Raises ToolFailed with the error of tmux."""
     done = _tmux(socket, "pipe-pane", "-t", pane, command, timeout_s=timeout_s)
     if done.status:
         raise done.failure(f"tmux does not log pane {pane}: {done.error_text.strip()}")
@@ -124,14 +124,13 @@ def kill_server(socket: Path) -> None:
     try:
         _tmux(socket, "kill-server", timeout_s=3.0)
     except ToolFailed:
-        # A hung server; the sweep ends it by its namespace or session.
+        # A hung server; `kill_everything` ends it by its namespace or session.
         pass
     finally:
         socket.unlink(missing_ok=True)
 
 
 def select(socket: Path, slot: int) -> None:
-    """Make the pane of process `slot` the one that an attaching client sees."""
     import libtmux
 
     server = libtmux.Server(socket_path=str(socket), config_file="/dev/null")
@@ -142,13 +141,13 @@ def select(socket: Path, slot: int) -> None:
 
 
 def is_terminal_of(socket: Path, terminal: str) -> bool:
-    """Return True if `terminal` (``/dev/pts/3``) is that of a pane of the server."""
+    """Return True if a pane of the server has the terminal `terminal` (``/dev/pts/3``)."""
     done = _tmux(socket, "list-panes", "-a", "-F", "#{pane_tty}")
     return done.status == 0 and terminal in done.text.split()
 
 
 def surrounding_server() -> Path | None:
-    """Return the socket of the tmux server in one of whose panes this program was started, None outside of tmux."""
+    """Return the socket of the tmux server around this program, None outside of tmux."""
     socket = os.environ.get("TMUX", "").partition(",")[0]
     return Path(socket) if socket else None
 
@@ -160,7 +159,7 @@ def attach(socket: Path) -> None:
 
 
 def client_of(socket: Path) -> tuple[list[str], dict[str, str]]:
-    """Argument list and environment of a tmux client of the server, wherever this program was started."""
+    """Return argv and environment of a tmux client of the server, also inside of another tmux."""
     check_private(socket.parent)
     env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     return ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"], env
@@ -181,25 +180,25 @@ def _tmux(
 DEFAULT_WINDOW = "__main__"
 _FILE = "shown.json"
 _MARK = "@symph_experiment"
-# As many lines as tmux itself keeps of a window.
+# The number of lines that tmux itself keeps per window.
 _LINES = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSession:
-    """A session of a server that shows an experiment, as its runs call it."""
+    """A session on a server that shows an experiment, as recorded by its runs."""
 
     socket: str
     session: str
     experiment: str
 
     def end(self) -> None:
-        """End the session, if it is there and shows the experiment."""
+        """End the session if it exists and shows the experiment."""
         _hide(["-S", self.socket], self.session, self.experiment)
 
 
 def check_server(name: object) -> None:
-    """Raise SpecError for what is no name of a tmux server: it is that of a file in tmux's folder."""
+    """Raise SpecError for an invalid name of a tmux server: it is the name of a file in tmux's folder."""
     if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
         raise SpecError.one(
             f"{name!r} cannot be the name of a tmux server", "server_name", "use letters, digits, - and _"
@@ -207,7 +206,7 @@ def check_server(name: object) -> None:
 
 
 def refuse_taken(server: str, session: str) -> None:
-    """Raise Conflict where the server has a session of that name that shows no experiment."""
+    """Raise Conflict if the server has a session of that name that shows no experiment."""
     there = ["-L", server]
     if _user_tmux(there, "has-session", "-t", f"={session}").status == 0 and _marked(there, session) is None:
         what = f'the tmux server "{server}" has a session "{session}" that shows no experiment'
@@ -223,7 +222,7 @@ def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Pat
     words = ["new-session", "-d", "-P", "-F", "#{socket_path}", "-s", session, "-n", DEFAULT_WINDOW]
     words += [";", "set-option", "-t", f"={session}:", _MARK, shown.experiment]
     for title, log in windows:
-        # It ends where the log is removed.
+        # It ends when the log is removed.
         follow = ["tail", "-n", str(_LINES), "--follow=name", str(log)]
         words += [";", "new-window", "-d", "-t", f"={session}:", "-n", title, *follow]
     done = _user_tmux(there, *words)
@@ -233,12 +232,12 @@ def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Pat
 
 
 def sessions_of(runs: Iterable[Run]) -> list[ShownSession]:
-    """Return the sessions that show runs, as far as their folders say."""
+    """Return the sessions that show runs, according to their folders."""
     found = []
     for shown in runs:
         try:
             data = read_json(shown.folder / _FILE)
-        except SymphError:  # nothing shows it, or it is damaged, which keeps nobody from deleting it
+        except SymphError:  # not shown, or damaged, which must not prevent its deletion
             continue
         found.append(ShownSession(str(data.get("socket")), str(data.get("session")), shown.experiment))
     return found
@@ -256,6 +255,6 @@ def _marked(there: list[str], session: str) -> str | None:
 
 
 def _user_tmux(there: list[str], *words: str) -> Completed:
-    # The server is the user's, as are the shells on it.
+    # The server and the shells on it belong to the user.
     env = {"LC_ALL": None, **os.environ, "TMUX": None, "TMUX_PANE": None}
     return run(["tmux", *there, "-f", "/dev/null", *words], timeout_s=10.0, env=env, check=False)

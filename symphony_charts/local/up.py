@@ -1,4 +1,4 @@
-"""Start, restart, end and delete experiments on this machine, and describe what a start would do."""
+"""Start, restart, end and delete experiments on this machine, and describe the effects of a start."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ from symphony_charts.system.files import refuse_full_disk
 
 
 def plan_data(plan: LocalPlan) -> dict[str, object]:
-    """Return the plan of a run that would start, as data."""
     return {
         "name": plan.experiment,
         "address": plan.base_address,
@@ -78,13 +77,11 @@ def plan_data(plan: LocalPlan) -> dict[str, object]:
 
 
 def restart_data(plan: LocalPlan, changes: Sequence[Change]) -> dict[str, object]:
-    """Return the processes that would restart, as data."""
     restarts = [{"name": change.name, "reason": change.reason} for change in changes]
     return {"name": plan.experiment, "restarts": restarts, "notes": list(plan.notes), "dryRun": True}
 
 
 def changes_text(plan: LocalPlan, changes: Sequence[Change]) -> str:
-    """Return the processes that would restart, as text."""
     lines = [f"restart {change.name}: {change.reason}" for change in changes] or ["nothing has changed"]
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
 
@@ -107,11 +104,11 @@ def _quote_if_needed(argument: str) -> str:
     )
 
 
-# Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
+# Another process may already be stopping this run; allow for its grace period.
 _TAKEOVER_S = 120.0
-# How long a run may take to end by itself while it is changed, and a new supervisor to appear (ten times the usual).
+# Timeouts, ten times the usual: for a run to end by itself while it is being changed, for a new supervisor to appear.
 _ENDING_S, _APPEARING_S = 10.0, 2.0
-# So many supervisors may be killed, or find no room for what they have to write, before an end is given up.
+# Give up stopping after this many supervisors have died or failed to write.
 _ATTEMPTS = 3
 
 
@@ -128,11 +125,11 @@ def up(
     touched: Mapping[int, str] = MappingProxyType({}),
     show: Callable[[Mapping[str, object], str], None] = lambda _data, text: print(text, end=""),  # noqa: T201
 ) -> Run | None:
-    """Start `experiment`, whose relative paths count from `folder`; return once every process has been started.
+    """Start `experiment`, whose relative paths start at `folder`; return once every process has started.
 
-    If it runs already, restart in that run only what changed, and the slots in `touched` for the reasons given there;
-    `force` ends that run first, `is_new` refuses. With `share_gpus` runs may share GPUs. A `spare` supervisor saves the
-    time that starting one takes. With `dry_run` start nothing, and pass the plan to `show`, as data and in words.
+    If it runs already, restart only the changed processes in that run, and the slots in `touched` for the reasons given
+    there; `force` ends that run first, `is_new` refuses. With `share_gpus` runs may share GPUs. A `spare` supervisor
+    saves the time of starting one. With `dry_run` start nothing, and pass the plan to `show`, as data and as text.
     Raises Conflict if that run came from another folder or cannot be changed, or if other runs hold the GPUs;
     SpecError, PlacementError, ToolMissing or ToolFailed if this machine cannot run the experiment.
     """
@@ -167,7 +164,7 @@ def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
         elif not dry_run:
             mark_lost(live_run)
     if going and not force:
-        # Raises what says that it is damaged: then nothing can be compared with what it is to become.
+        # Raises if the run is damaged: then its state cannot be compared with the new plan.
         going[-1].state()
         return going[-1]
     for live_run in [] if dry_run else going:
@@ -178,7 +175,7 @@ def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
 def start_aborted(run: Run) -> bool:
     """Return True if `run` is shutting down because its `symph up` was killed; call it with the lock held."""
     began = time.monotonic()
-    # Its supervisor may be about to say so, unless it was killed as well.
+    # The supervisor may be about to report the abort, unless it was killed as well.
     while run.state().phase == "starting":
         if time.monotonic() - began > (_ENDING_S if run.is_supervised else _APPEARING_S):
             break
@@ -195,12 +192,12 @@ def _start(
     spare: SupervisorProcess | None,
 ) -> Run:
     need_tmux()
-    # The time to the microsecond: ids of later runs sort later.
+    # Microseconds, so that ids of later runs sort later.
     run_id = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
     run = Run(home() / experiment.name / run_id)
     _restore_supervisors(experiment)
     with take_gpus(experiment, run.folder, share=share_gpus) as gpus, port_lock(experiment):
-        # The locks of GPUs go to a supervisor that is started while they are held.
+        # A supervisor must be started while the GPU locks are held, so that it inherits them.
         _begin(run, experiment, services, folder, gpus, None if gpus.ids else spare)
     return run
 
@@ -216,9 +213,9 @@ def _begin(
     quote_path(str(run.folder))
     refuse_full_disk(run.home)
     remover.make(run.home, run.experiment, run.run_id)
-    # Those of a run that was killed with all of its supervisors, too.
+    # Also removes mount points of runs that were killed together with all their supervisors.
     remove_points(str(points_journal()))
-    # It starts while everything else is prepared.
+    # The supervisor starts while everything else is prepared.
     supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
         write_identity(run.folder)
@@ -232,7 +229,7 @@ def _begin(
         supervisor.notify()
         save_spec(run, experiment, folder)
         supervisor.await_reply()
-        # The supervisor takes the start for cut only once nothing is on its way any more.
+        # The descriptor keeps the supervisor from treating the start as aborted while tmux still reads the file.
         server.start_all(supervisor.descriptor)
         supervisor.notify()
         count = supervisor.await_reply()
@@ -240,7 +237,7 @@ def _begin(
             cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
             raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
     except BaseException as error:
-        # Whatever one of them says, the others are done as well, the last one first.
+        # Every cleanup step runs even if another raises; the last one registered runs first.
         with contextlib.ExitStack() as left:
             left.callback(remove_folder, run)
             if server is not None:
@@ -259,9 +256,9 @@ def _refused(run: Run, error: OSError) -> ToolFailed:
 
 
 def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
-    """End the processes in `slots` as a stop would and start them again; returns once they have been started.
+    """Stop the processes in `slots` and start them again; return once they have started.
 
-    Their restarts count from 0 again. Raises NotFound when the run is over, ToolFailed when it takes too long.
+    Resets their restart counts. Raises NotFound if the run is over, ToolFailed after `timeout_s` seconds.
     """
     with experiment_lock(run.experiment, "symph restart"):
         _restart(run, slots, timeout_s)
@@ -276,7 +273,7 @@ def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 def _restart_changed(
     run: Run, experiment: Experiment, folder: Path, plan: LocalPlan, changes: Sequence[Change]
 ) -> bool:
-    """Return True if `run` is up to date afterwards; False if it had changes to make and ended by itself meanwhile."""
+    """Return True if `run` is up to date afterwards; False if it ended by itself while changes were pending."""
     sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
     try:
         rewrite(run, plan, folder)
@@ -288,22 +285,22 @@ def _restart_changed(
             raise
     if run.is_live:
         return True
-    # Its supervisor has tidied up before all of it was written.
+    # The supervisor cleaned up before all of the files were written.
     remove_private(run, len(plan.processes))
     return not changes
 
 
 def down(run: Run, timeout_s: float = 120.0) -> None:
-    """End a run and wait until nothing of it is left; raises CheckFailed naming what survives.
+    """End a run and wait until nothing of it is left. Raises CheckFailed naming the survivors.
 
-    What takes longer than a moment is said on stderr. Raises Conflict for a run that lives elsewhere.
+    Reports long waits on stderr. Raises Conflict for a run that lives elsewhere.
     """
     with experiment_lock(run.experiment, "symph down"):
         end(run, timeout_s)
 
 
 def mark_run_lost(run: Run) -> None:
-    """Mark a run as ended (`down --lost`) of which nothing can be seen here. Raises Conflict if it lives."""
+    """Mark a run that is not visible from here as ended (`down --lost`). Raises Conflict if it is live."""
     with experiment_lock(run.experiment, "symph down --lost"):
         where = run.location
         if where.verdict in ("here", "elsewhere"):
@@ -313,7 +310,7 @@ def mark_run_lost(run: Run) -> None:
 
 
 def end(run: Run, timeout_s: float = 120.0) -> None:
-    """`down` for a caller that holds the lock of the experiment."""
+    """Do the work of `down` for a caller that holds the lock of the experiment."""
     left: list[int] = []
     for _ in range(_ATTEMPTS):
         if not run.is_live:
@@ -324,7 +321,7 @@ def end(run: Run, timeout_s: float = 120.0) -> None:
         elif not run.is_supervised and damage_of(run):
             left = end_damaged(run)
         else:
-            # It may be killed before it has ended the run; then another one does.
+            # The supervisor may be killed before it has ended the run; then the next attempt starts another one.
             _take_over(run)
             stop(run, timeout_s)
             left = [] if run.is_live else run.state().survivors
@@ -336,9 +333,9 @@ def end(run: Run, timeout_s: float = 120.0) -> None:
 
 
 def wait(run: Run) -> int:
-    """Wait until a run is over; its exit status: 0, or the status of the first process that failed.
+    """Wait until a run is over; return its exit status: 0, or the status of the first failed process.
 
-    Raises Conflict for a run that lives elsewhere, CheckFailed for one that is lost.
+    Raises Conflict for a run that lives elsewhere, CheckFailed for a lost one.
     """
     while not is_over_within(run, None):
         pass
@@ -358,7 +355,7 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
 
 
 def exit_status(run: Run) -> int:
-    """Return the exit status of a run that is over: 0, or the first failed process's status (1 if unknown)."""
+    """Return the exit status of a run that is over: 0, or the status of the first failed process (1 if unknown)."""
     state = run.state()
     return (state.failed.status or 1) if state.failed else int(bool(state.cause))
 
@@ -366,7 +363,7 @@ def exit_status(run: Run) -> int:
 def _restore_supervisors(experiment: Experiment) -> None:
     """Restart the killed supervisors of runs on GPUs before `experiment` takes any.
 
-    Such runs have processes on their GPUs and no locks; both come back together.
+    Such runs have processes on their GPUs but no locks; a new supervisor takes the locks again.
     """
     if gpu_requests(experiment):
         for run in live_runs():
@@ -376,14 +373,14 @@ def _restore_supervisors(experiment: Experiment) -> None:
 
 
 def ensure_supervised(run: Run) -> None:
-    """Give a live run whose supervisor is gone a new one. Raises Conflict where it lives elsewhere."""
+    """Start a new supervisor for a live run that has none. Raises Conflict if the run lives elsewhere."""
     if run.is_live and not run.is_supervised:
         with experiment_lock(run.experiment, "a takeover", timeout_s=_TAKEOVER_S):
             _take_over(run)
 
 
 def _take_over(run: Run) -> None:
-    """`ensure_supervised` for a caller that holds the lock of the experiment."""
+    """Do the work of `ensure_supervised` for a caller that holds the lock of the experiment."""
     if not run.is_live or run.is_supervised:
         return
     require_here(run)
@@ -391,7 +388,7 @@ def _take_over(run: Run) -> None:
     try:
         supervisor.await_reply()
     except ToolFailed:
-        # One that was over before it was asked is none to complain about.
+        # A run that has ended in the meantime needs no supervisor.
         if run.is_live:
             raise
     finally:
@@ -399,7 +396,7 @@ def _take_over(run: Run) -> None:
 
 
 class Server:
-    """Starts the server of `run` at once; `start_all` then waits for it."""
+    """The tmux server of `run`, started in a thread at once; `start_all` waits for it."""
 
     def __init__(self, run: Run, plan: LocalPlan) -> None:
         self._run = run
@@ -411,19 +408,22 @@ class Server:
         self._thread.start()
 
     def start_all(self, keep: int) -> None:
-        """Start all by one call of tmux, whose client holds the descriptor `keep`. Raises ToolFailed, ToolMissing."""
+        """Start all processes with one tmux call, whose client holds the descriptor `keep`.
+
+        Raises ToolFailed and ToolMissing.
+        """
         self._thread.join()
         if self._error is not None:
             raise self._error
         tmux_client.source_file(self._run.socket, self._run.folder / "up.conf", [keep])
 
     def kill(self) -> None:
-        """End it and everything in it, however far it has come."""
+        """Kill the server and everything in it, in any phase of its start."""
         self._thread.join()
         kill_everything(self._run, *tmux_programs(self._run))
 
     def _start(self) -> None:
-        # What wrapper.sh forgets again; a process has its own exact environment.
+        # wrapper.sh clears these again; each process has its own exact environment.
         env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         try:
             keep = [] if self._liveness_lock is None else [self._liveness_lock]
@@ -438,7 +438,7 @@ class Server:
 
 
 def delete(name: str, runs: Sequence[Run]) -> None:
-    """End `runs`, all of the experiment `name`, and remove what is kept of them; raises CheckFailed for what stays."""
+    """End `runs`, all of the experiment `name`, and remove their files. Raises CheckFailed for leftovers."""
     with experiment_lock(name, "symph rm"):
         sessions = sessions_of(runs)
         for run in runs:

@@ -1,6 +1,6 @@
-"""Values of the chart on this machine: what `-f` and `--set` give to processes is put back into the experiment.
+"""Chart values on this machine: apply the values of `-f` and `--set` for processes to the experiment.
 
-Processes here see replicas, retries, commands, arguments, variables and ports. All other values are for a cluster only.
+Processes here use replicas, retries, commands, arguments, variables and ports. All other values are for a cluster only.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _put_group(data: Record, name: str, base: Values, group: Values) -> Iterator
     pod = _pod(data, name)
     if group["replicas"] != base["replicas"]:
         pod["replicas"] = group["replicas"]
-        # Only a cluster reads it, and it may be more than the replicas are now.
+        # Only a cluster uses it, and it may exceed the new number of replicas.
         pod.pop("min_replicas", None)
     if group.get("retries") != base.get("retries"):
         pod["retries"] = group["retries"]
@@ -80,7 +80,7 @@ def _put_group(data: Record, name: str, base: Values, group: Values) -> Iterator
 def _put_process(process: Record, base: Values, values: Any, path: str) -> Iterator[Problem]:
     """Put the values of the process at `path` into its data; yield a problem for each variable of the cluster."""
     if any(values[key] != base[key] for key in ("command", "args")):
-        # Shell lines became this command.
+        # The command of the values replaces shell lines.
         for lines in ("cmds", "preamble", "shell"):
             process.pop(lines, None)
         process.update({key: [printed(word) for word in values[key]] for key in ("command", "args")})
@@ -101,13 +101,13 @@ def _put_port(data: Record, pins: dict[str, int], service: Service, port: int) -
     pins[service.name] = port
     process = _process(data, *service.listener)
     for field in ("binds", "exposes"):
-        # A port that the spec fixes is not pinned.
+        # Do not pin a port that the spec fixes.
         if process.get(field, {}).get(service.name) is not None:
             process[field][service.name] = port
 
 
 def _put_workload(data: Record, base: Values, values: Values) -> None:
-    """Put in the common retries, and Argo's parameters, which are variables of processes here."""
+    """Apply the common retries, and Argo's parameters, which are variables of processes here."""
     if values.get("retries") != base.get("retries"):
         data["workload"]["retries"] = values["retries"]
     parameters = sub(values, "parameters")

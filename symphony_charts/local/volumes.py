@@ -1,4 +1,4 @@
-"""Volumes that outlive runs: a folder for each claim and NFS mount of an experiment, until somebody removes it."""
+"""Persistent volumes: a folder for each claim and NFS mount of an experiment, kept until the user removes it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.system import remover
 from symphony_charts.system.user_folders import state_dir
 
-# A volume of more files than these is not counted to its end.
+# In a volume with more files than this only part of them is counted.
 _MOST_FILES = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """A volume by its `folder`, what it takes, and when it was last used in seconds since 1970.
+    """A volume by its `folder`, its size, and its last use in seconds since 1970.
 
-    `bytes` is what was counted; with `is_more` there is more. `used_by` names the experiments that use it now.
+    `bytes` is the counted size; with `is_more` there is more. `used_by` names the experiments that use it now.
     """
 
     experiment: str
@@ -36,17 +36,15 @@ class Volume:
 
     @property
     def full_name(self) -> str:
-        """The name that no other volume of this machine has."""
+        """The unique name of the volume on this machine."""
         return f"{self.experiment}/{self.name}"
 
     @property
     def size(self) -> str:
-        """Its size as text."""
         return f"{'more than ' if self.is_more else ''}{size(self.bytes)}"
 
 
 def all_volumes(experiment: str | None = None) -> list[Volume]:
-    """Return the volumes of one experiment, or of all, by name."""
     users = list(_users())
     return [
         _volume(above.name, folder.name, users)
@@ -58,9 +56,9 @@ def all_volumes(experiment: str | None = None) -> list[Volume]:
 
 
 def choose(volumes: Sequence[Volume], names: Sequence[str]) -> list[Volume]:
-    """Return the volumes of these names: ``EXPERIMENT/VOLUME``, or ``VOLUME`` where one experiment alone has it.
+    """Return the volumes of these names: ``EXPERIMENT/VOLUME``, or ``VOLUME`` if only one experiment has it.
 
-    Raises NotFound naming all that fit none or several, and Conflict naming all that somebody uses.
+    Raises NotFound with all names that match none or several, and Conflict with all volumes in use.
     """
     fitting = {name: [one for one in volumes if name in (one.name, one.full_name)] for name in names}
     wrong = [name for name, ones in fitting.items() if len(ones) != 1]
@@ -79,7 +77,7 @@ def choose(volumes: Sequence[Volume], names: Sequence[str]) -> list[Volume]:
 
 
 def remove_volumes(volumes: Sequence[Volume]) -> list[str]:
-    """Remove volumes with everything in them; what could not be removed, in words."""
+    """Remove volumes with everything in them; return the failures as text."""
     left = []
     for volume in volumes:
         try:
@@ -90,13 +88,12 @@ def remove_volumes(volumes: Sequence[Volume]) -> list[str]:
 
 
 def volumes_of(run: Run) -> list[Volume]:
-    """Return the volumes that `run` uses or has used and that outlive it."""
     names = {path.relative_to(home()).parts[1] for path in _sources(run.plan()) if path.is_relative_to(home())}
     return [volume for volume in all_volumes(run.experiment) if volume.name in names]
 
 
 def home() -> Path:
-    """Return the folder of all such volumes; may be absent."""
+    """Return the folder of all persistent volumes; may be absent."""
     return state_dir() / "claims"
 
 
@@ -132,14 +129,14 @@ def _volume(experiment: str, name: str, users: Sequence[tuple[str, Path]]) -> Vo
 
 
 def _last_end(experiment: str, whole: Path) -> float:
-    """Return when the last run that used a volume ended or started; 0 if none is recorded."""
+    """Return the time when the last run that used a volume ended or started; 0 if none is recorded."""
     for run in reversed(runs_of(experiment)):
         try:
             if any(path.is_relative_to(whole) for path in _sources(run.plan())):
                 state = run.state()
                 return state.ended or state.started
         except SymphError:
-            # A damaged run says nothing; the files themselves do.
+            # A damaged run has no times; use those of the files.
             continue
     return 0.0
 

@@ -1,7 +1,7 @@
-"""A locked file gives one process at a time a thing of this machine; the lock is gone with whoever holds it.
+"""File locks: one process at a time uses a resource of this machine; the kernel releases the lock with its holder.
 
-Experiments and runs are locked by open file descriptions (F_OFD_SETLK): a lock belongs to a descriptor with its copies,
-not to a process, is seen from every namespace and mount, and anybody may ask who reads the file.
+Experiments and runs use open file description locks (F_OFD_SETLK): a lock belongs to a descriptor with its copies, not
+to a process, is visible from every namespace and mount, and any reader of the file can query it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if sys.platform != "win32":
 
 _ALONE_S = 30.0
 _EXPERIMENT_S = 5.0
-# How a file system says that it has no such locks.
+# The errors of a file system without such locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-# Options with which NFS and Lustre keep locks to themselves.
+# Options with which NFS and Lustre do not share locks between machines.
 _LOCKS_OF_ONE_MACHINE = frozenset({"local_lock=all", "local_lock=posix", "localflock", "nolock"})
 
 
@@ -37,9 +37,9 @@ _LOCKS_OF_ONE_MACHINE = frozenset({"local_lock=all", "local_lock=posix", "localf
 def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> Iterator[None]:
     """Hold the lock for starting, ending and removing runs of the experiment `name`, on all machines with these files.
 
-    `doing` (``symph up``) is what others are told. The lock is held by this thread's `with`, by no program started in
-    it, and is free as soon as this program is gone, however that came. Where the file system of the state folder has
-    no locks, those of this machine hold. Raises Conflict naming the holder when it is not free within `timeout_s`.
+    `doing` (``symph up``) is shown to other users. This thread's `with` holds the lock, not the programs started in it,
+    and the lock is free as soon as this program ends in any way. If the file system of the state folder has no locks, a
+    lock of this machine is used. Raises Conflict naming the holder if it is not free within `timeout_s`.
     """
     path = state_dir() / "locks" / name
     try:
@@ -69,12 +69,12 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
 
 
 def _open_lock(path: Path) -> int:
-    """Return a descriptor of the file `path`, which is made where absent and never removed. Raises OSError.
+    """Return a descriptor of the file `path`, created if missing and never removed. Raises OSError.
 
-    Were it removed, one could hold the old file and another a new one.
+    If it were removed, one process could lock the old file and another a new one.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Without O_NONBLOCK a pipe that somebody has put there would stop this for ever.
+    # Without O_NONBLOCK a pipe at this path would block forever.
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     descriptor = os.open(path, flags, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -109,7 +109,7 @@ def _note_holder(descriptor: int, doing: str) -> None:
 def _holder(descriptor: int) -> str:
     with contextlib.suppress(OSError):
         line = os.pread(descriptor, 1000, 0).decode("utf-8", "replace").partition("\n")[0]
-        # It may be read in the moment in which it is written.
+        # The holder may be writing the line right now.
         if line.isprintable() and line:
             return line
     return "another symph"
@@ -118,8 +118,8 @@ def _holder(descriptor: int) -> str:
 def hold_liveness_lock(path: Path) -> int | None:
     """Return a descriptor that holds the liveness lock `path` of a run until it and all its copies are closed.
 
-    Any number of programs may hold it. None where the file system has no locks; raises OSError where the file is not
-    to be had.
+    Any number of programs may hold it. None if the file system has no locks. Raises OSError if the file is not
+    accessible.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
@@ -134,9 +134,9 @@ def hold_liveness_lock(path: Path) -> int | None:
 
 
 def is_liveness_lock_held(path: Path) -> bool | None:
-    """Return True if any program, here or elsewhere, holds the liveness lock `path`; takes and writes nothing.
+    """Return True if any program, here or elsewhere, holds the liveness lock `path`, without taking the lock.
 
-    None where the file system does not say. A file that is not there is held by nobody.
+    None if the file system does not report it. A missing file is not held.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -161,7 +161,7 @@ def has_other_holders(descriptor: int) -> bool | None:
 
 
 def is_locked_across_machines() -> bool:
-    """Return True if `experiment_lock` also keeps out other machines that share this state folder."""
+    """Return True if `experiment_lock` also excludes other machines that share this state folder."""
     folder = state_dir()
     while not folder.exists():
         folder = folder.parent
@@ -170,7 +170,7 @@ def is_locked_across_machines() -> bool:
             _has_set(file.fileno(), fcntl.F_WRLCK)
         return not file_system_of(folder).options & _LOCKS_OF_ONE_MACHINE
     except OSError as error:
-        # What cannot be written has no locks that matter.
+        # If the folder is not writable, locks do not matter.
         return error.errno not in _NO_LOCKS
 
 
@@ -217,7 +217,7 @@ def claim(folder: str, name: str, *, shared: bool) -> int | None:
     with runtime_folder(folder) as opened:
         descriptor = open_owned(opened, name)
     if _locked(descriptor, fcntl.LOCK_EX):
-        # Nobody else is here: what the file says is of the past.
+        # The claim has no other holder: the file's content is outdated.
         os.truncate(descriptor, 0)
         if not shared or _locked(descriptor, fcntl.LOCK_SH):
             return descriptor

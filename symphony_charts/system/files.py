@@ -1,4 +1,4 @@
-"""Write files whole or not at all, copy folders and unpack archives without following links."""
+"""Write files atomically, copy folders and unpack archives without following links."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from symphony_charts.errors import Conflict, ToolFailed
 
 
 def write_file(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
-    """Make `path` hold `data`, its folders included; False when it did already and nothing was touched.
+    """Write `data` to `path` and make its folders; return False, without a write, if it is already the content.
 
-    The file is written beside its place and renamed over it, so that readers see the old or the new one, whole.
-    Raises ToolFailed when the file system refuses.
+    The file is written beside its place and renamed, so that readers see either the old or the new content. Raises
+    ToolFailed if the file system refuses.
     """
     try:
         if _holds(path, data):
@@ -32,9 +32,9 @@ def write_file(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
 
 
 def write_tree(folder: Path, files: Mapping[str, bytes]) -> list[str]:
-    """Write `files` (relative POSIX path -> content) below `folder`; the paths that changed, in order.
+    """Write `files` (relative POSIX path -> content) below `folder`; return the changed paths, in order.
 
-    Other files in the folder stay as they are. Raises ValueError for a path that leads out of the folder.
+    Other files in the folder remain. Raises ValueError for a path that leads out of the folder.
     """
     for name in files:
         parts = PurePosixPath(name).parts
@@ -62,12 +62,12 @@ def _replace(path: Path, data: bytes, mode: int) -> None:
         raise
 
 
-# With less than this nothing sensible can be written down, in bytes.
+# The minimum free space for useful work, in bytes.
 _LEAST = 1 << 16
 
 
 def full_disk(folder: Path) -> str:
-    """Return what the disk of `folder`, or of its first existing parent, has run out of; empty if nothing."""
+    """Return the resource that the disk of `folder`, or of its first existing parent, lacks; empty if none."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
@@ -77,19 +77,19 @@ def full_disk(folder: Path) -> str:
     blocks, files = (facts.f_bfree, facts.f_ffree) if os.geteuid() == 0 else (facts.f_bavail, facts.f_favail)
     if blocks * facts.f_frsize < _LEAST:
         return "no space is left"
-    # Some file systems have no table of files, and count none.
+    # Some file systems have no inode table and report 0 files.
     return "no more files can be made" if facts.f_files and not files else ""
 
 
 def refuse_full_disk(folder: Path) -> None:
-    """Raises ToolFailed where the disk of `folder` is full."""
+    """Raise ToolFailed if the disk of `folder` is full."""
     why = full_disk(folder)
     if why:
         step = f"make room, by symph local gc or elsewhere (df -h {folder}), or set SYMPH_STATE_DIR"
         raise ToolFailed(f"the disk is full: {why}", str(folder), step)
 
 
-# One kernel alone has such a file system at a time; of any other kind two machines may have the same files.
+# File systems used by one kernel at a time; with any other type two machines may share files.
 _LOCAL = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"}
 )
@@ -109,7 +109,7 @@ class FileSystem:
 
 
 def file_system_of(path: Path) -> FileSystem:
-    """Return the file system that `path` is on; of an unknown type where the kernel does not tell. Raises OSError."""
+    """Return the file system of `path`, with an unknown type if the kernel does not report it. Raises OSError."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         facts = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii")
@@ -126,10 +126,10 @@ def file_system_of(path: Path) -> FileSystem:
 
 
 def copy_over(source: Path, target: Path) -> list[str]:
-    """Copy a file or folder over what stands at `target`; what was left out, being no file, folder or link.
+    """Copy a file or folder over `target`; return the entries left out, which are no files, folders or links.
 
-    Links stay links. A link or file of `target` that has the name of what comes is replaced, whatever it leads to.
-    Raises OSError where it cannot be written.
+    Links remain links. A link or file in `target` with the name of a copied entry is replaced, whatever its
+    destination. Raises OSError if it cannot be written.
     """
     if source.is_dir() and not source.is_symlink():
         if target.is_symlink():
@@ -149,9 +149,9 @@ def copy_over(source: Path, target: Path) -> list[str]:
 
 
 def unpack(archive: IO[bytes], folder: Path) -> list[str]:
-    """Unpack what another machine sent, all of it below `folder`; what was left out, being no file, folder or link.
+    """Unpack an archive of another machine below `folder`; return the entries left out: no files, folders or links.
 
-    Links come last, and none below another, so that nothing is written through one. Raises OSError where it cannot be
+    Links come last, and none below another, so that nothing is written through one. Raises OSError if it cannot be
     written.
     """
     left: list[str] = []
@@ -189,7 +189,7 @@ def refused(target: object, error: OSError) -> Conflict:
 
 
 def refuse_left(what: str, left: list[str]) -> None:
-    """Raise Conflict, after all else is copied, where something was left out."""
+    """Raise Conflict, after everything else is copied, if entries were left out."""
     if left:
         names = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
         raise Conflict(f"{what} was copied but for {names}", next="only files, folders and links are copied")
@@ -199,5 +199,5 @@ def _is_below(path: PurePosixPath) -> bool:
     return not path.is_absolute() and ".." not in path.parts
 
 
-# Pythons that know filters warn without one.
+# Python versions with filters warn if none is set.
 _FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}

@@ -1,7 +1,7 @@
-"""The kernel tells of changed files: in some folders, or in whole trees. Linux only.
+"""Watch files for changes through inotify: in some folders, or in whole trees. Linux only.
 
-Editors save in many ways: in place, or beside and renamed over. Both end in an event of the folder, so that folders are
-watched, never files. Source: inotify(7).
+Editors save in place, or write a new file and rename it. Both cause an event of the folder, so this watches folders,
+never files. Source: inotify(7).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if sys.platform != "win32":
 
 
 class Changes:
-    """Changes of files, and of folders (what comes and goes there). Raises OSError where none can be watched."""
+    """Changes of files, and of the entries of folders. Raises OSError if they cannot be watched."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -36,16 +36,16 @@ class Changes:
             self.add(path)
 
     def add(self, path: Path) -> None:
-        """Watch this as well; what is not there is not watched, what is already is not watched twice."""
+        """Watch another path; a missing path is ignored, a watched one is not watched twice."""
         _LIBC.inotify_add_watch(self._descriptor, os.fsencode(path), _WANTED)
 
     def wait(self, timeout_s: float | None, also: int | None = None) -> bool:
-        """Return True if something changed in time, or `also` can be read; all changes so far count as seen."""
+        """Return True if something changed in time, or `also` is readable; resets all changes so far."""
         ready, _, _ = select.select([self._descriptor, *([] if also is None else [also])], [], [], timeout_s)
         if not ready:
             return False
         try:
-            # What changed is looked at anyway; draining the events is enough.
+            # Callers look at the files themselves, so draining the events is enough.
             while os.read(self._descriptor, 1 << 16):
                 pass
         except BlockingIOError:
@@ -71,8 +71,8 @@ _HEAD = struct.Struct("iIII")
 class Tree:
     """The files `roots`, and all files below the folders among them. `descriptor` is readable when some have changed.
 
-    What `is_ignored` says of is left out, folders with all that is below them. The folders above the roots are watched
-    as well: a root may be renamed over, or removed and made again. Raises ToolFailed when the kernel refuses.
+    Skips paths for which `is_ignored` is true, folders with everything below them. Also watches the folders above the
+    roots: a root may be replaced by a rename, or removed and recreated. Raises ToolFailed when the kernel refuses.
     """
 
     def __init__(self, roots: Iterable[Path], is_ignored: Callable[[Path], bool]) -> None:
@@ -107,7 +107,7 @@ class Tree:
             return
         if mask & _IS_DIR:
             if mask & (_CREATE | _MOVED_TO):
-                # Files may have been put there before it was watched.
+                # Files may have been created before the folder was watched.
                 yield from self._add_folder(path)
             elif mask & _MOVED_FROM:
                 self._forget(path)
@@ -145,7 +145,7 @@ class Tree:
         return True
 
     def _forget(self, folder: Path) -> None:
-        """Remove the watches of a folder that was moved away: their names are wrong from then on."""
+        """Remove the watches of a folder that was moved away: their paths are no longer valid."""
         for watch in [watch for watch, path in self._folders.items() if path == folder or folder in path.parents]:
             _LIBC.inotify_rm_watch(self.descriptor, watch)
             del self._folders[watch]

@@ -1,6 +1,6 @@
-"""How this program was installed, and how the running command was started.
+"""The origin of this installation, and the command that started it.
 
-No index of packages is ever trusted to know the name: whoever owns it there would run code in its place.
+Never rely on the package index for the name: its owner there could run code in our place.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from symphony_charts.errors import UsageError
 
 _NAME = "symphony-charts"
 FORMS = "git+https://HOST/REPOSITORY@COMMIT, git+ssh://... or https://HOST/FILE.whl#sha256=HASH"
-# No blanks, quotes or dollars: it stands in a requirements file, where pip replaces variables.
+# No blanks, quotes or dollars: it goes into a requirements file, where pip replaces variables.
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 _GIT = re.compile(rf"git\+(?:https|ssh)://[\w.~:@/%+-]+@{_COMMIT}(?:#subdirectory=[\w./-]+)?", re.ASCII)
 _FILE = re.compile(r"https://[\w.~:@/%+-]+\.(?:whl|tar\.gz|zip)#sha256=[0-9a-f]{64}", re.ASCII)
 
 
 def check_pinned(where: str) -> str:
-    """Return `where` itself if everybody gets the same content there for ever. Raises UsageError."""
+    """Return `where` if its content is immutable and the same for everybody. Raises UsageError."""
     if not (_GIT.fullmatch(where) or _FILE.fullmatch(where)):
         raise UsageError(f"{where!r} does not say for ever what is installed", "--install-from", f"give {FORMS}")
     place = urlsplit(where.removeprefix("git+"))
@@ -38,9 +38,9 @@ def requirement(where: str, extra: str = "") -> str:
 
 
 def pinned_source(record: Mapping[str, object] | None = None) -> str | None:
-    """Return where this installation came from, pinned; None for a folder or file of this machine, or an index.
+    """Return the pinned origin of this installation; None for a folder or file of this machine, or an index.
 
-    `record` is what the installer wrote down of it. Source: PEP 610.
+    `record` is the installer's record of it. Source: PEP 610.
     """
     record = _record() if record is None else record
     url, vcs, archive = str(record.get("url", "")), record.get("vcs_info"), record.get("archive_info")
@@ -94,9 +94,3 @@ def _needs_of(extra: str) -> list[str]:
         needs = []
     mark = re.compile(rf"""extra == ["']{re.escape(extra)}["']""")
     return [need.partition(";")[0].strip() for need in needs if mark.search(need)]
-
-
-# Light on purpose: every command line imports this, and most read no such file.
-
-# `symph --help` asks on its way, so the files are read here: importlib.metadata takes 25 ms to import. A package's
-# ``entry_points.txt`` is as the packaging specification "Entry points" has it: sections of ``name = module:object``.

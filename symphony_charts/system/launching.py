@@ -1,4 +1,7 @@
-"""The launcher of this process, and the entry points by which other packages add to this one."""
+"""The launcher of this process, and the entry points by which other packages extend this one.
+
+Every command line imports this module: keep it light.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,11 @@ from importlib import import_module
 
 from symphony_charts.errors import ToolFailed
 
+# `symph --help` needs the entry points, and importlib.metadata takes 25 ms to import, so this module reads the files.
+# Their format is defined by the packaging specification "Entry points": sections of ``name = module:object``.
 _ENTRY_POINTS_FILE = "entry_points.txt"
 _OURS = "symph."
-# The integrations of this package, under the groups that other packages use. Nothing else in the core names them.
+# The integrations of this package, under the groups that other packages use. No other core module names them.
 _BUILT_IN = {
     "symph.kinds": {
         "dijob": "symphony_charts.integrations.dijob.kind:DIJOB",
@@ -33,7 +38,7 @@ _BUILT_IN = {
 
 
 class EntryPoint:
-    """One thing that a package adds: its `name`, its `value` (``module`` or ``module:object``), the `package`."""
+    """An extension by a package: its `name`, its `value` (``module`` or ``module:object``), the `package`."""
 
     __slots__ = ("name", "package", "value")
 
@@ -43,22 +48,22 @@ class EntryPoint:
         self.package = package
 
     def load(self) -> object:
-        """Return the module or object. Raises ToolFailed where it cannot be imported."""
+        """Return the module or object. Raises ToolFailed if it cannot be imported."""
         module, _, path = self.value.partition(":")
         try:
             found: object = import_module(module)
             for name in filter(None, path.split(".")):
                 found = getattr(found, name)
-        except Exception as error:  # other people's code may raise anything
+        except Exception as error:  # third-party code may raise anything
             what = f'the plugin "{self.name}" cannot be loaded: {type(error).__name__}: {error}'
             raise ToolFailed(what, self.value, f"mend or uninstall {self.package}") from error
         return found
 
 
 def entry_points(group: str) -> dict[str, EntryPoint]:
-    """Return those of a group, such as ``symph.verbs``, by name, ours first.
+    """Return the entry points of a group, such as ``symph.verbs``, by name, ours first.
 
-    Of two with one name the first on the path counts, and ours last.
+    For duplicate names the first on the path wins; ours has the lowest priority.
     """
     ours = {name: EntryPoint(name, value, "symphony-charts") for name, value in _BUILT_IN.get(group, {}).items()}
     return ours | {entry.name: entry for kind, entry in reversed(_every(tuple(sys.path))) if kind == group}
@@ -97,9 +102,9 @@ def _read(package: str) -> list[tuple[str, EntryPoint]]:
 
 
 class Launcher:
-    """How Python files are run: with the import names that `around` lends, and as programs where there are `words`.
+    """The way to run Python files: inside `around`, which provides import names, and as programs if `words` is set.
 
-    `tell` is called with a line for whoever waits; without it nobody does.
+    `tell` is called with progress lines; without it there are none.
     """
 
     __slots__ = ("around", "tell", "words")
@@ -123,13 +128,12 @@ _LAUNCHER: ContextVar[Launcher] = ContextVar("launcher", default=_USUAL)
 
 
 def launcher() -> Launcher:
-    """Return the one that counts here."""
     return _LAUNCHER.get()
 
 
 @contextmanager
 def launching(launcher: Launcher) -> Iterator[None]:
-    """Inside, the command was started as `launcher` says."""
+    """Use `launcher` inside of the block."""
     before = _LAUNCHER.set(launcher)
     try:
         yield

@@ -15,7 +15,7 @@ from symphony_charts.formats.names import DNS_LABEL
 FOLDERS = ("chart-template", "gitops", "local")
 
 _PACKAGE = Path(__file__).parent.parent
-# What a checkout holds that is not part of the content.
+# Entries of a checkout that are not part of the content.
 _NOT_CONTENT = ("__pycache__",)
 
 
@@ -37,7 +37,7 @@ def table(name: str) -> bytes:
 
 
 def tables(folder: str) -> list[str]:
-    """Return the names of the files that stand in a folder of the code, such as ``chart/lint/schemas``, sorted."""
+    """Return the sorted names of the files in a folder of the code, such as ``chart/lint/schemas``."""
     return sorted(file.name for file in (_PACKAGE / folder).iterdir() if file.is_file())
 
 
@@ -53,8 +53,6 @@ def path(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:
-    """The result: the folder, and its files by relative path."""
-
     folder: Path
     files: tuple[str, ...]
 
@@ -62,8 +60,8 @@ class Scaffold:
 def scaffold(name: str, template: str, dest: Path, answers: Mapping[str, str], *, dry_run: bool = False) -> Scaffold:
     """Make `dest`/`name` from `template` (``yaml``, ``python`` or a folder).
 
-    Nothing is asked, no hook of a template runs, and nothing is written outside `dest`. Raises Conflict when the
-    folder is there, NotFound without such a template, SpecError for a bad name.
+    Never prompts, runs no template hooks, and writes nothing outside `dest`. Raises Conflict if the folder exists,
+    NotFound for an unknown template, SpecError for an invalid name.
     """
     if not DNS_LABEL.fullmatch(name):
         raise SpecError.one(f'"{name}" is no name for an experiment', "name", "use lower-case letters, digits and -")
@@ -76,7 +74,7 @@ def scaffold(name: str, template: str, dest: Path, answers: Mapping[str, str], *
         files = tuple(sorted(path.relative_to(baked).as_posix() for path in baked.rglob("*") if path.is_file()))
         if not dry_run:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            # Copied beside and renamed, so that the folder is there whole or not at all.
+            # Copied to a temporary name and renamed, so that the folder is there whole or not at all.
             beside = folder.with_name(f".{folder.name}.symph")
             shutil.rmtree(beside, ignore_errors=True)
             shutil.copytree(baked, beside)
@@ -95,16 +93,16 @@ def _source(template: str) -> Path:
 
 
 def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> Path:
-    """Return the folder that cookiecutter makes of `source` below `scratch`, with its own configuration.
+    """Return the folder that cookiecutter makes from `source` below `scratch`, with its own configuration.
 
-    It leaves nothing in the user's home. Raises ToolFailed when the template does not work.
+    Writes nothing to the user's home. Raises ToolFailed if the template does not work.
     """
-    # 250 ms to import, which a template of our own need not pay.
+    # This import takes 250 ms, which our own templates need not pay.
     from cookiecutter.exceptions import CookiecutterException
     from cookiecutter.main import cookiecutter
     from jinja2 import TemplateError
 
-    # An installer compiles what it installs, templates too, and cookiecutter would take the bytecode for content.
+    # An installer compiles templates, too, and cookiecutter would copy the bytecode as content.
     clean = scratch / "template"
     shutil.copytree(source, clean, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     config = scratch / "config.yaml"

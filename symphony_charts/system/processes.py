@@ -1,8 +1,7 @@
-"""Processes and their identity: records that outlive reuse of numbers, signals by pidfd, sessions, members of a run.
+"""Processes and their identity: records that survive pid reuse, signals by pidfd, sessions, members of a run.
 
-Numbers of processes are reused: after a reboot, and by several containers at once. So what is kept on disk or over
-time is a record, and a signal goes through a pidfd that was verified to be of exactly that process. Linux only
-(/proc).
+Pids are reused, after a reboot and by several containers at once. Anything kept on disk or over time is therefore a
+record, and signals go through a pidfd that was verified to belong to exactly that process. Linux only (/proc).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed
 
 PROC = Path("/proc")
-# Windows has neither; it only imports this.
+# Windows lacks sysconf; it only imports this.
 TICKS_PER_S = os.sysconf("SC_CLK_TCK") if sys.platform != "win32" else 100
 
 
@@ -36,12 +35,11 @@ class Machine:
     pid_namespace: int
 
     def to_data(self) -> dict[str, object]:
-        """Return it as JSON types."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_data(cls, data: object) -> Machine:
-        """Return the machine that `to_data` wrote; raises ValueError for anything else."""
+        """Return the machine that `to_data` wrote. Raises ValueError for anything else."""
         if not isinstance(data, Mapping):
             raise ValueError("it names no machine")
         texts = [data.get(name) for name in ("host", "machine_id", "boot_id")]
@@ -54,10 +52,10 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
-    """One process of one boot: its number, when it started, and the inode of its pidfd.
+    """One process of one boot: its pid, its start time, and the inode of its pidfd.
 
-    `start` is in clock ticks since the boot, as the machine's own time namespace counts them. `inode` is used for one
-    process only as long as the machine runs (Linux 6.9 and later); 0 where the kernel has none.
+    `start` is in clock ticks since the boot, in the machine's initial time namespace. `inode` is unique until reboot
+    (Linux 6.9 and later); 0 on older kernels.
     """
 
     pid: int
@@ -65,17 +63,16 @@ class ProcessRecord:
     inode: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ValueError for numbers that no process can have; a time namespace may shift `start` below 0."""
+        """Raise ValueError for impossible numbers; a time namespace may shift `start` below 0."""
         if self.pid < 1 or self.inode < 0:
             raise ValueError("it is no process")
 
     def to_data(self) -> dict[str, int]:
-        """Return it as JSON types."""
         return {"pid": self.pid, "start": self.start, "inode": self.inode}
 
     @classmethod
     def from_data(cls, data: object) -> ProcessRecord | None:
-        """Return the record that `to_data` wrote; None for anything else: a bare number proves nothing."""
+        """Return the record that `to_data` wrote; None for anything else: a bare pid proves nothing."""
         if not isinstance(data, Mapping):
             return None
         numbers = [data.get(name) for name in ("pid", "start", "inode")]
@@ -87,9 +84,9 @@ class ProcessRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat:
-    """The kernel's facts of a process: its parent and session, and when it started (as in `ProcessRecord`).
+    """The kernel's facts of a process: parent, session and start (as in `ProcessRecord`).
 
-    `cpu_ticks` is the time that it has computed, `pages` the memory that it has now.
+    `cpu_ticks` is its CPU time so far, `pages` its resident memory.
     """
 
     is_dead: bool
@@ -102,12 +99,12 @@ class Stat:
 
 
 def read_stat(pid: int) -> Stat | None:
-    """Return the kernel's facts of `pid`, also of a zombie, whose number is not free yet; None if there is none."""
+    """Return the kernel's facts of `pid`, or of a zombie, whose pid is still in use; None if there is none."""
     try:
         text = (PROC / str(pid) / "stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
-    # The name in parentheses may hold anything, spaces and parentheses included; proc_pid_stat(5) counts from 1.
+    # The name in parentheses may contain spaces and parentheses; proc_pid_stat(5) counts fields from 1.
     fields = text.rpartition(b")")[2].split()
     state, parent, session, start = fields[0], int(fields[1]), int(fields[3]), int(fields[19])
     return Stat(
@@ -122,7 +119,7 @@ def read_stat(pid: int) -> Stat | None:
 
 
 def open_identified(pid: int) -> tuple[int, ProcessRecord] | None:
-    """Return a pidfd of whatever `pid` is now, and who that is; None when nothing is, not even a zombie."""
+    """Return a pidfd and the record of the current process `pid`; None if there is none, not even a zombie."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError as error:
@@ -136,7 +133,7 @@ def open_identified(pid: int) -> tuple[int, ProcessRecord] | None:
 
 
 def identify(pid: int) -> ProcessRecord | None:
-    """Return the record of `pid`, None if it has ended. Only its parent knows that the number was not reused."""
+    """Return the record of `pid`, None if it has ended. Only its parent can rule out pid reuse."""
     opened = open_identified(pid)
     if opened is None:
         return None
@@ -146,10 +143,10 @@ def identify(pid: int) -> ProcessRecord | None:
 
 
 def open_verified(record: ProcessRecord) -> int | None:
-    """Return a pidfd of exactly the process in `record`, None when that has ended.
+    """Return a pidfd of exactly the process in `record`, None if it has ended.
 
-    The descriptor comes first and the look second: what the look finds is then never an earlier holder of the number
-    than what the descriptor holds, so that there is no moment in which another could be taken for it.
+    Opens the descriptor before it checks the identity: a pid that passes the check then belongs to the opened process,
+    so that there is no race with pid reuse.
     """
     try:
         descriptor = os.pidfd_open(record.pid)
@@ -168,7 +165,7 @@ def open_verified(record: ProcessRecord) -> int | None:
 
 @contextlib.contextmanager
 def verified(record: ProcessRecord | None) -> Iterator[int | None]:
-    """`open_verified` for the time of a `with`; None also where there is no record."""
+    """Open a pidfd as `open_verified` does, for the time of a `with`; None also without a record."""
     descriptor = None if record is None else open_verified(record)
     try:
         yield descriptor
@@ -178,13 +175,12 @@ def verified(record: ProcessRecord | None) -> Iterator[int | None]:
 
 
 def is_running(record: ProcessRecord | None) -> bool:
-    """Return True if exactly that process runs."""
     with verified(record) as descriptor:
         return descriptor is not None
 
 
 def send_signal(record: ProcessRecord | None, number: signal.Signals) -> bool:
-    """Send a signal to exactly that process; False where it has ended or is not ours."""
+    """Send a signal to exactly that process; return False if it has ended or is not ours."""
     with verified(record) as descriptor:
         if descriptor is None:
             return False
@@ -196,14 +192,13 @@ def send_signal(record: ProcessRecord | None, number: signal.Signals) -> bool:
 
 
 def has_ended_within(descriptor: int, timeout_s: float | None) -> bool:
-    """Wait until the process of a pidfd has ended; False when it has not after `timeout_s` seconds."""
+    """Wait for the process of a pidfd to end; return False if it has not after `timeout_s` seconds."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     return bool(waiting.poll(None if timeout_s is None else max(0.0, timeout_s * 1000)))
 
 
 def this_machine() -> Machine:
-    """Return the machine, boot and pid namespace in which this program runs."""
     return Machine(
         host=os.uname().nodename,
         machine_id=_line_of("/etc/machine-id"),
@@ -213,7 +208,7 @@ def this_machine() -> Machine:
 
 
 def ticks_now() -> int:
-    """Return the present in ticks of `ProcessRecord.start`: later starts have at least this number."""
+    """Return the current time in ticks of `ProcessRecord.start`: later starts have at least this number."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * TICKS_PER_S // 10**9 - _tick_offset()
 
 
@@ -230,7 +225,7 @@ def _refuse_other(error: OSError) -> None:
 
 @functools.cache
 def _tick_offset() -> int:
-    """Return what a time namespace adds to the start times that this program reads."""
+    """Return the offset that a time namespace adds to the start times that this program reads."""
     with contextlib.suppress(OSError, ValueError):
         for line in (PROC / "self" / "timens_offsets").read_text(encoding="ascii").splitlines():
             name, seconds, nanoseconds = line.split()
@@ -261,7 +256,7 @@ def _line_of(path: str) -> str:
         return ""
 
 
-# A process becomes another program within microseconds, and on a busy machine has to wait for its turn, in seconds.
+# Time for an exec to complete, in seconds: microseconds usually, more while a busy machine delays it.
 _EXEC_S = 0.1
 _LOOKS = 3
 if sys.platform != "win32":
@@ -270,19 +265,19 @@ if sys.platform != "win32":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The POSIX session of `leader`, which was last seen running at tick `until` (of `process_identity.ticks_now`).
+    """The POSIX session of `leader`, last seen running at tick `until` (of `ticks_now`).
 
-    The kernel reuses a session's number once its leader and all members have ended. A process with this number that
-    started while the leader ran is a member. One that started later may be a member of another.
+    The kernel reuses a session id once its leader and all members have ended. A process with this id that started while
+    the leader ran is a member. One that started later may belong to another session.
     """
 
     leader: ProcessRecord
     until: int
 
     def span(self) -> tuple[int, float]:
-        """From when to when whatever has the session's number is in it."""
+        """The range of start times for which a process with the session's id is a member."""
         stat = read_stat(self.leader.pid)
-        # A zombie still has its number.
+        # A zombie keeps its pid.
         is_there = stat is not None and stat.start == self.leader.start
         return self.leader.start, float("inf") if is_there else self.until
 
@@ -295,9 +290,9 @@ def _mount_namespace(pid: int) -> int:
 
 
 def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return argument list and environment that run `command` with the mounts, folder and variables of `pid`.
+    """Return argv and environment that run `command` with the mounts, folder and variables of `pid`.
 
-    Raises OSError when it is gone or not ours.
+    Raises OSError if the process is gone or not ours.
     """
     environ = _environ(pid).decode("utf-8", "surrogateescape")
     env = dict(entry.split("=", 1) for entry in environ.split("\0") if "=" in entry)
@@ -306,21 +301,21 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
     enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--wd=/proc/{pid}/cwd"]
     owner = PROC / str(pid) / "ns" / "user"
     if owner.stat().st_ino != (PROC / "self" / "ns" / "user").stat().st_ino:
-        # An ordinary user owns the mounts by a user namespace, which has to be entered with them.
+        # An unprivileged user owns the mounts through a user namespace, which must be entered with them.
         enter[1:1] = [f"--user={owner}", "--preserve-credentials"]
     return [*enter, "--", *command], env
 
 
 def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[ProcessRecord]:
-    """Return all processes that see `mount` among their mounts, are in one of `sessions`, or began with `cookie`.
+    """Return all processes that have `mount` among their mounts, are in one of `sessions`, or started with `cookie`.
 
-    What one of them has started belongs to them, too, as long as the kernel knows it for its child. `mount` is a mount
-    point that exists in the namespaces of one run alone (empty: none); `cookie` is ``NAME=value``. The caller and its
-    own namespace never count. Numbers of namespaces are used again by the kernel, so they prove nothing by themselves.
+    Includes their descendants, as far as the kernel still links them. `mount` is a mount point that exists only in the
+    namespaces of one run (empty: none); `cookie` is ``NAME=value``. The caller and its namespace never count. The
+    kernel reuses namespace ids, so they prove nothing by themselves.
     """
     seen: dict[int, bool] = {_mount_namespace(os.getpid()): False, 0: False}
     spans: dict[int, list[tuple[int, float]]] = {}
-    # A leader is of its session before it has opened it, as the child of tmux that becomes a pane.
+    # A leader counts before it has opened its session, like tmux's child that becomes a pane.
     leaders = set()
     for session in sessions:
         leaders.add((session.leader.pid, session.leader.start))
@@ -348,9 +343,9 @@ class Used:
 
 
 def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
-    """Return the resources of the sessions of `leaders` with all descendants; those that are gone are absent.
+    """Return the resources of the sessions of `leaders` with all descendants, without leaders that are gone.
 
-    All is seen by one look at the processes of the machine.
+    Scans the processes of the machine once.
     """
     stats = dict(_others())
     by_session = {leader.pid: leader for leader in leaders if _is_that(stats.get(leader.pid), leader)}
@@ -381,14 +376,13 @@ def _others() -> Iterator[tuple[int, Stat]]:
 
 
 def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
-    """Return True if `mount` is a mount point in the namespace of `pid`; `seen` caches the answer by namespace."""
     number = _mount_namespace(pid)
     if number not in seen:
         try:
             text = (PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return False
-        # proc_pid_mountinfo(5): blanks and the like stand there as octal numbers.
+        # proc_pid_mountinfo(5) escapes blanks and the like as octal numbers.
         listed = "".join(f"\\{ord(char):03o}" if char in " \t\n\\" else char for char in mount)
         seen[number] = bool(mount) and any(line.split(" ")[4] == listed for line in text.splitlines())
     return seen[number]
@@ -402,16 +396,16 @@ def _has_cookie(pid: int, cookie: bytes) -> bool:
 
 
 def _environ(pid: int) -> bytes:
-    """Return the variables with which `pid` began. Raises OSError when it is gone, not ours, or a thread of the kernel.
+    """Return the variables with which `pid` started. Raises OSError if it is gone, not ours, or a kernel thread.
 
-    While a process becomes another program the kernel shows none (fs/proc/base.c, environ_read): it is looked at again.
+    During exec the kernel shows none (fs/proc/base.c, environ_read), so an empty result is retried.
     """
     place = PROC / str(pid)
     deadline, has_none = time.monotonic() + _EXEC_S, 0
     while not (variables := (place / "environ").read_bytes()) and time.monotonic() < deadline:
-        # Raises for a thread of the kernel, which is no program.
+        # Raises for a kernel thread, which has no executable.
         (place / "exe").readlink()
-        # Where they begin and end, as proc_pid_stat(5) counts: nowhere yet, or at one place where it has none.
+        # Start and end of the environment (proc_pid_stat(5)): both 0 during exec, equal if there is none.
         fields = (place / "stat").read_bytes().rpartition(b")")[2].split()
         has_none += int(fields[50 - 3]) == int(fields[51 - 3]) != 0
         if has_none == _LOOKS:
@@ -420,6 +414,6 @@ def _environ(pid: int) -> bytes:
 
 
 def signal_all(records: Iterable[ProcessRecord], number: signal.Signals) -> None:
-    """Send a signal to each of these processes that still runs, and to no later holder of its number."""
+    """Send a signal to each of these processes that still runs, and to no later holder of its pid."""
     for record in records:
         send_signal(record, number)

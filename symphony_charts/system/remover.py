@@ -1,6 +1,6 @@
-"""Remove folders of ours and nothing else: each has a marker, and nothing outside of it is touched.
+"""Remove only our own folders: each has a marker, and nothing outside of it is touched.
 
-Folders are opened step by step by descriptors, so that no link and no exchange of a folder leads elsewhere.
+Folders are opened step by step through descriptors, so that neither links nor replaced folders redirect a removal.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 
-# How a folder is opened: never by a link.
+# Open folders without following links.
 if sys.platform != "win32":
     FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 else:
-    FOLDER = -1  # nothing is opened, and so nothing removed, where links could be followed
+    FOLDER = -1  # refuse to open, and so to remove, where links could be followed
 
 
 def mount_of(folder: int) -> int:
-    """Return the mount that a descriptor is on; its device would not tell a bind mount of the same file system."""
+    """Return the mount id of a descriptor; device numbers do not distinguish bind mounts of the same file system."""
     with open(f"/proc/self/fdinfo/{folder}", encoding="ascii") as file:
         for line in file:
             if line.startswith("mnt_id:"):
@@ -35,7 +35,7 @@ def mount_of(folder: int) -> int:
 
 
 def remove_entry(above: int, name: str, path: str) -> list[str]:
-    """Remove a file, or a folder and everything in it; what stays, each with `path` before its name."""
+    """Remove a file, or a folder with everything in it; return the failures, with `path` before each name."""
     try:
         if _is_gone(above, name):
             return []
@@ -49,10 +49,10 @@ def remove_entry(above: int, name: str, path: str) -> list[str]:
 
 
 def empty(folder: int, keep: Container[str] = ()) -> list[str]:
-    """Remove everything in a folder but `keep`; what stays, in words.
+    """Remove everything in a folder except `keep`; return the failures as text.
 
-    What stands in its subfolders is moved up into it first. So there is no recursion, however deep they are, and the
-    kernel refuses to move what is a mount point.
+    Moves the contents of subfolders up into the folder first. This avoids recursion at any depth, and the kernel
+    refuses to move mount points.
     """
     mount, token, numbers = mount_of(folder), os.urandom(4).hex(), count()
     stuck: set[str] = set()
@@ -100,7 +100,7 @@ def _is_gone(above: int, name: str) -> bool:
 
 
 def _lift(above: int, name: str, to: int, lifted: str, mount: int) -> None:
-    """Move a folder, made writable first: its ``..`` changes."""
+    """Move a folder after making it writable: its ``..`` changes."""
     try:
         os.rename(name, lifted, src_dir_fd=above, dst_dir_fd=to)
     except PermissionError:
@@ -126,7 +126,7 @@ def _unlocked(above: int, name: str, mount: int) -> Iterator[int]:
 
 
 def _unlock(above: int, name: str, mount: int) -> None:
-    """Give the owner access to a folder. The path by the descriptor follows no link that has replaced it."""
+    """Give the owner access to a folder. The path through the descriptor follows no link that has replaced it."""
     folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     try:
         _check_mount(folder, mount)
@@ -149,11 +149,10 @@ class NotOurs(NotFound):
 
 
 def make(home: Path, *names: str, exist_ok: bool = False) -> Path:
-    """Return the folder `home`/`names`, made for its owner alone, with its marker as its first file.
+    """Return the folder `home`/`names`, created for its owner alone, with its marker as its first file.
 
-    Raises NotOurs where one of the folders above is not ours, or `home` holds what this program did not put there,
-    Conflict where the folder is there already, unless `exist_ok`, when it must bear its marker, and ToolFailed where
-    the file system refuses.
+    Raises NotOurs if one of the folders above is not ours or `home` has foreign content, Conflict if the folder exists,
+    ToolFailed if the file system refuses. With `exist_ok` the folder may exist if it has its marker.
     """
     try:
         return _made(home, names, exist_ok=exist_ok)
@@ -183,7 +182,7 @@ def _made(home: Path, names: Sequence[str], *, exist_ok: bool) -> Path:
 
 
 def check(home: Path, *names: str) -> None:
-    """Raises what `remove` would, before it does anything: NotOurs, or Conflict where something is mounted there."""
+    """Raise the errors of `remove` without removing: NotOurs, or Conflict if something is mounted there."""
     with _reached(home, names) as folders:
         if os.listdir(folders[-1]):
             _check_removable(folders, home.name, names)
@@ -192,12 +191,12 @@ def check(home: Path, *names: str) -> None:
 def remove(home: Path, *names: str) -> list[str]:
     """Remove the folder `home`/`names` with everything in it, and folders above it that are empty then.
 
-    What could not be removed, in words; it stands in the home's trash. Whoever calls this has made sure that nobody
-    uses the folder. Raises NotOurs and Conflict, and then nothing was touched.
+    Returns the failures as text; those files are in the home's trash. The caller ensures that the folder is unused.
+    Raises NotOurs and Conflict before anything is touched.
     """
     with _reached(home, names) as folders:
         if not os.listdir(folders[-1]):
-            # Whoever made it did not live to put a marker there.
+            # Its creator was killed before it wrote a marker.
             os.rmdir(names[-1], dir_fd=folders[-2])
             left = []
         else:
@@ -210,7 +209,7 @@ def remove(home: Path, *names: str) -> list[str]:
 
 
 def remove_parts(home: Path, names: Sequence[str], parts: Sequence[str]) -> list[str]:
-    """Remove only these files and folders, by their paths in the folder; what could not be removed, in words."""
+    """Remove only these files and folders, by their paths in the folder; return the failures as text."""
     left = []
     with _reached(home, names) as folders:
         _check_marker(folders[-1], home.name, names)
@@ -229,7 +228,7 @@ def remove_parts(home: Path, names: Sequence[str], parts: Sequence[str]) -> list
 
 
 def trash(home: Path) -> list[Path]:
-    """Return what unfinished removals left."""
+    """Return the leftovers of unfinished removals."""
     try:
         return sorted((home / _TRASH).iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -237,7 +236,7 @@ def trash(home: Path) -> list[Path]:
 
 
 def empty_trash(home: Path) -> list[str]:
-    """Remove what is in the trash of `home`; what could not be removed, in words. Raises NotOurs."""
+    """Remove everything in the trash of `home`; return the failures as text. Raises NotOurs."""
     left = []
     with _reached(home, (_TRASH,)) as folders:
         for name in sorted(os.listdir(folders[-1])):
@@ -299,7 +298,7 @@ def _read_marker(folder: int, kind: str) -> list[str]:
     return [str(name) for name in names]
 
 
-# Ways to a folder
+# Opening folders
 
 
 @contextlib.contextmanager
@@ -365,10 +364,10 @@ def _make_home(home: Path) -> None:
         with _entered(top, beside) as folder:
             _mark(folder, home.name, ())
             try:
-                # It is there with its marker at once, since others may do the same at this moment.
+                # Folder and marker appear together, since other processes may do the same now.
                 os.rename(beside, home.name, src_dir_fd=top, dst_dir_fd=top)
             except OSError:
-                # Whoever wants to use what stands there says what is wrong with it.
+                # Another folder is in the way: its next user reports the problem.
                 os.unlink(MARKER, dir_fd=folder)
                 os.rmdir(beside, dir_fd=top)
 
@@ -404,7 +403,7 @@ def _remove_over_trash(folders: Sequence[int], names: Sequence[str]) -> list[str
                 os.rename(names[-1], gone, src_dir_fd=folders[-2], dst_dir_fd=bin)
                 break
             except OSError as error:
-                # Something of that name could not be removed once.
+                # A folder of that name is left over from an earlier removal that failed.
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise Conflict(f"cannot move it to the trash: {error.strerror}", _path_of(folders[-1])) from error
         return _empty_marked(folders[-1]) or _rmdir(bin, gone)

@@ -1,4 +1,4 @@
-"""The kernel says which TCP addresses of this machine are taken, and by whom (the owner on Linux only, from /proc)."""
+"""Find the taken TCP addresses of this machine and their holders (holders on Linux only, from /proc)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMMAND_LENGTH = 70
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """The process that listens at `address`:`port`; `pid` is 0 for processes that only their `user` may look into.
+    """The process that listens at `address`:`port`; `pid` is 0 for processes of another `user`.
 
     `experiment` is the name of the experiment of ours that the process belongs to, empty for others.
     """
@@ -63,7 +63,7 @@ def is_free(address: str, port: int) -> bool:
 
 
 def holder_of(address: str, port: int) -> Holder | None:
-    """Return the process that keeps others off `address`:`port`; None when nobody does, or it cannot be found out."""
+    """Return the process that blocks `address`:`port`; None if there is none, or it cannot be determined."""
     for where, number, uid, inode in _listeners():
         if number == port and where in (address, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
             pid = _owner(inode)

@@ -1,4 +1,4 @@
-"""Run programs with a timeout in a clean environment, and tell users when an answer takes long."""
+"""Run programs with a timeout in a clean environment, and inform users when an answer takes long."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed, ToolMissing
 from symphony_charts.system.launching import launcher
 
-# A hook or `git rebase --exec` exports GIT_DIR, GIT_INDEX_FILE and the like, and a git started there would work on the
-# wrong repository. Of Git's variables only those pass with which people choose identity, transport and settings.
+# A hook or `git rebase --exec` exports GIT_DIR, GIT_INDEX_FILE and the like, which would redirect git to the wrong
+# repository. Keep only the variables by which users set identity, transport and configuration.
 _GIT_KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_", "GIT_SSH", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_")
 _GIT_KEPT_NAMES = frozenset({"GIT_ASKPASS", "GIT_EXEC_PATH", "GIT_ALLOW_PROTOCOL", "GIT_TERMINAL_PROMPT"})
 _SCRUBBED = frozenset({"GIT_CONFIG_PARAMETERS", "HELM_DEBUG", "HELM_NAMESPACE", "LANGUAGE", "LD_PRELOAD"})
-# After so long it is asked whether waiting on makes sense, in seconds.
+# After this time, in seconds, `give_up` decides if waiting still makes sense.
 _MOMENT_S = 2.0
 _SCRUBBED_PREFIXES = ("LC_", "PYTHON", "TMUX")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """A program that ended: its argv, exit status (negative: the signal), both streams and the seconds it took."""
+    """A program that ended: its argv, exit status (negative: the signal), both streams and its duration in seconds."""
 
     argv: tuple[str, ...]
     status: int
@@ -38,16 +38,14 @@ class Completed:
 
     @property
     def text(self) -> str:
-        """stdout as UTF-8."""
         return self.stdout.decode("utf-8", "replace")
 
     @property
     def error_text(self) -> str:
-        """stderr as UTF-8."""
         return self.stderr.decode("utf-8", "replace")
 
     def failure(self, what: str = "", at: str = "", next: str = "") -> ToolFailed:
-        """Return the error that says this program failed, for callers that judge the status themselves."""
+        """Return the error for the failure of this program, for callers that judge the status themselves."""
         message = what or f"{Path(self.argv[0]).name} failed with exit status {self.status}"
         return ToolFailed(
             message,
@@ -86,10 +84,11 @@ def run(
 ) -> Completed:
     """Start a program, feed it `input` (else nothing), and wait; never through a shell, never with a terminal.
 
-    `env` is laid over `base_env`, None removing a variable. Raises ToolMissing if there is no such program, ToolFailed
-    if it takes longer than `timeout_s` (it and its children are then killed), or ends with another status than 0 unless
-    `check` is false. Before it is killed it is told to end and given `grace_s` to tidy up. It has the
-    descriptors `keep` open. Where it takes longer than a moment `give_up` is asked once for a reason not to wait on.
+    `env` is merged over `base_env`; None removes a variable. Raises ToolMissing if the program is missing, ToolFailed
+    if it takes longer than `timeout_s` (it and its children are then killed), or exits with a status other than 0
+    unless `check` is false. Before the kill it gets SIGTERM and `grace_s` seconds for its cleanup. It inherits the
+    descriptors `keep`. If it takes longer than a moment, `give_up` is called once and may return a reason to stop
+    waiting.
     """
     changes = env or {}
     full = {name: value for name, value in {**base_env(), **changes}.items() if value is not None}
@@ -130,7 +129,7 @@ def _wait(
     reason = give_up()
     if reason and process.poll() is None:
         raise _GivenUpError(reason)
-    # What was fed goes on being fed.
+    # Popen continues to write the remaining input.
     return process.communicate(timeout=max(0.0, began + timeout_s - time.monotonic()))
 
 
@@ -146,7 +145,7 @@ def _start(
             env=env,
             cwd=cwd,
             pass_fds=keep,
-            # A session of its own, so that a timeout can end the helpers a program started as well.
+            # A new session, so that a timeout can also kill the helpers that the program started.
             start_new_session=True,
         )
     except FileNotFoundError as error:
@@ -165,7 +164,7 @@ def _kill(process: subprocess.Popen[bytes], grace_s: float) -> tuple[bytes, byte
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     try:
-        # What an earlier call has read is told again.
+        # Popen includes the output that an earlier call has read.
         return process.communicate(timeout=5)
     except subprocess.TimeoutExpired:
         # A helper that left the session holds the pipes; the program itself is gone.
@@ -189,7 +188,7 @@ _PATIENCE_S = 2.0
 
 @contextmanager
 def progress_notice(whom: str) -> Iterator[None]:
-    """Inside, an answer of `whom` is waited for; after two seconds whoever started us is told so."""
+    """Print a notice if the block, which waits for an answer of `whom`, takes longer than two seconds."""
     tell = launcher().tell
     if tell is None:
         yield

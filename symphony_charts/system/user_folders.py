@@ -1,8 +1,8 @@
-"""The folders of the user for state and running programs, and the systems on which runs work.
+"""The user's folders for state and running programs, and the systems that can run experiments.
 
-The runtime folder may stand where others could have made it before us (``/tmp``). So whoever uses it asks
-`make_runtime_dir` or `check_private`, or opens what is in it by `runtime_folder` and `open_owned`: no link is
-followed, and nothing is written or cut before it is known to be ours.
+The runtime folder may be in a place where others could have created it first (``/tmp``). So callers use
+`make_runtime_dir` or `check_private`, or open its files by `runtime_folder` and `open_owned`: links are not followed,
+and nothing is written or truncated before it is known to be ours.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NOT_BY_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 def state_dir() -> Path:
     """Return the folder of lasting data: $SYMPH_STATE_DIR, else ``symph`` in XDG's state folder; may be absent.
 
-    A path without links, and never relative, since what runs is known by it. Raises ToolFailed without a home.
+    The path is absolute and without links, since it identifies runs. Raises ToolFailed without a home.
     """
     chosen = os.environ.get("SYMPH_STATE_DIR")
     if chosen:
         return Path(os.path.realpath(chosen))
     base = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
-        # The XDG rules say that a relative path is to be ignored.
+        # The XDG specification requires relative paths to be ignored.
         state = (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "symph"
     except RuntimeError as error:
         raise ToolFailed("this user has no home", next="set HOME, or SYMPH_STATE_DIR to a folder for state") from error
@@ -42,7 +42,7 @@ def state_dir() -> Path:
 def runtime_dir() -> Path:
     """Return the folder of sockets and running state: $SYMPH_RUNTIME_DIR, else XDG's, else a per-user temporary folder.
 
-    May not exist yet, and may be somebody else's (`check_private`).
+    May be missing, and may belong to another user (`check_private`).
     """
     chosen = os.environ.get("SYMPH_RUNTIME_DIR")
     if chosen:
@@ -54,22 +54,22 @@ def runtime_dir() -> Path:
 
 
 def make_runtime_dir() -> Path:
-    """Return the runtime folder, made where it is absent. Raises ToolFailed where it is not ours alone."""
+    """Return the runtime folder, created if missing. Raises ToolFailed if others can access it."""
     with runtime_folder():
         return runtime_dir()
 
 
 def check_private(folder: Path) -> None:
-    """Raises ToolFailed where a folder is a link, belongs to somebody else, or others may enter it."""
+    """Raise ToolFailed if a folder is a link, belongs to another user, or others may enter it."""
     if folder.is_symlink() or folder.exists():
         os.close(_own_folder(folder, None))
 
 
 @contextlib.contextmanager
 def runtime_folder(*names: str) -> Iterator[int]:
-    """A descriptor of the runtime folder, or of a folder in it, made for its owner alone where it is absent.
+    """Yield a descriptor of the runtime folder, or of a folder in it, created for its owner alone if missing.
 
-    Raises ToolFailed where one of them is not ours alone.
+    Raises ToolFailed if others can access one of them.
     """
     path = runtime_dir()
     with contextlib.ExitStack() as stack:
@@ -91,8 +91,8 @@ def runtime_folder(*names: str) -> Iterator[int]:
 def open_owned(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
     """Return a descriptor of a regular file of ours with one name, in the folder of a descriptor.
 
-    Nothing waits at a pipe, and nothing is cut: who wants that does it then. Raises FileNotFoundError for a file that
-    is not there and not made, ToolFailed for anything else than such a file.
+    Does not block on a pipe, and does not truncate: callers do that afterwards. Raises FileNotFoundError for a missing
+    file that is not created, ToolFailed for anything other than such a file.
     """
     path = Path(f"/proc/self/fd/{folder}").readlink() / name
     try:
@@ -138,7 +138,6 @@ _WAY_OUT = {
 
 
 def system_name() -> str:
-    """Return the common name of this system."""
     return _NAMES.get(sys.platform, sys.platform)
 
 
@@ -148,13 +147,13 @@ def runs_experiments() -> bool:
 
 
 def refuse_elsewhere() -> None:
-    """Raise ToolMissing where experiments cannot run on this machine."""
+    """Raise ToolMissing if experiments cannot run on this machine."""
     if not runs_experiments():
         raise elsewhere()
 
 
 def elsewhere() -> ToolMissing:
-    """Return the refusal of what needs Linux."""
+    """Return the error for a function that needs Linux."""
     what = f"experiments run on this machine under Linux alone, and this is {system_name()}"
     here = _WAY_OUT.get(sys.platform, "on a Linux machine")
     step = f"--on kube means a cluster; or run symph {here}; packaging, plans and publishing work as they are"
@@ -162,7 +161,7 @@ def elsewhere() -> ToolMissing:
 
 
 def is_lack_of_linux(error: BaseException) -> bool:
-    """Return True if an unexpected error only says that Python has less of its library on this system."""
+    """Return True if an unexpected error only shows that Python lacks parts of its library on this system."""
     if runs_experiments():
         return False
     if isinstance(error, ModuleNotFoundError):

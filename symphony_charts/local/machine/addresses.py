@@ -1,4 +1,4 @@
-"""Where the pods of a run listen on this machine: their addresses, and the ports that cannot be the pod's."""
+"""The addresses of the pods of a run on this machine, and the ports that differ from the pod's."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from symphony_charts.spec.pods import Service, pods_of, processes_of
 from symphony_charts.system import file_locks
 from symphony_charts.system.sockets import has_address, holder_of, is_free
 
-# Checking out the Git volumes of a run may take so long.
+# Timeout in seconds; checking out the Git volumes of a run may take this long.
 _CHOOSING_S = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAddresses:
-    """The addresses of a run, and for services that moved the port at each replica; `notes` is what users must know."""
+    """The addresses of a run, and the port at each replica for services that moved; `notes` are for users."""
 
     addresses: AddressRange
     moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -36,17 +36,17 @@ class _Listener:
 
 
 def port_lock(experiment: Experiment) -> contextlib.AbstractContextManager[None]:
-    """Hold the lock for choosing ports at the one address; runs that have started have recorded theirs."""
+    """Hold the lock for choosing ports at the one address; started runs have recorded theirs."""
     if experiment.local.ports == "own":
         return contextlib.nullcontext()
     return file_locks.exclusive("ports", timeout_s=_CHOOSING_S)
 
 
 def choose_addresses(experiment: Experiment, services: Sequence[Service], *, strict: bool) -> RunAddresses:
-    """Return the experiment's usual addresses if its ports are free there, else the next ones where they are.
+    """Return the experiment's usual addresses if its ports are free there, else the next free ones.
 
-    A port that is taken on every address moves, unless the experiment fixes it: then, if `strict`, Conflict names who
-    has it. All pods are at 127.0.0.1, with other ports where these meet, when `local.ports` asks for it or there are
+    A port that is taken on every address moves, unless the experiment fixes it: then, if `strict`, Conflict names its
+    holder. All pods are at 127.0.0.1, with other ports where these collide, if `local.ports` requests it or there are
     no other addresses.
     """
     listeners = list(_listeners(experiment, services))
@@ -71,7 +71,6 @@ def choose_addresses(experiment: Experiment, services: Sequence[Service], *, str
 
 
 def addresses_of_run(run: Run) -> RunAddresses:
-    """Return the addresses of the pods of a run."""
     plan = run.plan()
     return RunAddresses(addresses=range_at(plan.base_address), moved=plan.moved)
 
@@ -99,7 +98,6 @@ def _conflict_words(addresses: AddressRange, listener: _Listener) -> str:
 def _with_moves(
     experiment: Experiment, addresses: AddressRange, listeners: Sequence[_Listener], *, strict: bool
 ) -> RunAddresses:
-    """Choose other ports for the services whose own are taken on every address."""
     taken = {listener.service.name: listener for listener in listeners if not _is_free(addresses, listener)}
     fixed = _fixed_ports(experiment)
     for name, blocked in taken.items():
@@ -117,7 +115,7 @@ def _with_moves(
 
 
 def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], notes: tuple[str, ...]) -> RunAddresses:
-    """Put all pods at 127.0.0.1; ports that are taken there, by others or by pods of this run, move."""
+    """Put all pods at 127.0.0.1; ports that other programs or pods of this run use there move."""
     given = {port for plan in live_plans() for port in _ports_of(plan)}
     others = _other_ports(experiment, {listener.service.port for listener in listeners} | given)
     ports: dict[str, list[int]] = {}

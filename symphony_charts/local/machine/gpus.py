@@ -1,4 +1,4 @@
-"""GPUs of this machine: their numbers, load, and the locks by which runs of one person share them."""
+"""GPUs of this machine: their numbers, load, and the locks by which runs of one user share them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from symphony_charts.local.runs import Run
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system import file_locks, subprocess_runner
 
-# The supervisor of a run keeps a lock per GPU. It goes with the last process that has it open, so nothing has to be
-# tidied up after a kill -9. Imported by the supervisor: stay light.
+# The supervisor of a run holds a lock per GPU. The kernel releases it with the last process that has it open, so that
+# nothing is left after a kill -9. Imported by the supervisor: keep it light.
 
-# In the runtime folder.
+# A folder in the runtime folder.
 _FOLDER = "gpus"
 
 
@@ -45,7 +45,6 @@ def claim_gpu(gpu: str, *, shared: bool) -> int | None:
 
 
 def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
-    """Record which processes of which run hold a GPU."""
     file_locks.note(_FOLDER, _file_of(gpu), json.dumps({"run": str(run), "processes": list(processes)}))
 
 
@@ -58,9 +57,9 @@ def holders_of(gpu: str) -> list[str]:
 
 
 def restore_gpu_locks(run: Run, plan: LocalPlan) -> list[int]:
-    """Return the descriptors by which a supervisor keeps the GPUs of its run, where it has not inherited them.
+    """Lock the GPUs of a run for its supervisor unless it has inherited the locks; return the descriptors.
 
-    One that takes over after another was killed finds them free, unless somebody was quicker; that is said on stderr.
+    After its predecessor was killed the GPUs are free, unless another run has taken them; that is printed to stderr.
     """
     wanted: dict[str, list[str]] = {}
     for process in plan.processes:
@@ -97,7 +96,7 @@ def _file_of(gpu: str) -> str:
 
 
 _QUERY = ("nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used", "--format=csv,noheader,nounits")
-# nvidia-smi measures over up to a second, and takes a good part of one to answer.
+# nvidia-smi measures over up to a second, and takes almost as long to answer.
 _EVERY_S = 2.0
 
 
@@ -109,14 +108,14 @@ class GpuUse(NamedTuple):
 
 
 class GpuMeter:
-    """Asks nvidia-smi at most every two seconds; if it is missing or fails, nothing is known."""
+    """Queries nvidia-smi at most every two seconds; if it is missing or fails, all values are unknown."""
 
     def __init__(self) -> None:
         self._asked = -_EVERY_S
         self._seen: Mapping[str, GpuUse] = {}
 
     def use_of(self, gpus: Iterable[str]) -> GpuUse:
-        """Return the mean load and the total memory of these GPUs. Instances of a GPU are not measured apart."""
+        """Return the mean load and the total memory of these GPUs. MIG instances are not measured separately."""
         if time.monotonic() - self._asked >= _EVERY_S:
             self._seen, self._asked = _ask(), time.monotonic()
         uses = [self._seen.get(gpu, GpuUse(busy=None, memory=None)) for gpu in gpus]
@@ -136,7 +135,7 @@ def _ask() -> Mapping[str, GpuUse]:
 
 
 def parse_use(text: str) -> dict[str, GpuUse]:
-    """Return the uses by UUID, of lines as ``GPU-1a9f..., 74, 12288``; what is no number is not known."""
+    """Return the uses by UUID, from lines like ``GPU-1a9f..., 74, 12288``; non-numbers are unknown values."""
     rows = (line.split(", ") for line in text.splitlines())
     return {row[0].strip(): GpuUse(busy=_share(row[1]), memory=_bytes(row[2])) for row in rows if len(row) == 3}
 
@@ -154,10 +153,10 @@ _DRIVER = Path("/dev/nvidiactl")
 
 @contextlib.contextmanager
 def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpus]:
-    """Hold the GPUs of each process for the run in the folder `run`, by the programs that are started meanwhile.
+    """Hold the GPUs of each process for the run in the folder `run`, through the programs started meanwhile.
 
-    With `share` they are given in turn, and processes and runs that share may have the same. Raises PlacementError
-    when the machine has too few, and Conflict naming the holders when too few are free.
+    With `share` they are assigned round-robin, and processes and runs that share may have the same. Raises
+    PlacementError if the machine has too few, and Conflict naming the holders if too few are free.
     """
     requests = gpu_requests(experiment)
     if not requests:
@@ -177,9 +176,9 @@ def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpu
 
 
 def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = False) -> Gpus:
-    """Return the GPUs that each process would get now; nothing is taken.
+    """Return the GPUs that each process would get now, without taking them.
 
-    Unless `strict`, which raises as `take_gpus` does, too few are only noted.
+    Too few GPUs are only noted, unless `strict`, which raises as `take_gpus` does.
     """
     requests = gpu_requests(experiment)
     if not requests:
@@ -197,7 +196,7 @@ def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = 
 
 
 def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
-    """Return the GPUs of a run, for `experiment` to keep. Raises Conflict if that asks for other numbers."""
+    """Return the GPUs of a run for a changed `experiment`. Raises Conflict if it requests other numbers."""
     plan = run.plan()
     ids = {f"{process.pod}/{process.process}": process.gpus for process in plan.processes}
     asked = {request.process: request.count for request in gpu_requests(experiment)}
@@ -209,7 +208,7 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
 
 
 def gpus_seen() -> tuple[Gpu, ...]:
-    """Return the GPUs visible to the caller, by nvidia-smi and CUDA_VISIBLE_DEVICES; none without nvidia-smi."""
+    """Return the GPUs visible to the caller, from nvidia-smi and CUDA_VISIBLE_DEVICES; none without nvidia-smi."""
     query = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader"]
     try:
         texts = [subprocess_runner.run(argv, timeout_s=30).text for argv in (query, ["nvidia-smi", "-L"])]

@@ -1,4 +1,4 @@
-"""`examine` says what this machine offers to symphony-charts: programs, namespaces, limits, GPUs."""
+"""Check what this machine offers to symphony-charts: programs, namespaces, limits, GPUs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from symphony_charts.system.user_folders import (
 if sys.platform != "win32":
     import resource
 
-# program, its version's argument list, oldest version that works, what it is for
+# program, argv for its version, oldest version that works, purpose
 _TOOLS = (
     ("tmux", ("tmux", "-V"), (3, 2), "symph up"),
     ("helm", ("helm", "version", "--template", "{{.Version}}"), (3, 14), "install by hand, symph validate --helm"),
@@ -40,7 +40,7 @@ _TOOLS = (
 
 
 def examine() -> list[Capability]:
-    """Programs with their versions, then what the kernel and the file system allow."""
+    """Return programs with their versions, then capabilities of the kernel and the file system."""
     version = ".".join(map(str, sys.version_info[:3]))
     always = [_system(), Capability(name="python", status="ok", detail=version)]
     if not runs_experiments():

@@ -30,7 +30,7 @@ from symphony_charts.system.git.program import check_out_volume
 from symphony_charts.system.user_folders import state_dir
 
 _MEMORY, _CPU = 123 * 2**20, 317
-# The limits that are in force inside, in the words of control groups of version 2 or 1.
+# The limits in force inside, from cgroups v2 or v1.
 _LOOK = """\
 while IFS=: read -r _ kinds path; do
     case ,$kinds, in
@@ -41,7 +41,7 @@ while IFS=: read -r _ kinds path; do
 done </proc/self/cgroup 2>/dev/null
 :
 """
-# This version began to end whole scopes in which the kernel has killed something, their watching shell included.
+# Since this version systemd ends the whole scope after an OOM kill, including the shell that watches it.
 _ENDS_SCOPES = 253
 
 
@@ -86,7 +86,7 @@ def _scope() -> list[str]:
     ]
 
 
-# What showing files at a pod's paths takes: some machines give a namespace and then forbid to mount in it.
+# Test a mount as well: some machines allow the namespace but forbid mounts in it.
 _PROBE = "mount -t tmpfs symph /tmp"
 
 
@@ -100,12 +100,12 @@ def plan_here(
     of_run: Run | None = None,
     gpus: Gpus | None = None,
 ) -> LocalPlan:
-    """Return the plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
+    """Return the plan of `experiment` on this machine, at addresses that are free now. Starts and changes nothing.
 
-    With `of_run` it is planned at the addresses and on the GPUs that this run has, and with the PATH, HOME, LANG and
-    TERM of whoever started it: another shell is no change of an experiment. `gpus` are those that are held for
-    it; without, it is planned to be looked at, with the GPUs that it would get now, and what it lacks is only noted.
-    With `run_dir` it is for other runners than ours, which start it from that folder and mount nothing.
+    With `of_run` the plan uses the addresses and GPUs of this run, and the PATH, HOME, LANG and TERM with which it was
+    started: another shell is no change of an experiment. `gpus` are the held GPUs of the run; without, the plan is only
+    a preview, with the GPUs that it would get now and a note on missing ones. With `run_dir` the plan is for other
+    runners, which start it from that folder and mount nothing.
     """
     contents, problems = {}, []
     for number, secret in enumerate(experiment.secrets):
@@ -152,7 +152,7 @@ def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
     then = run.plan().caller
     kept = (*FROM_CALLER, "TERM")
     now = {name: os.environ[name] for name in kept if name in os.environ}
-    # Each terminal is called as it likes, and a pane of tmux is none of them.
+    # Ignore TERM: terminals differ, and the run uses tmux panes anyway.
     differing = [name for name in FROM_CALLER if now.get(name) != then.get(name)]
     names = " and ".join(filter(None, [", ".join(differing[:-1]), *differing[-1:]]))
     text = f"{names} of {run.experiment} stay as they were when it was started, and differ here"
@@ -170,16 +170,15 @@ def _hosts(run: Run | None) -> str:
 
 @cache
 def namespace_prefix() -> list[str]:
-    """Return the command that gives a program a mount namespace of its own here; empty where that is not allowed.
+    """Return the command that gives a program its own mount namespace here; empty if that is not allowed.
 
-    What the machine mounts and unmounts meanwhile is seen there, too (a disk, an automounted home), and nothing of
-    what is mounted there is seen elsewhere.
+    Later mounts and unmounts of the machine propagate into it (a disk, an automounted home), but not out of it.
     """
     if sys.platform != "linux" or shutil.which("unshare") is None:
         return []
     plain = ["unshare", "--mount", "--propagation", "slave"]
     own = ["unshare", "--user", "--map-current-user", "--keep-caps", *plain[1:]]
-    # Root of a container may not mount, but often may have a user namespace as others do.
+    # Root in a container may not mount, but can often create a user namespace.
     for prefix in [plain, own] if os.geteuid() == 0 else [own]:
         done = subprocess_runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
         if done.status == 0:
@@ -196,9 +195,9 @@ def _without_rights() -> tuple[str, ...]:
 if sys.platform != "win32":
     import resource
 
-# What stays open in a tmux server besides one terminal and one log pipe per pane.
+# Other open files of a tmux server, besides one terminal and one log pipe per pane.
 _SPARE_FDS = 64
-# Terminals left to everybody else.
+# Terminals reserved for other programs.
 _SPARE_TERMINALS = 16
 _PTY = Path("/proc/sys/kernel/pty")
 
@@ -206,8 +205,8 @@ _PTY = Path("/proc/sys/kernel/pty")
 def check_capacity(count: int) -> None:
     """Raise the limits of a tmux server so that `count` processes get a terminal and a log pipe each.
 
-    A server that runs out of open files spins and answers nobody, so there is no trying. Raises ToolFailed when they
-    cannot all be had; nothing has been changed then.
+    A server that runs out of open files spins and stops answering, so check first. Raises ToolFailed, without any
+    change, if the limits do not suffice.
     """
     free = free_terminals()
     if count + _SPARE_TERMINALS > free:
@@ -224,15 +223,14 @@ def check_capacity(count: int) -> None:
 
 
 def free_terminals() -> int:
-    """Return the number of more terminals this machine can open."""
     most, used = (int((_PTY / name).read_text(encoding="ascii")) for name in ("max", "nr"))
     return most - used
 
 
 def check_out_all(checkouts: Sequence[Checkout]) -> dict[str, str]:
-    """Fill the folders of `checkouts`, which are there and empty; the commit of each volume.
+    """Fill the existing empty folders of `checkouts`; return the commit of each volume.
 
-    Each repository is asked once: a branch that moves meanwhile is the same for all. Raises ToolFailed.
+    Asks each repository once, so that all volumes of a moving branch get the same commit. Raises ToolFailed.
     """
     done: dict[tuple[str, str], tuple[Path, str]] = {}
     for wanted in checkouts:
@@ -245,7 +243,6 @@ def check_out_all(checkouts: Sequence[Checkout]) -> dict[str, str]:
 
 
 def with_commits(experiment: Experiment, commits: Mapping[str, str]) -> Experiment:
-    """Return `experiment` with its Git volumes at the commits that a run had."""
     volumes = {
         name: msgspec.structs.replace(volume, revision=commits[name])
         if isinstance(volume, GitVolume) and name in commits

@@ -1,10 +1,10 @@
-"""`main` shows what a run or a process is to see at its paths, and then becomes the program that is to see it.
+"""`main` mounts the files and volumes of a run or a process, and then becomes the program that uses them.
 
 It is started in a new mount namespace with a PLAN and the PROGRAM's argument list: once for a run, before tmux, and for
-a process whose mounts mount(8) cannot do. PLAN is a JSON file: `targets` is what is shown; `scratch` the mount that
-marks the namespace of a run; `journal` where mount points that had to be made are noted (null for a process, whose
-points the run has prepared); `prepare` has for each process the targets that it will show itself. What this machine
-cannot do is said before anything is started, as JSON on stderr, with status 125.
+a process whose mounts mount(8) cannot do. PLAN is a JSON file: `targets` lists the mounts; `scratch` is the mount that
+marks the namespace of a run; `journal` records mount points that had to be made (null for a process, whose points the
+run has prepared); `prepare` lists for each process the targets that it will mount itself. Unsupported mounts are
+reported before any is made, as JSON on stderr, with status 125.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UTEMPTER = ("/usr/lib/*/utempter/utempter", "/usr/lib/utempter/utempter", "/usr
 
 
 def main() -> None:
-    """Mount what the plan lists and become the program, or print all refusals of this machine."""
+    """Mount the targets of the plan and become the program, or print all refusals of this machine."""
     with open(sys.argv[1], encoding="utf-8") as file:
         plan: dict[str, Any] = json.load(file)
     journal = Journal(plan["journal"]) if plan["journal"] else None
@@ -36,7 +36,7 @@ def main() -> None:
     if mounter.refusals:
         sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in mounter.refusals}.values())))
         raise SystemExit(125)
-    # Python itself adds this where there is no locale; whoever starts this never does.
+    # Python itself adds this without a locale; our callers never set it.
     os.environ.pop("LC_CTYPE", None)
     os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 - there is no shell
 
@@ -46,7 +46,7 @@ def _targets(rows: list[dict[str, Any]]) -> list[Target]:
 
 
 def _mark(scratch: str) -> None:
-    """Mount a tmpfs of the run, by which every process in this namespace is known to belong to it."""
+    """Mount a tmpfs of the run that identifies every process in this namespace as its member."""
     os.makedirs(scratch, exist_ok=True)
     mount_points.mount("symph", scratch, "tmpfs", options="mode=0755")
     for helper in {path for pattern in _UTEMPTER for path in glob.glob(pattern)}:

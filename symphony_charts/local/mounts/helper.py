@@ -1,4 +1,4 @@
-"""How the helper that shows files at the pod's paths (`enter`) is started, and what it says when a machine refuses."""
+"""The command line of the helper that mounts files at the pod's paths (`enter`), and its refusals."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from pathlib import Path
 from symphony_charts.errors import Problem, SpecError, ToolFailed
 from symphony_charts.system.user_folders import state_dir
 
-# Its exit status when this machine cannot show what it was asked to.
+# Its exit status if this machine cannot make the requested mounts.
 REFUSED = 125
 
 
 def helper_command(plan: Path) -> list[str]:
-    """Return the command that shows what is in the file `plan` and becomes the program whose argument list follows.
+    """Return the command that mounts the targets in the file `plan` and becomes the program in its further arguments.
 
-    It reads nothing of the environment and needs nothing of `site`: it is started before every run.
+    It ignores the environment and does not need `site`: it is started before every run.
     """
     start = "import sys; sys.path[:0] = [sys.argv.pop(1)]; from symphony_charts.local.mounts.enter import main; main()"
     return [sys.executable, "-I", "-S", "-c", start, str(Path(__file__).parents[3]), str(plan)]
 
 
 def points_journal() -> Path:
-    """Return the file that lists the mount points made by runs."""
     return state_dir().absolute() / "mount-points"
 
 

@@ -1,8 +1,8 @@
-"""Mount points that a run had to make are noted in a journal, and removed when nobody uses them any more.
+"""Record the mount points that runs had to make in a journal, and remove them when they are unused.
 
-What is removed is provably ours: the very folder, file or link that the journal names by device and inode, empty,
-owned by us, and locked by nobody. A run holds the lock of each point that it uses for as long as its tmux server
-lives. `enter` imports this before every run: it must stay light.
+Removes only points that are provably ours: the same folder, file or link that the journal records by device and inode,
+empty, owned by us, and not locked. A run holds the lock of each point that it uses while its tmux server lives. `enter`
+imports this before every run: keep it light.
 """
 
 from __future__ import annotations
@@ -24,28 +24,27 @@ Point = dict[str, "str | int"]
 
 
 class Journal:
-    """The points that runs of one state folder have made, one to a line of the file at `path`."""
+    """The points that runs of one state folder have made, one per line of the file at `path`."""
 
     def __init__(self, path: str) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._file)
 
     def note(self, path: str, facts: os.stat_result, to: str = "") -> None:
-        """Write down, under the lock, that we have just made the point at `path`; `to` is where a link leads."""
+        """Record, under the lock, that we have just made the point at `path`; `to` is the target of a link."""
         point: Point = {"path": path, "dev": facts.st_dev, "ino": facts.st_ino}
         if to:
             point["to"] = to
-        # A half line of a crash stays a line of its own.
+        # Keep a partial line of a crash separate.
         text = self._read()
         start = b"" if not text or text.endswith(b"\n") else b"\n"
         os.pwrite(self._file, start + json.dumps(point).encode() + b"\n", len(text))
 
     def points(self) -> list[Point]:
-        """Return all points, in the order in which they were made."""
+        """Return all points in order of creation."""
         points = []
         for line in self._read().splitlines():
             with contextlib.suppress(ValueError):
@@ -55,14 +54,13 @@ class Journal:
         return points
 
     def keep(self, points: list[Point]) -> None:
-        """Keep only these mount points."""
         text = b"".join(json.dumps(point).encode() + b"\n" for point in points)
         os.pwrite(self._file, text, 0)
         os.ftruncate(self._file, len(text))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock of the file, where the file system has locks."""
+        """Hold the lock of the file, if the file system supports locks."""
         with contextlib.suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
@@ -76,7 +74,7 @@ class Journal:
 
 
 def remove_points(path: str) -> list[str]:
-    """Remove what the journal at `path` names and nobody uses, the deepest first; those that cannot be, and why."""
+    """Remove unused points in the journal at `path`, the deepest first; return the failures with reasons."""
     if not os.path.exists(path):
         return []
     journal = Journal(path)
@@ -98,7 +96,7 @@ def remove_points(path: str) -> list[str]:
 
 
 def _remove(point: Point) -> str:
-    """Remove one mount point; return why it stays, empty if it is gone or not ours."""
+    """Remove one mount point; return the reason if it remains, empty if it is gone or not ours."""
     parent, name = os.path.split(str(point["path"]))
     try:
         folder = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -140,7 +138,7 @@ def _remove_locked(folder: int, name: str, facts: os.stat_result) -> str:
         try:
             os.rmdir(name, dir_fd=folder)
         except OSError as error:
-            # Somebody has put something there: then it is theirs.
+            # It is not empty: somebody else uses it now.
             return "" if error.errno in (errno.ENOTEMPTY, errno.EEXIST) else error.strerror or "cannot be removed"
         return ""
     finally:
@@ -148,7 +146,7 @@ def _remove_locked(folder: int, name: str, facts: os.stat_result) -> str:
 
 
 def is_locked_point(own: int, facts: os.stat_result) -> bool:
-    """Return True if what is open looks like the mount point of another run: empty, ours, and locked."""
+    """Return True if the open file or folder looks like a mount point of another run: empty, ours, and locked."""
     is_empty = facts.st_size == 0 if stat.S_ISREG(facts.st_mode) else _is_empty_folder(own, facts)
     if not is_empty or facts.st_uid != os.geteuid():
         return False
@@ -166,8 +164,8 @@ def _is_empty_folder(own: int, facts: os.stat_result) -> bool:
     return stat.S_ISDIR(facts.st_mode) and not os.listdir(own)
 
 
-# `enter` imports this before every run and sometimes before a process: it must stay light. Numbers from 424 on are the
-# same on all machines.
+# `enter` imports this before every run and sometimes before a process: keep it light. Numbers from 424 on are the same
+# on all architectures.
 
 AT_FDCWD = -100
 AT_SYMLINK_NOFOLLOW, AT_NO_AUTOMOUNT, AT_EMPTY_PATH, AT_RECURSIVE = 0x100, 0x800, 0x1000, 0x8000
@@ -198,7 +196,7 @@ class _OpenHow(ctypes.Structure):
 
 
 class _Statfs(ctypes.Structure):
-    # What follows the type differs between machines; nothing of it is read.
+    # The fields after the type differ between architectures and are not read.
     _fields_ = [("f_type", ctypes.c_long), ("rest", ctypes.c_byte * 512)]
 
 
@@ -216,7 +214,7 @@ def open_tree(path: str, flags: int = AT_RECURSIVE, folder: int = AT_FDCWD) -> i
 
 
 def move_mount(tree: int, path: str, folder: int = AT_FDCWD) -> None:
-    """Attach what `open_tree` gave at `path`. Linux 5.2."""
+    """Attach the result of `open_tree` at `path`. Linux 5.2."""
     _checked(_libc.syscall(_MOVE_MOUNT, tree, b"", folder, os.fsencode(path), _FROM_EMPTY_PATH), path)
 
 
@@ -229,7 +227,7 @@ def set_read_only(tree: int, *, is_recursive: bool) -> None:
 
 
 def open_beneath_once(folder: int, path: str) -> int:
-    """Return a descriptor (O_PATH) of what stands at `path`, whose links may not lead out of `folder`. Linux 5.6."""
+    """Return a descriptor (O_PATH) of `path`, whose links may not lead out of `folder`. Linux 5.6."""
     how = _OpenHow(os.O_PATH | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS)
     size = ctypes.sizeof(how)
     return _checked(_libc.syscall(_OPENAT2, folder, os.fsencode(path), ctypes.byref(how), size), path)
@@ -248,7 +246,7 @@ def unmount(path: str, flags: int) -> None:
 
 
 def pivot_root(path: str, old: str) -> None:
-    """pivot_root(2). Raises OSError (ENOSYS) on a machine whose number of it is not known here."""
+    """pivot_root(2). Raises OSError (ENOSYS) on an architecture whose syscall number is not known here."""
     _checked(_libc.syscall(_PIVOT_ROOT.get(platform.machine(), -1), os.fsencode(path), os.fsencode(old)), path)
 
 
@@ -259,13 +257,13 @@ def file_system_of(path: str) -> int:
     return int(found.f_type)
 
 
-# `enter` imports this before every run and sometimes before a process: it must stay light.
+# `enter` imports this before every run and sometimes before a process: keep it light.
 
 
 def open_beneath(folder: str, path: str, *, make: bool = True) -> int:
     """Return a descriptor (O_PATH) of `path` inside `folder`, whose links may not lead out of it.
 
-    With `make` folders that are missing are made, as the kubelet makes those of a subPath. Raises OSError.
+    With `make` missing folders are made, as the kubelet makes them for a subPath. Raises OSError.
     """
     top = os.open(folder, os.O_PATH | os.O_CLOEXEC)
     if not path:
@@ -296,7 +294,7 @@ def _open_inside(top: int, path: str) -> int:
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
-    # Linux before 5.6: then no link at all.
+    # Linux before 5.6: allow no links.
     inner = os.dup(top)
     for name in path.split("/"):
         try:

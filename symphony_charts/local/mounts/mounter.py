@@ -1,9 +1,9 @@
-"""`Mounter` shows folders and files at the paths of a pod, in the mount namespace that it runs in.
+"""`Mounter` shows folders and files at the paths of a pod, in the current mount namespace.
 
-Sources are held before anything is covered, and the uppermost targets come first. A mount point that is missing is
-really made where that is allowed, and noted in the journal; where it is refused, nobody could write anyway, and the
-folder above is replaced by a sealed skeleton: a tmpfs that shows everything that was there in its place.
-`enter` imports this before every run and sometimes before a process: it must stay light.
+It opens all sources before it covers any path, and mounts the uppermost targets first. A missing mount point is created
+where permissions allow and noted in the journal. Otherwise no process could write there anyway: the folder above is
+replaced by a skeleton, a read-only tmpfs that shows all of its previous entries.
+`enter` imports this before every run and sometimes before a process: keep it light.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if sys.platform != "win32":
     import fcntl
 
 _AUTOFS = 0x187
-# Each entry of a skeleton is a mount; a folder of thousands (homes of a whole institute) would be no skeleton any more.
+# Each entry of a skeleton is a mount; folders with thousands of entries (homes of an institute) are too large.
 _MOST_ENTRIES = 1000
-# As few files as these are mounted one by one, more are links to where all of them are mounted at once.
+# Up to this many files are mounted one by one; more become links to one mount of the whole folder.
 _FEW_FILES = 8
 _OLD_ROOT = "/.symph-root"
 _PATIENCE_S = 0.5
@@ -42,32 +42,30 @@ class RefusedError(Exception):
 
 
 class Target:
-    """`source`, or what is at `sub_path` inside of it, wanted at the absolute path `at`, perhaps read-only.
+    """A mount of `source`, or of its `sub_path`, at the absolute path `at`, perhaps read-only.
 
-    `path` is where the experiment says so.
+    `path` is the place of the mount in the experiment.
     """
 
     __slots__ = ("at", "path", "read_only", "source", "sub_path")
 
-    # A plain class: importing dataclasses costs as much as all mounts of a run.
+    # A plain class: importing dataclasses takes as long as all mounts of a run.
     def __init__(self, source: str, at: str, *, sub_path: str = "", read_only: bool = False, path: str = "") -> None:
         self.source, self.at, self.sub_path, self.read_only, self.path = source, at, sub_path, read_only, path
 
     @property
     def depth(self) -> int:
-        """Number of names its path has."""
         return len([name for name in self.at.split("/") if name])
 
     @property
     def shown(self) -> str:
-        """The path of what is shown."""
         return f"{self.source}/{self.sub_path}".rstrip("/")
 
 
 class Mounter:
-    """Mounts targets. `scratch` is a tmpfs of the run's own; without a `journal` no mount point may be missing.
+    """Mounts targets. `scratch` is a tmpfs of the run; without a `journal` all mount points must exist.
 
-    With `classic` only calls are used that kernels before 5.12 have. `refusals` has all that the machine refuses.
+    `classic` restricts it to system calls of kernels before 5.12. `refusals` collects all refusals of the machine.
     """
 
     def __init__(self, scratch: str, journal: Journal | None, *, classic: bool = False) -> None:
@@ -79,7 +77,7 @@ class Mounter:
         self.refusals: list[dict[str, str]] = []
 
     def mount_all(self, shown: Sequence[Target], prepared: Sequence[Sequence[Target]]) -> None:
-        """Mount the targets in `shown`, and make mount points for those that each of `prepared` will mount itself."""
+        """Mount the targets in `shown`, and make mount points for the targets that each of `prepared` mounts itself."""
         shown = sorted(shown, key=lambda target: target.depth)
         for targets in (shown, *([*shown, *own] for own in prepared)):
             for target in sorted(targets, key=lambda one: one.depth):
@@ -116,9 +114,9 @@ class Mounter:
             self.refusals.append({"what": what, "next": step, "path": target.path})
 
     def _prepare_inside(self, target: Target, targets: Sequence[Target]) -> None:
-        """Make a mount point that lies in another target, in the folder that is shown there.
+        """Make a mount point that lies in another target, in the source folder of that target.
 
-        Later that may be read-only. What cannot be made there becomes part of a skeleton, where it is placed.
+        Later that folder may be read-only. If it cannot be made there, it becomes part of a skeleton.
         """
         outer = _outer_of(target, targets)
         if outer is None or self._journal is None:
@@ -128,7 +126,7 @@ class Mounter:
             top = open_beneath(outer.source, outer.sub_path)
             path = os.readlink(f"/proc/self/fd/{top}").rstrip("/") + target.at[len(outer.at.rstrip("/")) :]
             os.close(top)
-            # Links inside of a volume lead elsewhere where it is shown.
+            # Links inside of a volume may resolve to other paths at its mount point.
             if os.path.realpath(path) == path:
                 self._make(path, is_folder=is_folder)
                 self._keep_in_use(path)
@@ -143,7 +141,7 @@ class Mounter:
             remount_read_only(path)
 
     def _hold(self, target: Target) -> int:
-        """Return a descriptor of the mounts at the source, which stays valid when its path is covered."""
+        """Return a descriptor of the mounts at the source, which remains valid when its path is covered."""
         opened = open_beneath(target.source, target.sub_path)
         if self._classic:
             return opened
@@ -154,7 +152,7 @@ class Mounter:
         return tree
 
     def _seal(self) -> None:
-        """Make the skeletons read-only: writing was not allowed there before either."""
+        """Make the skeletons read-only: their folders were not writable before either."""
         if self._has_old_root:
             mount_points.unmount(_OLD_ROOT, mount_points.MNT_DETACH)
             os.rmdir(_OLD_ROOT)
@@ -170,7 +168,6 @@ class Mounter:
     # Mount points
 
     def _mount_point(self, target: Target, *, is_folder: bool) -> str:
-        """Make the mount point of a target and return its path without links."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             path = os.path.realpath(target.at)
@@ -200,7 +197,7 @@ class Mounter:
                 if self._keep_in_use(path):
                     return path
             except FileNotFoundError:
-                # Another run that has ended took its mount points away meanwhile.
+                # Another run has ended and removed its mount points in the meantime.
                 pass
             if time.monotonic() > deadline:
                 raise RefusedError(
@@ -210,7 +207,7 @@ class Mounter:
 
     def _make(self, path: str, *, is_folder: bool) -> bool:
         """Make the missing folders of `path`; return False if that is not allowed."""
-        # Who removes points must not see one that is made and not yet noted: the folder above would look like theirs.
+        # A cleanup must not see a point that is made but not yet noted: its parent would look like foreign content.
         with self._journal.locked() if self._journal else contextlib.nullcontext():
             return self._make_missing(path, is_folder=is_folder)
 
@@ -256,12 +253,12 @@ class Mounter:
         return True
 
     def _keep_in_use(self, path: str) -> bool:
-        """Hold the lock of a point that a run has made, until the program that this becomes has ended.
+        """Lock a mount point that a run has made, until the program that replaces this one has ended.
 
-        Whoever removes points leaves those that are locked. False when it was removed just now.
+        Cleanups skip locked points. Return False if the point was just removed.
         """
         if self._journal is None:
-            # The run holds it, and a process must inherit nothing of ours.
+            # The run holds the lock, and a process must inherit no descriptor.
             return True
         try:
             own = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -278,7 +275,7 @@ class Mounter:
             os.close(own)
             return False
         except OSError:
-            # A file system without locks: whoever wants to remove it finds out the same and leaves it.
+            # A file system without locks: a cleanup fails to lock the point, too, and leaves it.
             os.close(own)
             return True
         now = os.stat(path)
@@ -308,7 +305,7 @@ class Mounter:
         os.mkdir(place)
         mode = os.fstat(old).st_mode & 0o7777
         mount_points.mount("symph", place, "tmpfs", _TMPFS, f"mode=0{mode:o},size=256k,nr_inodes=4000")
-        # Or it would be in the copies of the folders that it lies in.
+        # Otherwise the recursive copies of the folders around it would contain it.
         mount_points.mount("", place, flags=mount_points.MS_UNBINDABLE)
         new = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._devices.add(os.fstat(new).st_dev)
@@ -316,7 +313,7 @@ class Mounter:
         os.close(old)
         os.close(new)
         if above == "/":
-            # The old root stays until all is done: sources that are held may lie in it.
+            # Keep the old root until the end: sources that are open may lie in it.
             os.mkdir(place + _OLD_ROOT)
             mount_points.pivot_root(place, place + _OLD_ROOT)
             os.chdir("/")
@@ -333,7 +330,7 @@ class Mounter:
         while hidden in kinds:
             hidden += "_"
         if has_many:
-            # The folder as a whole, so that a file that is replaced is seen, and with fewer mounts.
+            # Mount the whole folder: fewer mounts, and replaced files become visible.
             os.mkdir(hidden, 0o755, dir_fd=new)
             self._copy_mount(above, mount_points.AT_FDCWD, hidden, new)
         for name, mode in kinds.items():

@@ -1,4 +1,4 @@
-"""The environment of each process of a run, its secrets, and the host names that it knows."""
+"""The environment of each process of a run, its secrets, and its host names."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from symphony_charts.spec.pods import ProcessRef, Service, pods_of, processes_of
 from symphony_charts.spec.sources import EnvSource
 from symphony_charts.spec.variable_names import is_ours
 
-# Of the person's own environment only these pass unasked; a pod has them from its image.
+# Only these variables of the caller pass by default; a pod has them from its image.
 FROM_CALLER = ("PATH", "HOME", "LANG")
 
 
 class Environments:
-    """The environments of all processes of an experiment; `addresses` are those of its services here."""
+    """The environments of all processes of an experiment; `addresses` maps its services to addresses here."""
 
     def __init__(
         self, experiment: Experiment, services: Sequence[Service], machine: Machine, replicas: Sequence[Replica]
@@ -40,7 +40,7 @@ class Environments:
         hosts: dict[str, list[str]] = {}
         for replica in replicas:
             hosts.setdefault(replica.pod.name, []).append(replica.address)
-        # What runs nowhere has no address, as in the chart; what only this machine leaves out has one.
+        # Pods without replicas have no address, as in the chart; pods that only this machine omits have one.
         pods = {pod.name for pod in pods_of(experiment).values() if pod.settings.replicas} | hosts.keys()
         self.addresses = {
             service.name: _address(service, hosts.get(service.listener.pod), machine)
@@ -66,8 +66,8 @@ class Environments:
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Return the variables of a process in the order of a pod; `secrets` is the folder of its secrets.
 
-        `attempt` is the number of earlier tries, None if it changes or is unknown. The second map has those that
-        ``$(NAME)`` may name: not what an image or a node sets.
+        `attempt` is the number of earlier tries, None if it changes or is unknown. The second map has the variables
+        that ``$(NAME)`` may reference: none from an image or a node.
 
         Raises SpecError for a value that only a cluster knows.
         """
@@ -124,7 +124,6 @@ class Environments:
         )
 
     def _given(self, pod: str, *, tty: bool) -> dict[str, str]:
-        """Return the variables that a pod would have from its image and its node."""
         caller = self._machine.caller_env
         given = {name: caller[name] for name in [*FROM_CALLER, *(["TERM"] if tty else [])] if name in caller}
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", **given, "HOSTNAME": pod}
@@ -176,7 +175,7 @@ def _pod_fields(experiment: Experiment, replica: Replica, machine: Machine) -> d
 
 
 def _resolve(name: str, source: EnvSource, fields: Mapping[str, str]) -> str | None:
-    """Return the value of a source of the cluster on this machine; None for an optional one that is missing."""
+    """Return the value of a cluster source on this machine; None for an optional one that is missing."""
     if source.field is not None and source.field in fields:
         return fields[source.field]
     if source.optional:
@@ -186,14 +185,14 @@ def _resolve(name: str, source: EnvSource, fields: Mapping[str, str]) -> str | N
 
 
 MASK = "********"
-# What variables that hold secrets are usually called; `symph validate` warns of the same names in charts.
+# Common names of secret variables; `symph validate` warns of the same names in charts.
 _NAME = re.compile(r"(?:^|_)(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIALS)(?:_|$)", re.IGNORECASE)
-# A shorter secret is likely to be part of other words, and hiding those would tell what it is.
+# A shorter secret is likely to be part of other words, and masking those would reveal it.
 _SHORTEST = 4
 
 
 def secret_texts(secrets: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the texts of secret files without blanks around them, by key; binary and tiny ones are left out."""
+    """Return the stripped texts of secret files by key, without binary and very short ones."""
     texts = {}
     for key, content in secrets.items():
         try:
@@ -226,7 +225,7 @@ def secret_names(
 
 
 def without_secrets(data: object, secrets: Mapping[str, bytes]) -> object:
-    """JSON data with each secret's text replaced by its name between zero characters, which no variable can hold."""
+    """Return JSON data with each secret replaced by its key between NUL characters, which no variable can contain."""
     texts = sorted(secret_texts(secrets).items(), key=lambda item: len(item[1]), reverse=True)
 
     def hide(text: str) -> str:
@@ -258,15 +257,16 @@ def _map_texts(data: object, change: Callable[[str], str]) -> object:
 
 
 HOSTS = "/etc/hosts"
-# Where a run has what its processes see there.
+# The path of the hosts file in a run's folder.
 HOSTS_FILE = "files/hosts"
 _MARK = "# What the machine itself knows:\n"
 
 
 def host_names(replicas: Sequence[Replica], machine: Machine) -> Layout:
-    """Return the files and mounts that make the `names` of pods known; nothing if no pod has any.
+    """Return the files and mounts that define the `names` of pods; nothing if no pod has any.
 
-    Every replica of a pod bears its names, as behind a Service. What the machine says of these names does not count.
+    A name resolves to every replica of its pod, as behind a Service. The machine's own entries for these names are
+    ignored.
     """
     lines = [f"{replica.address} {name}" for replica in replicas for name in replica.pod.settings.names]
     if not lines:

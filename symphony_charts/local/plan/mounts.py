@@ -1,4 +1,4 @@
-"""Files and volumes of a run: their sources here, and what is mounted once for all or by each process.
+"""Files and volumes of a run: their sources here, and the mounts shared by all or made by each process.
 
 A process has its own mount namespace only if it sees something that others do not.
 """
@@ -37,7 +37,7 @@ from symphony_charts.spec.sources import (
     key_of,
 )
 
-# What processes see of the folder of a volume that outlives runs; our marker stands beside it.
+# The part of a persistent volume's folder that processes see; our marker is next to it.
 DATA = "data"
 
 
@@ -85,7 +85,7 @@ def layout(experiment: Experiment, machine: Machine) -> Layout:
 def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Bind]:
     """Yield the volumes of one process of the replica `pod`.
 
-    Raises SpecError for a volume that only a cluster has and that names no local stand-in.
+    Raises SpecError for a volume that only a cluster has and that has no `local` replacement.
     """
     for number, mount in enumerate(mounts):
         volume = experiment.volumes[mount.volume]
@@ -97,15 +97,16 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
 
 
 def created_host_paths(experiment: Experiment) -> set[str]:
-    """Return the folders of this machine to create if they are missing."""
+    """Return the host paths to create if they are missing."""
     paths = (volume for volume in experiment.volumes.values() if isinstance(volume, HostPathVolume))
     return {volume.path for volume in paths if volume.kind == "DirectoryOrCreate"}
 
 
 def lost_writes(experiment: Experiment, mounts: Sequence[Mount], machine: Machine) -> Iterator[Problem]:
-    """Yield the volumes of a process that it would miss where nothing can be mounted, and lose what it wrote.
+    """Yield the persistent volumes of a process whose writes would be lost where nothing can be mounted.
 
-    One that outlives the run, in one that does not: a program that goes there through the outer one writes into that.
+    These are persistent volumes mounted inside a temporary one: a program that uses the path through the outer volume
+    writes into the outer one.
     """
     if machine.has_namespace or machine.claims_dir.startswith(f"{machine.run_dir}/"):
         return
@@ -225,12 +226,12 @@ def relocation_note(binds: Iterable[Bind]) -> tuple[str, ...]:
 def _replaced(text: str, moves: dict[str, str]) -> str:
     if not any(path in text for path in moves):
         return text
-    # The longest first, or a folder would be taken for one above it.
+    # The longest first, so that a folder does not match before a path inside of it.
     choices = "|".join(re.escape(path) for path in sorted(moves, key=len, reverse=True))
     return re.sub(rf"(?<![\w./-])(?:{choices})(?![\w.-])", lambda match: moves[match[0]], text)
 
 
-# tmux itself runs where these are seen, and starts its programs from them: a volume there is for the processes alone.
+# tmux itself needs these paths and starts its programs from them: a volume there is mounted per process.
 _OF_TMUX = ("/bin", "/dev", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/run")  # noqa: S108
 
 
@@ -268,7 +269,7 @@ def _is_blocked(bind: Bind, common: Sequence[Bind], sees: Sequence[Sequence[Bind
 def _own(process: PlannedProcess, shared: Sequence[Bind]) -> tuple[Bind, ...]:
     own = [bind for bind in process.binds if bind not in shared]
     targets = {_path(bind) for bind in own}
-    # What the run shows below a volume of the process would be hidden by that: it is shown once more.
+    # A process's own volume would hide shared mounts below it: mount those once more.
     hidden = [
         bind for bind in shared if _path(bind) not in targets and any(_holds(other, _path(bind)) for other in own)
     ]
@@ -276,7 +277,7 @@ def _own(process: PlannedProcess, shared: Sequence[Bind]) -> tuple[Bind, ...]:
 
 
 def is_for_mount(binds: Sequence[Bind], run_dir: str) -> bool:
-    """Return True if the program mount can show `binds`, which costs a fraction of what our own helper does.
+    """Return True if mount(8) can mount `binds`, which is much faster than our own helper.
 
     It cannot reach a source that is covered, keep a path inside of a volume, or make mounts below a source read-only.
     """

@@ -1,4 +1,4 @@
-"""The planner turns an experiment into the plan of its processes on one machine."""
+"""Turn an experiment into the plan of its processes on one machine."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from symphony_charts.spec.pods import Pod, ProcessRef, Service, find_process, pr
 from symphony_charts.spec.sources import SECRETS_DIR
 from symphony_charts.spec.variable_names import not_handed_on, shell_argv
 
-# A pod's grace period when nothing is said, in seconds (Kubernetes' default).
+# The default grace period of a pod in Kubernetes, in seconds.
 _GRACE_S = 30
 
 
 def make_plan(experiment: Experiment, services: Sequence[Service], machine: Machine) -> LocalPlan:
     """Plan all processes of `experiment` here: argv, environment, files, order and policies.
 
-    Raises SpecError with every process that cannot run on one machine, and why.
+    Raises SpecError with every process that cannot run on one machine, and the reason.
     """
     replicas = list(replicas_of(experiment, machine))
     files, names = layout(experiment, machine), host_names(replicas, machine)
@@ -170,7 +170,7 @@ class _Context:
         ends = isinstance(process, Process) and not is_service
         is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0) or on_exit == "restart"
         counts_tries = ends and is_tried_again
-        # As in a Job, steps and services know the number, too. They are not tried again as their pod is.
+        # Steps and services get the number, too, as in a Job, but always 0: here they are not retried with their pod.
         attempt = "0" if replica.pod.is_finite and not counts_tries else None
         env, named = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
         entry = entry_point(process)
@@ -225,7 +225,7 @@ class _Context:
             listening = [(service.name, port) for service, port in zip(own, ports, strict=True)]
             moved = {service.port: port for service, port in zip(own, ports, strict=True)}
             for check in find(process, replica.address, listening):
-                # A probe may name the pod's number of a port that has another one here.
+                # A probe may use the pod's port number where the port here differs.
                 yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
 
 
@@ -254,7 +254,7 @@ def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Ite
 
 
 def _restart(pod: Pod, retries: int, *, is_service: bool) -> Restart:
-    # A service beside finite processes is a sidecar, which the kubelet always starts again.
+    # A service beside finite processes is a sidecar, which the kubelet always restarts.
     if pod.settings.restart is not None and not (is_service and pod.is_finite):
         restart: Restart = pod.settings.restart
     else:

@@ -1,4 +1,4 @@
-"""Order of starts, and the checks of readiness and health.
+"""Start order, and checks of readiness and health.
 
 `ready` and ports come from the experiment; liveness and startup probes are in a container's overlay, as in the chart.
 Source of fields and defaults: Kubernetes API reference, Container, Probe.
@@ -41,14 +41,14 @@ def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int
     if isinstance(process.ready, Probe):
         probe = _in_kubernetes_words(process.ready)
     elif listening and process.ready is None:
-        # As in the chart: the overlay is laid over a connection to the first port.
+        # As in the chart: the overlay modifies a probe that connects to the first port.
         probe = {"tcpSocket": {"port": listening[0][1]}}
     path = "ready" if isinstance(process.ready, Probe) else "container_overlay.readinessProbe"
     yield _check("ready", merge_probe(probe, _map(over, path)), address, _named_ports(process, listening), path)
 
 
 def health_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
-    """Yield the startup and liveness probes that the overlay of `process` asks for."""
+    """Yield the startup and liveness probes in the overlay of `process`."""
     over, roles = process.container_overlay, (("started", "startupProbe"), ("alive", "livenessProbe"))
     for role, key in roles:
         if over.get(key):
@@ -58,7 +58,7 @@ def health_of(process: Process, address: str, listening: Sequence[tuple[str, int
 
 
 def _named_ports(process: Process, listening: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """Return the ports that a probe may name: those of services, then those of the overlay, as in the chart."""
+    """Return the ports that a probe may name: service ports, then ports of the overlay, as in the chart."""
     ports = maps(process.container_overlay, "ports")
     own = {str(port.get("name")): port.get("containerPort") for port in ports}
     return {name: number for name, number in own.items() if isinstance(number, int)} | dict(listening)
@@ -174,7 +174,7 @@ class Order:
         for name in self._processes[ref].after:
             other = find_process(self._experiment, name)
             is_service = self._processes[other].lifecycle == "service"
-            # With no replica of it there is nothing to wait for.
+            # Without replicas there is nothing to wait for.
             for slot in self._slots.get(other, []):
                 yield Wait(slot=slot, until="ready" if is_service else "done")
         services = self._processes[ref].connects
@@ -199,7 +199,7 @@ def without_cycles(
 ) -> dict[Node, list[Node]]:
     """Return `edges` without those that lie on a cycle of `edges` and `strict` together.
 
-    Processes that dial each other in a ring cannot wait for each other: they start at once and dial until it works.
+    Processes that connect to each other in a ring cannot wait for each other: they start at once and retry.
     """
     both = {node: [*edges.get(node, ()), *strict.get(node, ())] for node in {*edges, *strict}}
     component = _components(both)

@@ -1,7 +1,7 @@
 """The plan of a run: what each pane starts, when, and under which policies; also the layout of `plan.json`.
 
-The records hold no clock, no process id and nothing that is found out while running. Process `slot` numbers are
-positions in `LocalPlan.processes`; they name folders and panes, so that no name of a user ever reaches a shell.
+The records hold no times, process ids or other runtime facts. Process `slot` numbers are positions in
+`LocalPlan.processes`; they name folders and panes, so that user-defined names never reach a shell.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 _HOSTS_PER_BLOCK = 254
-# 127.0.x.x is left alone: resolvers and Debian's host name entry live there.
+# Skip 127.0.x.x: resolvers and Debian's host name entry use it.
 _FIRST_BLOCK, _LAST_BLOCK = 1 << 8, (255 << 8) - 1
 
 
@@ -22,7 +22,7 @@ _FIRST_BLOCK, _LAST_BLOCK = 1 << 8, (255 << 8) - 1
 class AddressRange:
     """Consecutive /24 blocks of 127.0.0.0/8, beginning with number `block` (``127.<block // 256>.<block % 256>``).
 
-    Number 0 stands for 127.0.0.1 alone, which all pods then share.
+    Number 0 means 127.0.0.1 alone, which all pods then share.
     """
 
     block: int
@@ -39,7 +39,7 @@ ONE_ADDRESS = AddressRange(block=0)
 
 
 def candidate_ranges(experiment: str, pods: int, tries: int = 64) -> Iterator[AddressRange]:
-    """Ranges for `experiment` with its `pods`, best first: always the same ones for the same name."""
+    """Yield ranges for `experiment` with its `pods`, best first: always the same ones for the same name."""
     blocks = -(-max(pods, 1) // _HOSTS_PER_BLOCK)
     room = _LAST_BLOCK - _FIRST_BLOCK - blocks
     for attempt in range(tries):
@@ -48,7 +48,6 @@ def candidate_ranges(experiment: str, pods: int, tries: int = 64) -> Iterator[Ad
 
 
 def range_at(address: str) -> AddressRange:
-    """Return the range whose first address is `address`."""
     _, second, third, _ = address.split(".")
     return AddressRange(block=int(second) * 256 + int(third))
 
@@ -58,7 +57,7 @@ Restart = Literal["always", "on-failure", "never"]
 
 
 class Gpus(Struct, frozen=True, kw_only=True):
-    """The ids of the GPUs that each process (``pod/process``) gets; `notes` is what users must know of them.
+    """The ids of the GPUs that each process (``pod/process``) gets; `notes` are for users.
 
     With `is_shared` other processes and runs may have them, too.
     """
@@ -78,7 +77,7 @@ class Limit(Struct, frozen=True, kw_only=True):
 
 
 class Limiter(Struct, frozen=True, kw_only=True):
-    """The mechanism for each resource, and `why` it is not a better one; `scope` is the command of a scope."""
+    """The mechanism for each resource, and `why` no better one is available; `scope` is the command of a scope."""
 
     by: Mapping[str, Literal["systemd", "rlimit"]] = {}
     scope: tuple[str, ...] = ()
@@ -88,11 +87,11 @@ class Limiter(Struct, frozen=True, kw_only=True):
 class Machine(Struct, frozen=True, kw_only=True):
     """The facts of the machine and of this run that a plan needs.
 
-    `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder, `claims_dir`
-    that of the volumes which outlive it; `secrets` the content of each declared secret file by key. `has_namespace`
-    says whether private mounts are possible, `enter` is the command through which a process then becomes an ordinary
-    one. `hosts` is the text of the machine's own file of host names. `moved` has for services whose port is another
-    here the port at each replica; `notes` is what users must know of the machine.
+    `caller_env` is the environment of the caller; `run_dir` the run's private folder, `claims_dir` the folder of
+    persistent volumes; `secrets` the content of each declared secret file by key. `has_namespace` is true if private
+    mounts are possible; `enter` is the command that then drops the extra capabilities. `hosts` is the text of the
+    machine's own hosts file. `moved` maps services with other ports here to the port of each replica; `notes` are for
+    users.
     """
 
     run_id: str
@@ -112,7 +111,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     limiter: Limiter = Limiter()
 
     def __repr__(self) -> str:
-        """Return the id of the run alone, without secrets."""
+        """Return only the id of the run: other fields hold secrets."""
         return f"Machine({self.run_id})"
 
 
@@ -124,12 +123,12 @@ class File(Struct, frozen=True, kw_only=True):
     mode: int
 
     def __repr__(self) -> str:
-        """Return its path alone: it may be a secret."""
+        """Return only its path: the content may be a secret."""
         return f"File({self.path})"
 
 
 class Bind(Struct, frozen=True, kw_only=True):
-    """`source` (an absolute path of this machine) seen at the absolute path `target`.
+    """A mount of `source` (an absolute path of this machine) at the absolute path `target`.
 
     `sub_path` is the end of `source` that lies inside the volume, and may not lead out of it.
     """
@@ -146,7 +145,7 @@ class Bind(Struct, frozen=True, kw_only=True):
 
 
 class Checkout(Struct, frozen=True, kw_only=True):
-    """A Git volume: `revision` of `repository` in the absolute `folder`, filled before anything starts."""
+    """A Git volume: `revision` of `repository` in the absolute `folder`, filled before any process starts."""
 
     volume: str
     repository: str
@@ -155,7 +154,7 @@ class Checkout(Struct, frozen=True, kw_only=True):
 
 
 class Wait(Struct, frozen=True, kw_only=True):
-    """Do not start before the process in `slot` is ready, or has ended well; `service` is dialled there."""
+    """Do not start before the process in `slot` is ready or has succeeded; `service` is the connection to it."""
 
     slot: int
     until: Literal["ready", "done"]
@@ -165,8 +164,8 @@ class Wait(Struct, frozen=True, kw_only=True):
 class Check(Struct, frozen=True, kw_only=True):
     """A check: a connection to `host`:`port`, a GET of `path`, or `command` exiting 0.
 
-    `failures` or `successes` in a row change the answer, as Kubernetes' thresholds do; times are in seconds. `grace_s`
-    is how long a process that is not `alive` any more gets between TERM and KILL (None: as long as at any end). An
+    `failures` or `successes` in a row change the result, like Kubernetes' thresholds; times are in seconds. `grace_s`
+    is the time between TERM and KILL for a process that is no longer `alive` (None: the usual grace period). An
     `automatic` check comes from a bound port; it is tried quickly and then less often, until it passes once.
     """
 
@@ -188,9 +187,9 @@ class Check(Struct, frozen=True, kw_only=True):
 
 
 class Backoff(Struct, frozen=True, kw_only=True):
-    """Seconds before restart number 0, 1, 2...: `base_s` doubling to `cap_s`, from the start again after a long life.
+    """Seconds before restart number 0, 1, 2...: `base_s` doubling to `cap_s`, reset after a long run.
 
-    Kubernetes waits 10 s doubling to 300 s and forgets after 10 minutes; one machine need not be so patient.
+    Kubernetes waits 10 s doubling to 300 s and resets after 10 minutes; on one machine shorter pauses suffice.
     """
 
     base_s: float = 1.0
@@ -212,12 +211,12 @@ class RunMounts(Struct, frozen=True, kw_only=True):
 class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One program on this machine.
 
-    `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `pod` the replica of the
-    pod, which is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees. `enter`
-    is put before `argv`: programs that become it; `scope` starts all of it, in bounds of its own. One that
-    `counts_tries` gets the number of its earlier tries. `spec_path` is its path in the experiment, `log_bytes` the size
-    beyond which its log loses its beginning (0: never), `digest` covers all whose change needs a restart. `plan.json`
-    has no `env` and no `preamble`: they are in the start script.
+    `name` is the user's name for it (``agent-1``), `group` its group (empty: none), `pod` the replica of the pod, which
+    is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees. `enter` is a prefix
+    of `argv`: programs that exec it; `scope` starts all of it within limits. With `counts_tries` it gets the number of
+    its earlier tries. `spec_path` is its path in the experiment, `log_bytes` the maximum size of its log, after which
+    the log loses its beginning (0: unlimited), `digest` covers everything whose change needs a restart. `plan.json` has
+    no `env` and no `preamble`: they are in the start script.
     """
 
     slot: int
@@ -253,7 +252,7 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest: str
 
     def __repr__(self) -> str:
-        """Return its name alone: variables may hold secrets."""
+        """Return only its name: variables may hold secrets."""
         return f"PlannedProcess({self.path})"
 
     @property
@@ -263,13 +262,13 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """All processes of a run. `done_when` lists the slots whose success ends it; `notes` is what users must know.
+    """All processes of a run. `done_when` lists the slots whose success ends it; `notes` are for users.
 
-    `ports` are the pod's; services in `moved` have others here, one for each replica.
+    `ports` are the ports in the pod; services in `moved` have others here, one for each replica.
     `caller` is the part of the caller's environment that every process gets, whatever the experiment sets.
-    `labels` are the experiment's own.
+    `labels` are the labels of the experiment.
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
-    `plan.json` has no `files`; `mounts`, `folder` (that of the spec) and `started_in` are only there.
+    `plan.json` has no `files`; `mounts`, `folder` (the spec's folder) and `started_in` are only there.
     """
 
     experiment: str
@@ -293,7 +292,7 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     backoff: Backoff = Backoff()
 
     def __post_init__(self) -> None:
-        """Raise ValueError for slots that are not those of processes."""
+        """Raise ValueError for slots that do not match the processes."""
         count = len(self.processes)
         for number, process in enumerate(self.processes):
             if process.slot != number:
@@ -305,5 +304,5 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def log_pipe(folder: str) -> str:
-    """Return the line for the process whose folder that is; its path has nothing that tmux or shells read in quotes."""
+    """Return the shell line that writes the log of a process; its `folder` is safe in tmux and shell quotes."""
     return f'exec cat >>"{folder}/log"'

@@ -1,4 +1,4 @@
-"""The replicas of a run, and what `local:` and overlays of the spec mean on one machine."""
+"""The replicas of a run, and the effect of `local:` and overlays of the spec on one machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from symphony_charts.spec.pods import Pod, pods_of
 
 
 def local_process(process: Process) -> Process:
-    """Return `process` with its `local:` overrides in place."""
     if process.local is None:
         return process
     local = process.local
@@ -29,7 +28,6 @@ def local_process(process: Process) -> Process:
 
 
 def replicas_here(pod: Pod) -> int:
-    """Return the number of replicas of `pod` run on one machine."""
     own = [process.local.replicas for process in pod.processes.values() if process.local is not None]
     chosen = [count for count in own if count is not None]
     return chosen[0] if chosen else pod.settings.replicas
@@ -47,7 +45,7 @@ class Replica:
 
 
 def replicas_of(experiment: Experiment, machine: Machine) -> Iterator[Replica]:
-    """Yield all replicas of all pods, in the order in which they are given addresses."""
+    """Yield all replicas of all pods, in the order of their addresses."""
     number, pods = 0, pods_of(experiment)
     for pod in pods.values():
         count = replicas_here(pod)
@@ -61,7 +59,7 @@ def replicas_of(experiment: Experiment, machine: Machine) -> Iterator[Replica]:
 def replica_name(pod: str, index: int, count: int, pods: Collection[str]) -> str:
     """Return ``agent-1`` for replica 1 of several, or ``agent.1`` if a pod has that name.
 
-    Folders, windows and host names are told apart by it.
+    Folders, windows and host names need distinct names.
     """
     if count <= 1:
         return pod
@@ -86,7 +84,7 @@ def foreign_containers(pod: Pod) -> list[str]:
 def overlay_notes(experiment: Experiment) -> Iterator[str]:
     """Yield a note for each container that does not run here, and for each overlay that has no effect here.
 
-    What has a field is that field already: the rest means something to a container runtime alone.
+    Settings with a field in the spec are already fields; the rest only affects a container runtime.
     """
     for pod in pods_of(experiment).values():
         for name in foreign_containers(pod):

@@ -1,10 +1,9 @@
 """Assign GPUs to processes, and limit CPU and memory by systemd scopes or, for memory alone, by rlimits.
 
-A scope is a control group for everything that a process starts: the kernel kills in it when memory is used up.
-RLIMIT_DATA counts what one process has asked for and makes the request fail; RLIMIT_AS would also count reservations,
-of which CUDA, Go and Java make more than a machine has. Sources: systemd.resource-control(5), getrlimit(2); NVIDIA,
-CUDA C++ Programming Guide, "CUDA Environment Variables", and MIG User Guide, "Running CUDA Applications"; ``nvidia-smi
--L``.
+A scope is a control group for all children of a process: the kernel kills in it when memory is exhausted. RLIMIT_DATA
+limits the allocations of one process and makes them fail; RLIMIT_AS would also count reservations, of which CUDA, Go
+and Java make more than a machine has. Sources: systemd.resource-control(5), getrlimit(2); NVIDIA, CUDA C++ Programming
+Guide, "CUDA Environment Variables", and MIG User Guide, "Running CUDA Applications"; ``nvidia-smi -L``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from symphony_charts.local.plan.replicas import replica_name, replicas_here
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import pods_of, processes_of, resources_of
 
-# By this variable CUDA is told what it may use.
+# CUDA uses only the devices in this variable.
 CUDA_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _INSTANCE = re.compile(r"\s+MIG .*\(UUID: (?P<id>MIG-[^)]+)\)")
 _WHOLE = re.compile(r"GPU \d+: .*\(UUID: (?P<id>GPU-[^)]+)\)")
@@ -27,7 +26,7 @@ _WHOLE = re.compile(r"GPU \d+: .*\(UUID: (?P<id>GPU-[^)]+)\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One GPU, or one MIG instance of it, by the `id` under which CUDA knows it; `index` is nvidia-smi's."""
+    """One GPU, or one MIG instance of it: `id` is CUDA's name for it, `index` nvidia-smi's number."""
 
     index: int
     id: str
@@ -36,14 +35,13 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuRequest:
-    """A process of the run, as ``pod/process``, that asks for `count` GPUs."""
+    """A process of the run, as ``pod/process``, that requests `count` GPUs."""
 
     process: str
     count: int
 
 
 def gpus_here(process: Process) -> int:
-    """Return the number of GPUs a process asks for on one machine."""
     if process.local is not None and process.local.gpus is not None:
         return process.local.gpus
     assigned = process.assign_to
@@ -53,7 +51,7 @@ def gpus_here(process: Process) -> int:
 
 
 def gpu_requests(experiment: Experiment) -> list[GpuRequest]:
-    """Return the processes that ask for GPUs, replicas apart, in the order in which they are served."""
+    """Return the processes that request GPUs, one entry per replica, in the order of assignment."""
     pods = pods_of(experiment)
     return [
         GpuRequest(process=f"{replica_name(pod.name, index, count, pods)}/{name}", count=gpus_here(process))
@@ -66,9 +64,9 @@ def gpu_requests(experiment: Experiment) -> list[GpuRequest]:
 
 
 def parse_gpus(query: str, listing: str) -> tuple[Gpu, ...]:
-    """Return the GPUs in the lines of ``--query-gpu=index,uuid,memory.total --format=csv,noheader``, and of ``-L``.
+    """Return the GPUs from the output of ``--query-gpu=index,uuid,memory.total --format=csv,noheader``, and of ``-L``.
 
-    A GPU that is divided stands there as its instances. Raises ValueError for other texts.
+    A GPU with MIG is listed as its instances. Raises ValueError for other texts.
     """
     gpus: list[Gpu] = []
     instances = _instances(listing)
@@ -94,10 +92,10 @@ def _instances(listing: str) -> dict[str, list[str]]:
 
 
 def visible(gpus: Sequence[Gpu], caller: str | None) -> tuple[Gpu, ...]:
-    """Return the GPUs that a program sees where CUDA_VISIBLE_DEVICES is `caller` (None: not set), in that order.
+    """Return the GPUs that a program sees if CUDA_VISIBLE_DEVICES is `caller` (None: not set), in that order.
 
-    As in CUDA: indexes count in the order of nvidia-smi, beginnings of UUIDs do where one GPU alone has them, and
-    what comes after the first entry that names none (such as -1) is not seen.
+    As in CUDA: indexes follow the order of nvidia-smi, unique prefixes of UUIDs are valid, and entries after the first
+    invalid one (such as -1) are ignored.
     """
     if caller is None:
         return tuple(gpus)
@@ -113,7 +111,7 @@ def visible(gpus: Sequence[Gpu], caller: str | None) -> tuple[Gpu, ...]:
 
 def _named(gpus: Sequence[Gpu], name: str) -> Gpu | None:
     if name.isdecimal():
-        # CUDA numbers whole GPUs; of a divided one it takes the first instance.
+        # CUDA numbers whole GPUs; of one with MIG it takes the first instance.
         return next((gpu for gpu in gpus if gpu.index == int(name)), None)
     if not name.startswith(("GPU-", "MIG-")):
         return None
@@ -127,7 +125,7 @@ def _named(gpus: Sequence[Gpu], name: str) -> Gpu | None:
 def assign_gpus(
     requests: Sequence[GpuRequest], gpus: Sequence[Gpu], *, share: bool
 ) -> dict[str, tuple[str, ...]] | None:
-    """Return the ids of each process: its own, or with `share` the next ones in turn; None when there are too few."""
+    """Return the ids for each process: exclusive, or with `share` round-robin; None if there are too few."""
     needed = (
         max((request.count for request in requests), default=0) if share else sum(request.count for request in requests)
     )
@@ -145,8 +143,8 @@ def _in_turn(ids: Sequence[str]) -> Iterator[str]:
 def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
     """Return the GPU variables of a process with GPUs `ids`; without any it sees none, as in a pod.
 
-    `declared` is a CUDA_VISIBLE_DEVICES that the experiment itself sets: its numbers count in the GPUs of the process,
-    since in its container there are no others; of one that asked for none it is left as it is, as a pod leaves it.
+    `declared` is a CUDA_VISIBLE_DEVICES that the experiment itself sets: its numbers index the GPUs of the process, as
+    in its container; without GPUs it stays unchanged, as in a pod.
     """
     if not ids and declared is not None:
         return {CUDA_VISIBLE: declared}
@@ -157,8 +155,7 @@ def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
 
 
 _EVERYTHING = Limiter(by={"memory": "systemd", "cpu": "systemd"})
-# What was killed for memory is known from the control group, in the words of its version 2 or 1, while the shell that
-# started it is still in there.
+# The control group (v2 or v1) reports OOM kills, but only while the shell that started the process is still in it.
 _OOM_SCRIPT = """\
 while IFS=: read -r _ kinds path; do
     case ,$kinds, in
@@ -179,7 +176,6 @@ if [ "$status" != 0 ]; then echo "memory limited to @ by rlimit" >limit; fi
 
 
 def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
-    """Return the limits of a process that `limiter` can hold it to."""
     limits = resources_of(process)[1] if isinstance(process, Process) else dict(process.limits)
     return tuple(
         Limit(resource=name, amount=amount_of(name, limits[name]), said=limits[name], by=by)
@@ -189,7 +185,7 @@ def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
 
 
 def scope_words(limits: Sequence[Limit], limiter: Limiter) -> tuple[str, ...]:
-    """Return the command that starts another one in a scope with `limits`; empty when systemd holds none of them."""
+    """Return the command that starts another one in a scope with `limits`; empty if systemd enforces none of them."""
     properties = list(_properties([limit for limit in limits if limit.by == "systemd"]))
     if not properties:
         return ()
@@ -207,19 +203,19 @@ def _properties(limits: Sequence[Limit]) -> Iterator[str]:
     for limit in limits:
         if limit.resource == "memory":
             yield f"MemoryMax={limit.amount}"
-            # A node has no swap.
+            # Kubernetes nodes have no swap.
             yield "MemorySwapMax=0"
         else:
             yield f"CPUQuota={max(1, limit.amount) / 10:g}%"
 
 
 def rlimit_lines(limits: Sequence[Limit]) -> list[str]:
-    """Return lines of `sh` that bind what it becomes to those of `limits` that are rlimits."""
+    """Return lines of `sh` that apply the rlimits in `limits` to the program it executes."""
     return [f"ulimit -d {max(1, limit.amount // 1024)} || exit 125" for limit in limits if limit.by == "rlimit"]
 
 
 def verdict_script(limits: Sequence[Limit]) -> str:
-    """Return lines of `sh` that write to ``limit`` whether a limit ended a process with ``$status``."""
+    """Return lines of `sh` that write to ``limit`` if a limit ended a process with ``$status``."""
     scripts = {"systemd": _OOM_SCRIPT, "rlimit": _RLIMIT_SCRIPT}
     return "".join(scripts[limit.by].replace("@", limit.said) for limit in limits if limit.resource == "memory")
 

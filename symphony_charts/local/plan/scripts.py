@@ -1,7 +1,7 @@
-"""A run is made of these texts: a start script for each process, its mounts, and the one file for tmux.
+"""The scripts of a run: a start script and mounts for each process, and one command file for tmux.
 
-User data appears in them only inside single quotes of `sh` (`quote`); what tmux reads holds paths of ours and names
-of pods, both from a whitelist, since tmux expands formats and runs commands inside names.
+User data appears in them only inside single quotes of `sh` (`quote`). The tmux file holds our own paths and pod names,
+both from a whitelist, since tmux expands formats and runs commands inside names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TRIES = "tries"
 """The file in the folder of a process with the number of its earlier tries."""
 
 _EXPORT = re.compile(r"export ([A-Za-z_][A-Za-z0-9_]*)=((?:'[^']*'|\\')+)\n")
-# GNU's env puts values in place of ${NAME} itself, so no argument list ever holds them.
+# GNU's env substitutes ${NAME} itself, so that no argument list ever holds the values.
 _RENAME = "set -- /usr/bin/env -S '"
 _RENAMED = re.compile(r" ([-._a-zA-Z0-9]+)=\$\{([_a-z0-9]+)\}")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.@+-]+")
@@ -31,7 +31,6 @@ _WIDTH, _HEIGHT = 200, 50
 
 
 def quote(text: str) -> str:
-    """Return `text` as one word of `sh`, whatever it holds."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -44,7 +43,7 @@ def quote_path(path: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """Return `path` if tmux can be given it; raises SpecError for characters that tmux would interpret."""
+    """Return `path` if it is safe in tmux. Raises SpecError for characters that tmux would interpret."""
     if not _PLAIN_PATH.fullmatch(path):
         what = f"the run folder {path!r} has characters that tmux would interpret"
         raise SpecError.one(what, next="set SYMPH_STATE_DIR to a path of letters, digits and / . _ - only")
@@ -52,14 +51,14 @@ def check_path(path: str) -> str:
 
 
 def _check_word(word: str) -> str:
-    """Return `word` if tmux takes it as it is; the words of a command are no formats."""
+    """Return `word` if tmux takes it literally; command words are not expanded as formats."""
     if not _PLAIN_WORD.fullmatch(word):
         raise SpecError.one(f"{word!r} has characters that tmux would interpret", next="set `local: {limits: false}`")
     return word
 
 
 def start_script(process: PlannedProcess) -> str:
-    """Return the script that becomes the process: its pid on file, exact environment, folder, then `exec`.
+    """Return the script that becomes the process: it writes its pid, sets environment and folder, then runs `exec`.
 
     It runs in an empty environment, so values are in no argument list; the shell's own PWD does not reach the process.
     """
@@ -113,7 +112,7 @@ def _preamble(process: PlannedProcess, clean: str) -> str:
 
 
 def mounts_script(binds: Iterable[Bind]) -> str:
-    """Return a script that shows `binds` in its own mount namespace and then becomes the rest of its arguments."""
+    """Return a script that mounts `binds` in its own mount namespace and then executes its remaining arguments."""
     lines = []
     for bind in binds:
         lines.append(f"mount --rbind {quote(bind.source)} {quote(bind.target)} || exit 125")
@@ -123,7 +122,7 @@ def mounts_script(binds: Iterable[Bind]) -> str:
 
 
 def helper_script(helper: Iterable[str]) -> str:
-    """Return `mounts_script` for what only `helper`, an argument list, can show."""
+    """Return a `mounts_script` for mounts that only `helper`, an argument list, can make."""
     return f'exec {" ".join(map(quote, helper))} "$@"\n'
 
 
@@ -165,16 +164,16 @@ def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window:
     elif is_window:
         yield f"new-window -c / -n '{name}' {program}"
     else:
-        # A window holds few panes at its first size; even it out before each split, or tmux finds no space.
+        # A window holds few panes at its first size; balance it before each split, or tmux finds no space.
         yield "select-layout tiled"
         yield f"split-window -c / {program}"
     yield f"set-option -p @slot {process.slot}"
 
 
 def _logs(processes: Sequence[PlannedProcess], run_dir: str) -> Iterator[str]:
-    """Yield the pipes to the logs, which must stand in one file with the panes: tmux reads no output before its end.
+    """Yield the log pipes. They must be in the same file as the panes: tmux reads no output before the end of the file.
 
-    They come last because programs that start at once make tmux wait for its turn. A new server counts panes from 0.
+    They come last because programs that start at once delay tmux. A new server counts panes from 0.
     """
     in_order = [process for panes in _windows(processes) for process in panes]
     for number, process in enumerate(in_order):

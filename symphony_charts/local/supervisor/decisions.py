@@ -1,4 +1,4 @@
-"""Decide what the supervisor of a run does next: a pure function of the run's state and of an event.
+"""Decide the next actions of a run's supervisor: a pure function of the run's state and an event.
 
 Processes and planned processes are in slot order.
 """
@@ -17,7 +17,7 @@ from symphony_charts.local.status import unmet_waits
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.events import Act, Action, Deed, Event, Later
 
-# The status of a process that exited with 0 after its liveness probe had ended it.
+# The status of a process that exited with 0 after its liveness probe had stopped it.
 _UNHEALTHY = 137
 _SIGNALS = {
     1: "SIGHUP",
@@ -33,7 +33,7 @@ _SIGNALS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """`restart` after `delay_s`, `done` (ended well), `failed` for good, and whether that `stops` the run."""
+    """`restart` after `delay_s`, `done` (succeeded), `failed` for good, and `stops` if the run stops."""
 
     action: Literal["restart", "done", "failed"]
     delay_s: float = 0.0
@@ -41,18 +41,18 @@ class Decision:
 
 
 def restart_decision(process: ProcessState, planned: PlannedProcess, status: int | None, backoff: Backoff) -> Decision:
-    """Decide what follows from the end of a process with `status` (None: unknown, which is a failure).
+    """Decide how to react to the end of a process with `status` (None: unknown, which is a failure).
 
-    Finite processes that end with 0 are done. Failures are retried `retries` times under `on-failure` (as with a Job's
-    backoffLimit the first run is no retry) and without end under `always`. A service that may not restart has failed
-    when it ends, whatever its status.
+    Finite processes that exit with 0 are done. Failures are retried `retries` times under `on-failure` (like a Job's
+    backoffLimit, without the first run) and without limit under `always`. A service that must not restart has failed
+    when it ends, with any status.
     """
     stops = planned.on_exit == "stop-all"
     if process.is_overdue:
-        # As a Job past its deadline: it has failed, however it ended and whatever retries are left.
+        # As for a Job past its deadline: it has failed, whatever its status and remaining retries.
         return Decision(action="failed", stops=stops)
     if process.unhealthy and planned.restart != "never" and status == 0:
-        # It is no success if the liveness probe ended the process.
+        # A process that its liveness probe stopped has not succeeded.
         status = _UNHEALTHY
     if planned.restart == "always" or (planned.on_exit == "restart" and status != 0):
         return Decision(action="restart", delay_s=backoff.delay_s(process.in_a_row))
@@ -65,7 +65,7 @@ def restart_decision(process: ProcessState, planned: PlannedProcess, status: int
 
 
 def describe_status(status: int | None) -> str:
-    """Return a status in words: ``exit status 3``, with a signal as in a pod ``SIGKILL (137)``; None is unknown."""
+    """Return a status as text: ``exit status 3``, or for a signal ``SIGKILL (137)`` as in a pod; None is unknown."""
     if status is None:
         return "exit status unknown"
     name = _SIGNALS.get(status - 128)
@@ -74,16 +74,16 @@ def describe_status(status: int | None) -> str:
 
 Phase = Literal["starting", "running", "stopping", "over"]
 _ENDED = ("done", "failed", "stopped")
-# A start that is held up is tried again after this pause, in seconds.
+# Retry a blocked start after this pause, in seconds.
 _HELD_S = 1.0
 
 
 @dataclass(frozen=True)
 class State:
-    """The state of a run. `live` are the slots whose programs run, `failed` is the first failure.
+    """The state of a run. `live` are the slots with running programs, `failed` is the first failure.
 
-    `phase` is ``over`` once nothing runs any more, and `reason` the phase that the run has from then on; `cause` is
-    what ended it if that was none of its processes.
+    `phase` is ``over`` once nothing runs any more, and `reason` the final phase of the run; `cause` is the reason for
+    the end if no process caused it.
     """
 
     processes: Sequence[ProcessState]
@@ -139,7 +139,7 @@ class _Transition:
                     self._overdue(slot)
             case events.RestartDue(slot, ended):
                 process = self._processes[slot]
-                # It may have been started by hand in the meantime, and have ended again.
+                # A restart on request may have started it in the meantime, and it may have ended again.
                 if self._phase == "running" and process.phase == "backoff" and process.ended == ended:
                     self._act("respawn", slot)
             case events.Respawned(slot, is_done):
@@ -151,7 +151,7 @@ class _Transition:
             case events.StopAsked():
                 self._stop("stopped")
 
-    # Deaths and what follows
+    # Ends and reactions
 
     def _ended(self, event: events.Ended) -> None:
         slot, status = event.slot, event.status
@@ -175,7 +175,7 @@ class _Transition:
             self._later(decision.delay_s, events.RestartDue(slot, process.ended))
         elif decision.action == "failed":
             self._note(slot, phase="failed")
-            # A service that ends well has failed as well.
+            # A service that exits with 0 has failed as well.
             status = 1 if process.status == 0 else process.status
             failure = Failure(name=process.name, status=status, slot=slot, limit=process.limit)
             self._failed = self._failed or failure
@@ -191,7 +191,7 @@ class _Transition:
             self._note(slot, restarts=restarts, in_a_row=in_a_row, status=None, ended=None, held="")
             self._start(slot)
         else:
-            # Without tmux nothing can be started any more, and what runs cannot be looked at.
+            # Without tmux nothing can start, and running processes cannot be viewed.
             self._follow_up(slot, Decision(action="failed", stops=True))
 
     def _overdue(self, slot: int) -> None:
@@ -203,13 +203,13 @@ class _Transition:
                 self._follow_up(slot, restart_decision(process, self._planned[slot], process.status, self._backoff))
 
     def _lose_tmux(self, cause: str) -> None:
-        """End processes that have lost their terminal: they are not logged any more and cannot be restarted."""
+        """End processes that have lost their terminal: they are no longer logged and cannot restart."""
         if self._phase == "running":
             self._cause = cause
             self._stop("failed")
 
     def _stop(self, reason: str) -> None:
-        """End the run as the kubelet ends a pod: TERM to the main processes, grace, KILL to everything."""
+        """End the run as the kubelet ends a pod: TERM to the main processes, grace period, KILL to everything."""
         if self._phase != "running":
             return
         self._phase, self._reason = "stopping", reason
@@ -224,7 +224,7 @@ class _Transition:
         if not self._live:
             self._phase = "over"
 
-    # What others ask for
+    # Requests
 
     def _restart(self, slots: Sequence[int]) -> None:
         if self._phase != "running":
@@ -239,7 +239,7 @@ class _Transition:
         self._advance()
 
     def _start_afresh(self, slot: int) -> None:
-        """Start a process on request: its earlier restarts and failures do not count any more."""
+        """Start a process on request; reset its restarts and failures."""
         self._note(slot, is_restart_asked=False, held="")
         if slot not in self._live:
             self._note(
@@ -249,17 +249,17 @@ class _Transition:
             self._failed = None
         for other, process in enumerate(self._processes):
             if process.phase == "stopped" and not process.started:
-                # Perhaps it was given up because of this one; its program still waits for its release.
+                # It may have been given up because of this process; its program still waits for its release.
                 self._note(other, phase="waiting")
         self._act("grant", slot)
 
     def _take_over(self, stopping: str) -> None:
-        """Continue what an earlier supervisor did not finish."""
+        """Finish the pending work of an earlier supervisor."""
         if stopping:
             self._stop(stopping)
         for slot, process in enumerate(self._processes):
             if process.is_restart_asked:
-                # The request is still on disk and comes again.
+                # The request is still on disk and is read again.
                 self._note(slot, is_restart_asked=False)
             if process.phase == "backoff" and slot in self._live:
                 self._note(slot, restarts=process.restarts + 1)
@@ -274,13 +274,13 @@ class _Transition:
             elif slot in self._live and process.phase == "running" and self._phase == "running":
                 self._attend(slot)
 
-    # Order and health
+    # Order and readiness
 
     def _advance(self) -> None:
-        """Start the processes whose waits are met; end the run when its aims are reached or out of reach."""
+        """Start the processes whose waits are met; end the run if its aims are reached or unreachable."""
         if self._phase != "running":
             return
-        # A process that is ready at once lets others start, which may also be ready at once.
+        # A process that is ready at once may unblock others, which may also be ready at once.
         while slots := startable(self._processes, self._planned):
             for slot in slots:
                 self._release(slot)
@@ -302,7 +302,7 @@ class _Transition:
         self._attend(slot)
 
     def _note_start(self, slot: int) -> None:
-        """Note that a process runs, ready at once unless it has checks; `began` stays that of its first start."""
+        """Note that a process runs, ready at once unless it has checks; `began` keeps the time of its first start."""
         planned = self._planned[slot]
         is_ready = not planned.checks and not any(check.role == "started" for check in planned.health)
         began = self._processes[slot].began or self._now
@@ -329,7 +329,6 @@ class _Transition:
 
 
 def startable(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[int]:
-    """Return the slots of the waiting processes whose waits are all met."""
     return [
         slot
         for slot, process in enumerate(processes)
@@ -338,7 +337,7 @@ def startable(processes: Sequence[ProcessState], planned: Sequence[PlannedProces
 
 
 def unreachable(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[int]:
-    """Return the slots of the waiting processes that wait for one which failed for good or will not start itself."""
+    """Return the slots of waiting processes that depend on one which failed for good or will not start by itself."""
     lost = {slot for slot, process in enumerate(processes) if process.phase in ("failed", "stopped")}
     given_up: list[int] = []
     while True:

@@ -1,4 +1,4 @@
-"""The event loop of a supervisor, and the events that it reacts to."""
+"""The event loop of a supervisor, and its events."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Started:
 
 @dataclass(frozen=True)
 class TakenOver:
-    """The supervisor has begun to watch all programs; the one before it was `stopping` the run for that reason."""
+    """The supervisor has begun to watch all programs; `stopping` is set if its predecessor was stopping the run."""
 
     stopping: str = ""
 
 
 @dataclass(frozen=True)
 class TmuxGone:
-    """The tmux server of the run is gone, and with it all terminals; `cause` says why in words."""
+    """The tmux server of the run is gone, and with it all terminals; `cause` is the reason as text."""
 
     cause: str = "tmux was killed"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A program has ended `at` a time since 1970; `limit` is what limits had to do with that."""
+    """A program has ended `at` a time since 1970; `limit` is the limit that ended it, as text."""
 
     slot: int
     status: int | None
@@ -46,7 +46,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Held:
-    """A program cannot be restarted yet; `why` names what it waits for (``tmux, which does not answer``)."""
+    """A program cannot be restarted yet; `why` names the obstacle (``tmux, which does not answer``)."""
 
     slot: int
     why: str
@@ -54,7 +54,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Checks have found that a process is ready, or is not, and why."""
+    """Checks have found that a process is ready or not; `why` is the reason."""
 
     slot: int
     is_ready: bool
@@ -63,7 +63,7 @@ class Readiness:
 
 @dataclass(frozen=True)
 class ProbeFailed:
-    """A probe has found that a process must end, which then gets `grace_s` (None: as long as at any end)."""
+    """A probe has found that a process must end, within `grace_s` (None: the usual grace period)."""
 
     slot: int
     probe: Literal["startup", "liveness"]
@@ -96,7 +96,7 @@ class RestartDue:
 
 @dataclass(frozen=True)
 class Respawned:
-    """A program was started once more; or it cannot be, since there is no tmux any more."""
+    """A program was restarted; with `is_done` false it cannot be, since tmux is gone."""
 
     slot: int
     is_done: bool
@@ -104,14 +104,12 @@ class Respawned:
 
 @dataclass(frozen=True)
 class RestartAsked:
-    """A command asks to restart these processes."""
-
     slots: Sequence[int]
 
 
 @dataclass(frozen=True)
 class StopAsked:
-    """A command asks for the end of the run."""
+    """A command asks to stop the run."""
 
 
 Event = (
@@ -136,11 +134,11 @@ Deed = Literal["release", "respawn", "attend", "end", "read end", "grant"]
 
 @dataclass(frozen=True)
 class Act:
-    """Do something with the program of `slot`.
+    """An action on the program of `slot`.
 
-    ``release`` lets it start where it waits; ``respawn`` runs it once more, and is answered by `Respawned` or `Held`;
-    ``attend`` begins its checks; ``end`` sends TERM, and KILL after `grace_s`; ``read end`` finds out how it ended when
-    nobody saw it, and is answered by `Ended`; ``grant`` takes back the request for it once the state is written.
+    ``release`` lets it start where it waits; ``respawn`` restarts it and results in `Respawned` or `Held`; ``attend``
+    begins its checks; ``end`` sends TERM, and KILL after `grace_s`; ``read end`` determines an end that was not
+    observed and results in `Ended`; ``grant`` withdraws its restart request once the state is written.
     """
 
     do: Deed
@@ -150,7 +148,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Later:
-    """Let `event` happen after so many seconds."""
+    """Trigger `event` after this many seconds."""
 
     delay_s: float
     event: RestartDue | Overdue
@@ -160,7 +158,7 @@ Action = Act | Later
 
 
 class Loop:
-    """Calls what was registered when its descriptor or its time has come; without timers it sleeps without end."""
+    """Calls actions when their descriptor is ready or their time has come; without timers it sleeps indefinitely."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
@@ -169,24 +167,24 @@ class Loop:
         self._numbers = itertools.count()
 
     def watch(self, descriptor: int, action: Callable[[], None], events: int = select.POLLIN) -> None:
-        """Call `action` whenever `descriptor` is ready, until it is forgotten; watching it again replaces both."""
+        """Call `action` whenever `descriptor` is ready, until `forget`; a second call replaces both arguments."""
         self._actions[descriptor] = action
         self._poll.register(descriptor, events)
 
     def forget(self, descriptor: int) -> None:
-        """Watch `descriptor` no longer; do this before closing it."""
+        """Stop watching `descriptor`; do this before closing it."""
         if self._actions.pop(descriptor, None) is not None:
             self._poll.unregister(descriptor)
 
     def later(self, delay_s: float, action: Callable[[], None]) -> None:
-        """Call `action` once after `delay_s` seconds. Whoever asked must know by then whether it still applies."""
+        """Call `action` once after `delay_s` seconds. The action must check if it still applies."""
         heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._numbers), action))
 
     def turn(self) -> None:
-        """Sleep until something is due, and do it."""
+        """Sleep until something is due, and run its actions."""
         ready = [(descriptor, self._actions[descriptor]) for descriptor, _ in self._poll.poll(self._pause_ms())]
         for descriptor, action in ready:
-            # What was done for one may have closed another, whose number is that of a new one by then.
+            # An earlier action may have closed this descriptor and opened another one with the same number.
             if self._actions.get(descriptor) is action:
                 action()
         now = time.monotonic()
@@ -200,7 +198,7 @@ class Loop:
 
 
 def signal_pipe(*numbers: signal.Signals) -> int:
-    """Return a descriptor that yields the numbers of these signals; a hang-up is ignored."""
+    """Return a descriptor that yields the numbers of these signals; SIGHUP is ignored."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(writer)
     for number in numbers:

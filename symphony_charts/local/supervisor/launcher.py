@@ -1,7 +1,7 @@
 """Start the supervisor of a run: both ends of the channel between `up` and a new supervisor.
 
-tmux answers nobody until it has started everything. So each wrapper reports its slot itself, through the pipe ``born``
-in the run's folder (lines of slot and pid), and `up` reports its steps through a `StartupChannel`.
+tmux answers no client until it has started everything. So each wrapper reports its slot itself, through the pipe
+``born`` in the run's folder (lines of slot and pid), and `up` reports its steps through a `StartupChannel`.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from symphony_charts.errors import ToolFailed
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.events import Loop
 
-# What a busy machine may take to import a program or to list a thousand panes, in seconds.
+# Timeout, in seconds, for a busy machine to import a program or to list a thousand panes.
 _PATIENCE_S = 30.0
-# The folders of this package and of msgspec, which without `site` are not found where they are installed apart.
+# The folders of this package and of msgspec: without `site`, Python may not find them.
 _ROOTS = [str(Path(__file__).parents[3]), str(Path(msgspec.__file__).parents[1])]
 
 
 class SupervisorProcess:
     """A supervisor that was just started, for `run` or `ahead` of it.
 
-    With `is_start` it waits to be told that the run's folder is complete, answers when it watches, and waits to be
-    told that everything was started. Else, and then, it takes over what runs and answers with the number of panes.
+    With `is_start` it waits for the message that the run's folder is complete, replies when it watches, and waits for
+    the message that everything was started. After that, or else at once, it takes over the running processes and
+    replies with the number of panes.
     """
 
     def __init__(self, run: Run | None, *, is_start: bool = False) -> None:
         self._channel, theirs = socket.socketpair()
         self._channel.settimeout(_PATIENCE_S)
         self._log = ""
-        # Not a Popen object: the supervisor outlives this program and is nobody's to wait for. It needs nothing of
-        # `site`, which takes a tenth of its start.
+        # Not a Popen object: the supervisor outlives this program, which does not wait for it. It does not need `site`,
+        # which would take a tenth of its start time.
         argv = [
             sys.executable,
             "-S",
@@ -65,7 +66,7 @@ class SupervisorProcess:
 
     @property
     def descriptor(self) -> int:
-        """The end of the channel whose last copy, when closed, tells the supervisor that its caller is gone."""
+        """The end of the channel whose last copy, when closed, informs the supervisor that its caller is gone."""
         return self._channel.fileno()
 
     def attach(self, run: Run) -> None:
@@ -100,11 +101,11 @@ class SupervisorProcess:
         return int(line)
 
     def close(self) -> None:
-        """Close the channel; the supervisor stays."""
+        """Close the channel; the supervisor keeps running."""
         self._channel.close()
 
     def kill(self) -> None:
-        """End it at once, before it notices that nobody speaks with it any more."""
+        """Kill it at once, before it notices the closed channel."""
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
@@ -117,30 +118,30 @@ class SupervisorProcess:
 if sys.platform != "win32":
     import resource
 
-# Besides a pidfd for each process: state, logs, probes, what Python itself has open.
+# Besides a pidfd for each process: state, logs, probes, and Python's own files.
 _SPARE_FDS = 64
-# Of the time of a start at most one part in so many goes into writing the state down.
+# At most this fraction of the start time (1/5) goes into writing the state.
 _SAVING = 5
 
 
 class StartupChannel:
-    """The socket `descriptor`, at whose other end is the program that started this supervisor."""
+    """The socket `descriptor` to the program that started this supervisor."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     def wait(self) -> bool:
-        """Wait for the next byte; False when the other end is gone."""
+        """Wait for the next byte; return False if the other end is closed."""
         return bool(self._read())
 
     def _read(self) -> bytes:
-        # One that is gone without having read what it was sent resets the connection.
+        # A peer that exits without reading all of its input resets the connection.
         with contextlib.suppress(ConnectionResetError):
             return os.read(self.descriptor, 1)
         return b""
 
     def folder(self) -> str:
-        """Wait for the folder of the run; empty when the other end is gone. What is printed from now on goes there."""
+        """Wait for the folder of the run and redirect output to its log; return "" if the other end is closed."""
         line = b""
         while not line.endswith(b"\n"):
             more = self._read()
@@ -151,7 +152,7 @@ class StartupChannel:
         try:
             log = os.open(f"{folder}/supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError:
-            # Without a place for it nobody is to see it, least of all the terminal of whoever started this.
+            # Without a log file discard the output: it must not appear on the caller's terminal.
             log = os.open(os.devnull, os.O_WRONLY)
         os.dup2(log, 1)
         os.dup2(log, 2)
@@ -159,7 +160,7 @@ class StartupChannel:
         return folder
 
     def send(self, number: int) -> None:
-        """Send a number; nobody may be listening any more."""
+        """Send a number; the other end may be closed."""
         self._write(str(number))
 
     def refuse(self, why: str) -> None:
@@ -171,14 +172,13 @@ class StartupChannel:
             os.write(self.descriptor, f"{line}\n".encode())
 
     def close(self) -> None:
-        """Stop listening."""
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, self.descriptor)
         os.close(null)
 
 
 def log_line(text: str) -> None:
-    """Write a line to the log of the supervisor; on a full disk it is lost, and nothing else."""
+    """Write a line to the log of the supervisor; on a full disk only this line is lost."""
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode())
 
@@ -197,7 +197,7 @@ def attend_start(
 ) -> bool:
     """Call `started` with slot and pid of each wrapper, and `save` now and then, until everything has been started.
 
-    False where `channel` ended before that: whatever was started by then is all there is.
+    Returns False if `channel` closed before that: then no further process is started.
     """
     reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     rest, is_starting, is_whole, saved_until = b"", True, False, 0.0
@@ -206,7 +206,7 @@ def attend_start(
         nonlocal rest
         *lines, rest = (rest + os.read(reader, 1 << 16)).split(b"\n")
         for fields in (line.split() for line in lines):
-            # Processes of the run could write here as well; what makes no sense is left out.
+            # Processes of the run can write to this pipe as well; ignore invalid lines.
             if len(fields) == 2 and all(field.isdigit() for field in fields):
                 started(int(fields[0]), int(fields[1]))
 

@@ -1,8 +1,8 @@
-"""Note when the logs of processes grow, cut long ones, and reopen the pipes that a full disk has closed.
+"""Record the growth of process logs, cut long ones, and reopen the pipes that a full disk has closed.
 
-A log holds the raw bytes as they came. The kernel (inotify) reports growth, and time and size go to ``log.idx`` (lines
-of milliseconds and bytes). The program that writes a log ends when it cannot, and tmux then reports nothing more of
-it.
+A log holds the raw bytes. The kernel (inotify) reports growth, and time and size go to ``log.idx`` (lines of
+milliseconds and bytes). The program that writes a log exits on a write error, and tmux then writes nothing more to the
+log.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from symphony_charts.local.supervisor.launcher import log_line
 from symphony_charts.system.files import full_disk
 
 _IN_MODIFY = 0x2
-# struct inotify_event: watch, mask, cookie, length of the name (inotify(7)); a full queue is told as watch -1.
+# struct inotify_event: watch, mask, cookie, length of the name (inotify(7)); a full queue is reported as watch -1.
 _EVENT = struct.Struct("iIII")
 _OVERFLOW = -1
 if sys.platform != "win32":
@@ -37,7 +37,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class LogClock:
     """Records when each of `logs` grew. `descriptor` becomes readable when there is something to `note`.
 
-    `limits` says for each log how many bytes of it are kept at most, of which at least three quarters are (0: all are).
+    `limits` has the maximum number of bytes per log, of which at least three quarters are kept (0: unlimited).
     """
 
     def __init__(self, logs: Sequence[Path], limits: Sequence[int] = ()) -> None:
@@ -48,7 +48,7 @@ class LogClock:
         self._sizes: dict[Path, int] = {}
         self._limits = {log: limit for log, limit in zip(logs, limits, strict=False) if limit}
         self._last_ms = 0
-        # Those the kernel says nothing of, since it may watch no more; they are looked at whenever another has grown.
+        # Logs without a watch, because the kernel's limit is reached; checked whenever another log has grown.
         self._unwatched: list[Path] = []
         for log in logs:
             log.touch(mode=0o600)
@@ -66,7 +66,7 @@ class LogClock:
         self._note(self._grown())
 
     def _note(self, logs: Iterable[Path]) -> None:
-        # Those who look for a time in an index rely on its order, whatever becomes of this machine's clock.
+        # Searches by time need an ascending index, even if the clock of this machine goes back.
         self._last_ms = max(self._last_ms, int(time.time() * 1000))
         for log in logs:
             size = log.stat().st_size
@@ -75,7 +75,7 @@ class LogClock:
                 try:
                     _append(log.with_name("log.idx"), f"{self._last_ms} {size}\n")
                 except OSError as error:
-                    # It is noted as soon as there is room again.
+                    # The size is recorded once there is room again.
                     if error.errno not in _FULL:
                         raise
                 else:
@@ -92,11 +92,11 @@ class LogClock:
             log_line(f"logs are not held to their limits: {error}")
 
     def _grown(self) -> Iterable[Path]:
-        """Return the logs that have grown by the kernel, or all of them if its queue was full."""
+        """Return the logs that have grown according to the kernel, or all of them if its queue was full."""
         watches: set[int] = set()
         try:
             while events := os.read(self.descriptor, 1 << 16):
-                # Watched files, unlike folders, have events without a name: each has the same length.
+                # Events of watched files, unlike folders, have no name: each has the same length.
                 watches.update(watch for watch, *_ in _EVENT.iter_unpack(events))
         except BlockingIOError:
             pass
@@ -124,9 +124,9 @@ def _append(path: Path, text: str) -> None:
         os.close(file)
 
 
-# While a disk is full it is looked at so often, in seconds.
+# Interval for checking a full disk, in seconds.
 _PAUSE_S = 1.0
-# The loop waits this long for tmux, and tries again after a pause, in seconds.
+# Timeout for an answer of tmux, and the pause before a retry, in seconds.
 _ANSWER_S, _RETRY_S = 2.0, 5.0
 
 

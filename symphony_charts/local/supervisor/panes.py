@@ -1,4 +1,4 @@
-"""Follow the programs in the panes of a run by pidfds and terminals; release, end and restart them."""
+"""Follow the programs in the panes of a run through pidfds and terminals; release, end and restart them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from symphony_charts.system.processes import (
     ticks_now,
 )
 
-# They are those of the file by which all panes were opened, so that there is one place that says how.
+# Commands for one pane are extracted from the file that opened all panes: one source for both.
 
 _OPEN = re.compile(r"(?:new-session|new-window|split-window) .*?-c / (?:-n ('[^']*') )?(.*)")
 _LOG = re.compile(r"pipe-pane -t %\d+ (.*)")
 
 
 def recreate_pane_commands(commands: str, folder: str, *, has_session: bool) -> str:
-    """Return the tmux commands for the pane of the process in `folder`, out of all `commands` of its run."""
+    """Return the tmux commands for the pane of the process in `folder`, from the `commands` of its run."""
     lines, name = commands.splitlines(), ""
     for number, line in enumerate(lines):
         if not (match := _OPEN.fullmatch(line)):
@@ -60,16 +60,16 @@ _FRESH_S = 0.1
 # Seconds. tmux usually answers within milliseconds. After a timeout the loop leaves tmux alone for the same time.
 # Each timeout doubles the next, up to the maximum, so that a slow tmux can answer without blocking the loop for long.
 _ANSWER_S, _LONGEST_ANSWER_S = 1.0, 4.0
-# A command that is sent right after an answer gets this long, in seconds.
+# Timeout for a command that is sent right after an answer, in seconds.
 _COMMAND_S = 8.0
 _KILLED = 128 + signal.SIGKILL
 
 
 class Panes:
-    """The panes of `run`; `ended` is called with the slot whose program has ended.
+    """The panes of `run`; calls `ended` with the slot of a program that has ended.
 
-    `slots` are the states of the processes, whose `pane` and `wrapper` are kept up to date here. `server` is the tmux
-    server once there are panes, `sessions` collects the sessions that ever ran anything.
+    `slots` are the states of the processes; this class updates their `pane` and `wrapper`. `server` is the tmux server
+    once there are panes, `sessions` collects the sessions of all programs so far.
     """
 
     def __init__(self, run: Run, slots: list[ProcessState], loop: Loop, ended: Callable[[int], None]) -> None:
@@ -90,28 +90,28 @@ class Panes:
         return slot in self._fds
 
     def __bool__(self) -> bool:
-        """Return True if anything runs."""
+        """Return True if any program runs."""
         return bool(self._fds)
 
     @property
     def live(self) -> frozenset[int]:
-        """The slots whose programs run."""
+        """The slots with running programs."""
         return frozenset(self._fds)
 
     @property
     def sessions(self) -> list[processes.Session]:
-        """The sessions that ever ran anything."""
+        """The sessions of all programs so far."""
         return [processes.Session(leader=leader, until=until) for leader, until in self._until.items()]
 
     def follow_started(self, slot: int, pid: int) -> bool:
-        """Watch a program that was started with others, and note its end until `adopt`; False if it is none."""
+        """Watch a program while the run starts, and note its end until `adopt`; return False if there is none."""
         if slot >= len(self._slots) or slot in self or slot in self._noted:
             return False
         self._follow(slot, pid, self._note)
         return slot in self
 
     def adopt(self) -> int:
-        """Take over the panes as they are now; return their number."""
+        """Take over the current panes; return their number."""
         panes = tmux_client.list_panes(self.run.socket)
         for pane in panes:
             self._slots[pane.slot].pane = pane.id
@@ -124,12 +124,12 @@ class Panes:
             elif pane.slot not in self._noted and not self._is_settled(pane):
                 self._follow(pane.slot, pane.pid, self._ended)
         for slot in self._noted:
-            # As a supervisor that did not live to see its end would have left it.
+            # The same state as if an earlier supervisor had died before the program ended.
             self._slots[slot].phase = "running"
         return len(panes)
 
     def watch_server(self, gone: Callable[[], None]) -> None:
-        """Call `gone` when the tmux server is no longer there, which may be now."""
+        """Call `gone` when the tmux server has ended, at once if it already has."""
         descriptor = None if self.server is None else open_verified(self.server)
         if descriptor is None:
             gone()
@@ -146,13 +146,13 @@ class Panes:
         self._loop.watch(descriptor, look)
 
     def ended_at(self, slot: int) -> float:
-        """Return when the end of a program became known, in seconds since 1970: recorded before, or now."""
+        """Return the time when the end of a program was noted, in seconds since 1970, else the current time."""
         return self._noted.pop(slot, None) or time.time()
 
     def has_lost(self, slot: int) -> bool:
-        """Return True if tmux has no pane for `slot`; asked at most every `_FRESH_S` seconds, of all at once.
+        """Return True if tmux has no pane for `slot`; queries all panes at most every `_FRESH_S` seconds.
 
-        If tmux does not answer, nothing is known to be lost.
+        If tmux does not answer, no pane counts as lost.
         """
         now = time.monotonic()
         if now > self._listed + _FRESH_S:
@@ -163,9 +163,9 @@ class Panes:
         return bool(self.server) and slot not in self._there
 
     def respawn(self, slot: int) -> None:
-        """Run the program of `slot` once more and watch it; first kill what the last start left in its session.
+        """Run the program of `slot` again and watch it; first kill leftovers of its last session.
 
-        If its pane was closed it gets another, in a window of its own. A program that has ended already is not watched
+        If its pane was closed, it gets a new pane in a new window. A program that has ended already is not watched
         afterwards. Raises TmuxSilent if tmux does not answer: call it again later, since tmux may have started the
         program or not. Raises ToolFailed if tmux refuses, OSError if a file cannot be written.
         """
@@ -184,7 +184,7 @@ class Panes:
         process, folder = self._slots[slot], self.run.process_dir(slot)
         for name in ("limit", "pid", "go"):
             (folder / name).unlink(missing_ok=True)
-        # Both are written over what is there: a full disk has room for that, too.
+        # Overwrite both files in place: that works even on a full disk.
         with (folder / "exit").open("r+b" if (folder / "exit").exists() else "wb") as exit_file:
             exit_file.write(NO_STATUS)
         with contextlib.suppress(FileNotFoundError), (folder / "tries").open("r+") as file:
@@ -196,7 +196,7 @@ class Panes:
             commands.write_text(
                 recreate_pane_commands(file_of_all, str(folder), has_session=has_session), encoding="utf-8"
             )
-        # If no answer comes, the next call sees by the program in the pane whether tmux has done it.
+        # If no answer comes, the next call compares the program in the pane to learn if tmux has done it.
         self._asked[slot] = before
         if process.pane:
             tmux_client.respawn(self.run.socket, process.pane, timeout_s=_COMMAND_S)
@@ -204,7 +204,7 @@ class Panes:
             tmux_client.source_file(self.run.socket, commands, timeout_s=_COMMAND_S)
 
     def _list(self) -> list[tmux_client.Pane]:
-        """Return all panes. Raises TmuxSilent without asking if tmux was silent a moment ago."""
+        """Return all panes. Raises TmuxSilent without a query if tmux was silent a moment ago."""
         if time.monotonic() < self._silent_until:
             raise tmux_client.TmuxSilent("tmux does not answer")
         try:
@@ -217,7 +217,7 @@ class Panes:
         return panes
 
     def release(self, slot: int) -> None:
-        """Let the program of `slot` start that waits at its pipe ``go``; it may not have opened that yet."""
+        """Release the program of `slot`, which waits at its pipe ``go``; it may not have opened that yet."""
         gate = self.run.process_dir(slot) / "go"
         try:
             descriptor = os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
@@ -227,7 +227,7 @@ class Panes:
             if slot in self:
                 self._loop.later(0.01, lambda: self.release(slot))
             return
-        # It must not be there for the next start, and the shell that reads it would need a program to remove it.
+        # The pipe must be gone at the next start; the shell that reads it would need a program to remove it.
         gate.unlink()
         os.write(descriptor, b"\n")
         os.close(descriptor)
@@ -243,8 +243,8 @@ class Panes:
     def status_of(self, slot: int) -> int | None:
         """Return the exit status that the wrapper wrote, None if it is unknown.
 
-        A wrapper that was killed wrote nothing: what it ran is killed as well. If this supervisor killed it after its
-        grace period, the status is that of SIGKILL.
+        A wrapper that was killed wrote nothing: its program is killed as well. If this supervisor killed it after its
+        grace period, the status is 128 + SIGKILL.
         """
         with contextlib.suppress(OSError, ValueError):
             return int((self.run.process_dir(slot) / "exit").read_text(encoding="ascii"))
@@ -260,7 +260,7 @@ class Panes:
             return ""
 
     def _is_settled(self, pane: tmux_client.Pane) -> bool:
-        """Return True if the end of the program in a pane is known already, although tmux does not report it yet."""
+        """Return True if the end of the program in a pane is already handled, although tmux does not report it yet."""
         process = self._slots[pane.slot]
         wrapper, stat = process.wrapper, read_stat(pane.pid)
         is_same = wrapper is not None and wrapper.pid == pane.pid and (stat is None or stat.start == wrapper.start)
@@ -269,7 +269,7 @@ class Panes:
     def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
         opened = open_identified(pid)
         if opened is None:
-            # The number proves nothing any more.
+            # The pid proves nothing any more.
             self._slots[slot].wrapper = None
             return
         descriptor, record = opened
@@ -284,7 +284,7 @@ class Panes:
         os.close(descriptor)
         self._until[record] = ticks_now()
         if self._look:
-            # Programs may end because they have no terminal any more, and that be known first.
+            # Programs may end because they have lost their terminal; detect that first.
             self._look()
         ended(slot)
 
@@ -301,13 +301,13 @@ class Panes:
             self._kill_session(wrapper)
 
     def _kill_session(self, leader: ProcessRecord | None) -> None:
-        """Kill the session of a wrapper as it is, or was at its death."""
         if leader is not None:
             session = processes.Session(leader=leader, until=self._until.get(leader, leader.start))
             processes.signal_all(processes.members("", [session], b"\0"), signal.SIGKILL)
 
 
-# tmux tells nobody about it, and its programs ignore the hang-up. But the kernel tells (inotify) which terminals go.
+# tmux does not report closed panes, and its programs ignore the hang-up. But the kernel reports removed terminals
+# (inotify).
 
 _FOLDER = "/dev/pts"
 _IN_DELETE = 0x200
@@ -315,12 +315,13 @@ _IN_DELETE = 0x200
 _HEAD = struct.Struct("iIII")
 if sys.platform != "win32":
     _LIBC = ctypes.CDLL(None, use_errno=True)
-# A tmux that is killed closes its terminals a moment before it is gone, and should be known as the cause, in seconds.
+# A killed tmux closes its terminals shortly before it ends. Wait this long, in seconds, so that its end is reported as
+# the cause.
 _PAUSE_S = 0.2
 
 
 class Terminals:
-    """The terminals of the programs of a run; `closed` is called with a slot and its program whose terminal is gone."""
+    """The terminals of the programs of a run; calls `closed` with slot and pid of a program whose terminal is gone."""
 
     def __init__(self, loop: Loop, closed: Callable[[int, int], None]) -> None:
         self._loop, self._closed = loop, closed
@@ -330,7 +331,7 @@ class Terminals:
             loop.watch(self._descriptor, self._read)
 
     def follow(self, slot: int, pid: int) -> None:
-        """Watch the terminal that the program `pid` of `slot` began with."""
+        """Watch the terminal with which the program `pid` of `slot` started."""
         name = _terminal_of(pid).removeprefix(f"{_FOLDER}/")
         if name.isdigit():
             self._programs[name] = (slot, pid)
@@ -343,7 +344,7 @@ class Terminals:
                 self._loop.later(_PAUSE_S, functools.partial(self._look, *self._programs[name]))
 
     def _look(self, slot: int, pid: int) -> None:
-        # Numbers of terminals are used again at once; the program knows whether it still has its own.
+        # Terminal numbers are reused at once; /proc shows if the program's own is deleted.
         if _terminal_of(pid).endswith(" (deleted)"):
             self._closed(slot, pid)
 

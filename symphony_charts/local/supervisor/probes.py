@@ -1,8 +1,8 @@
 """Run the checks of processes when they are due, as the kubelet does, in steps that never block.
 
-A check passes as it does for the kubelet: an accepted connection, a command that exits with 0, or an HTTP answer from
-200 to 399 after redirects on the same host; certificates are not verified, and at most 10 KiB are read. Startup checks
-hold the others back until they have passed. Source: kubernetes/kubernetes pkg/probe, pkg/kubelet/prober.
+A check passes as it does for the kubelet: an accepted connection, a command that exits with 0, or an HTTP status from
+200 to 399 after redirects on the same host. Certificates are not verified, and at most 10 KiB are read. Startup checks
+delay the others until they have passed. Source: kubernetes/kubernetes pkg/probe, pkg/kubelet/prober.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Steps: TypeAlias = Generator[tuple[int, int], None, str]
 
 
 class Attempt:
-    """A try under way; `done` is called once with its outcome, unless it is cancelled before."""
+    """A running attempt; calls `done` once with its outcome, unless it is cancelled before."""
 
     def __init__(self, loop: Loop, steps: Steps, timeout_s: float, done: Callable[[str], None]) -> None:
         self._loop, self._steps, self._done = loop, steps, done
@@ -69,7 +69,7 @@ class Attempt:
 
 
 def steps_of(check: Check, folder: Path) -> Steps:
-    """Return the steps of one try of `check`; `folder` is that of the process."""
+    """Return the steps of one attempt of `check`; `folder` is the folder of the process."""
     if check.kind == "tcp":
         return _connect(check)
     if check.kind == "exec":
@@ -117,7 +117,7 @@ def _run(check: Check, folder: Path) -> Steps:
             finally:
                 os.close(descriptor)
         finally:
-            # Also what is still running when the time is over, with all that it has started.
+            # After a timeout, also kill the command and all its children.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(program.pid, signal.SIGKILL)
             status = program.wait()
@@ -149,7 +149,7 @@ def _ask(url: str, headers: tuple[tuple[str, str], ...]) -> Generator[tuple[int,
         connection = stack.enter_context(_new_socket())
         yield from _connected(connection, parts.hostname or "", parts.port or (443 if is_secure else 80))
         if is_secure:
-            # TLS takes 7 ms and 1.4 MB to load, which supervisors of runs without such a check must not spend.
+            # Importing TLS takes 7 ms and 1.4 MB, which supervisors without such a check must not spend.
             import ssl
 
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -174,7 +174,7 @@ def _ask(url: str, headers: tuple[tuple[str, str], ...]) -> Generator[tuple[int,
 def _unblocked(
     connection: socket.socket, call: Callable[[], _T], events: Mapping[type[OSError], int]
 ) -> Generator[tuple[int, int], None, _T]:
-    """Repeat `call` until it need not wait; `events` maps each blocking error to the event to wait for."""
+    """Repeat `call` until it does not block; `events` maps each blocking error to the event to wait for."""
     while True:
         try:
             return call()
@@ -195,7 +195,7 @@ def _request(url: str, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def _is_whole(answer: bytes) -> bool:
-    """Return True if the headers tell that the answer is complete; else the connection ends it."""
+    """Return True if the headers show that the answer is complete; otherwise the end of the connection completes it."""
     head, separator, body = answer.partition(b"\r\n\r\n")
     fields = _fields(head)
     if not separator:
@@ -219,12 +219,15 @@ def _fields(head: bytes) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, _, value in rows}
 
 
-# An automatic check is tried soon and then, half as often again each time, at most once a second.
+# Retry an automatic check soon at first, then with 1.5 times the pause each time, at most once a second.
 _SOON_S, _NEXT_S, _LATEST_S = 0.01, 0.03, 1.0
 
 
 class Probing:
-    """The checks of one start of a process. `changed` is told its readiness and why not, `dead` why it must end."""
+    """The checks of one start of a process.
+
+    Calls `changed` with its readiness and the reason, `dead` with the reason to end it.
+    """
 
     def __init__(
         self,
@@ -247,7 +250,6 @@ class Probing:
             self._begin(health)
 
     def stop(self) -> None:
-        """Stop all checks."""
         self._is_over = True
         for attempt in self._under_way.values():
             attempt.cancel()
@@ -288,7 +290,7 @@ class Probing:
         if is_settled and check.role == "started":
             self._go_on()
             return
-        # The next try is due a period after this one began, whatever that took.
+        # The next attempt is due one period after the start of this one, however long this one took.
         self._later(began + pause_s - time.monotonic(), health, pause_s)
         if is_settled:
             self._announce(why)
@@ -308,9 +310,10 @@ class Probing:
 
 
 class Checks:
-    """The checks of all processes of a run that run now.
+    """The current checks of all processes of a run.
 
-    `changed` is told slot, readiness and why not; `dead` the slot, the check and why the process must end.
+    Calls `changed` with slot, readiness and the reason; `dead` with the slot, the check and the reason to end the
+    process.
     """
 
     def __init__(
@@ -338,14 +341,13 @@ class Checks:
             )
 
     def leave(self, slot: int) -> None:
-        """Stop the checks of this process."""
         if slot in self._attended:
             self._attended.pop(slot).stop()
 
 
 @dataclass(slots=True)
 class Health:
-    """The answer of one check so far: not ready, alive, and not known to have started until the tries say more."""
+    """The result of one check so far: at first not ready, alive, and not yet started."""
 
     check: Check
     passes: bool | None = None
@@ -357,7 +359,7 @@ class Health:
             self.passes = self.check.role == "alive"
 
     def note(self, passed: bool) -> bool:
-        """Count one more try; return True if it confirms an answer, False while it only casts doubt."""
+        """Count one attempt; return True if it confirms a result, False below the threshold."""
         self._row = self._row + 1 if passed == self._last else 1
         self._last = passed
         if self._row < (self.check.successes if passed else self.check.failures):

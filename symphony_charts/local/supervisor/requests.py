@@ -1,6 +1,6 @@
-"""`request` asks the supervisor of a run to start processes again: a file for each slot, then a signal.
+"""`request` asks the supervisor of a run to restart processes: a file for each slot, then a signal.
 
-The files outlive the supervisor: one that takes over finds what its predecessor was asked and had not done.
+The files outlive the supervisor: a new one finds the unfinished requests to its predecessor.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from symphony_charts.system.files import full_disk
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import send_signal
 
-# How often it is asked whether the disk is full, in seconds.
+# Interval for checking if the disk is full, in seconds.
 _LOOK_S = 5.0
-# A start that is held up is waited for this long, in seconds.
+# Timeout for a blocked start, in seconds.
 _HELD_S = 20.0
 
 
 def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
     """Ask the supervisor to restart `slots` and to read the plan again; return once they have started.
 
-    Raises NotFound when the run is over before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
+    Raises NotFound if the run ends before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
     """
     if not run.is_active:
         raise _run_is_over(run)
@@ -36,7 +36,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
         (folder / str(slot)).touch(mode=0o600)
     deadline, has_waited, held_since = time.monotonic() + timeout_s, False, 0.0
     with Changes([run.folder, folder]) as watched:
-        # One that was stopped by hand hears nothing until it goes on.
+        # A process that was stopped by hand handles signals only after SIGCONT.
         for number in (signal.SIGUSR1, signal.SIGCONT):
             send_signal(run.supervisor, number)
         while left := sorted(set(requested(run)) & set(slots)):
@@ -72,14 +72,12 @@ def _held(run: Run, slots: Sequence[int]) -> str:
 
 
 def requested(run: Run) -> list[int]:
-    """Return the slots that are to be started again."""
     folder = run.folder / "again"
-    # What is called otherwise is nobody's request.
+    # Files with other names are no requests.
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else []
 
 
 def withdraw(run: Run, slot: int) -> None:
-    """Remove the request for a slot."""
     (run.folder / "again" / str(slot)).unlink(missing_ok=True)
 
 

@@ -36,23 +36,23 @@ from symphony_charts.system.processes import (
     verified,
 )
 
-# After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
+# Timeout for the kernel to remove processes after KILL, in seconds.
 _KILL_S = 5.0
-# tmux gets this long to read what was printed last, in seconds.
+# Timeout for tmux to read the last output, in seconds.
 _READ_S = 10.0
-# What writes the logs gets this long to write down what is still on its way, in seconds; a busy machine takes its time.
+# Timeout for the log writers to write their remaining input, in seconds; long enough for a busy machine.
 _WRITE_S = 20.0
-# On file systems without locks a server that is being started gets this long to be there, in seconds.
+# Timeout for a starting server to appear on file systems without locks, in seconds.
 _UNHEARD_S = 5.0
 
 
 def kill_everything(run: Run, sessions: Sequence[processes.Session], server: ProcessRecord | None) -> list[int]:
-    """Kill everything of `run`, its tmux server (at its start: `server`) last; the pids of what survives even that."""
-    # One that was stopped by hand has to read what was printed, and to go.
+    """Kill all processes of `run`, its tmux server (at its start: `server`) last; return the pids of survivors."""
+    # Resume a server that was stopped by hand: it must read the last output and exit.
     send_signal(server, signal.SIGCONT)
     answer = _server_pid(run)
     tmux = identify(answer) if answer else server if is_running(server) else None
-    # Those that write logs stay in its session when it is gone.
+    # Log writers keep the server's session after it has ended.
     last_server = tmux or server
     writers = last_server.pid if last_server else 0
 
@@ -75,7 +75,7 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
 def await_server(run: Run, liveness_lock: int | None) -> None:
     """Wait until the tmux server of an aborted start answers, or there is none.
 
-    It holds the liveness lock before it can be found; `liveness_lock` is this program's own descriptor of it.
+    The server holds the liveness lock before it can be found; `liveness_lock` is this program's own descriptor of it.
     """
     deadline = time.monotonic() + (_UNHEARD_S if liveness_lock is None else tmux_client.START_S)
     while (
@@ -87,9 +87,9 @@ def await_server(run: Run, liveness_lock: int | None) -> None:
 
 
 def abandon(run: Run) -> None:
-    """End and remove a run whose start was cut before it was whole: nothing but its tmux server can have been started.
+    """End and remove a run whose start was aborted early: at most its tmux server has been started.
 
-    Raises OSError where its folder is not to be had.
+    Raises OSError if its folder is not accessible.
     """
     await_server(run, hold_liveness_lock(run.folder / LIVENESS_LOCK))
     answer = _server_pid(run)
@@ -101,17 +101,16 @@ def abandon(run: Run) -> None:
 
 
 def _await_output(run: Run, tmux: ProcessRecord) -> None:
-    """Wait until tmux has passed on all output: only then it marks a pane as dead."""
+    """Wait until tmux has passed on all output: only then does it mark a pane as dead."""
     deadline = time.monotonic() + _READ_S
     with contextlib.suppress(ToolFailed):
         while not all(pane.is_dead for pane in tmux_client.list_panes(run.socket)) and time.monotonic() < deadline:
-            # Some builds lose the signal that tells them of a death (tmux/tmux #4559); once more does no harm.
+            # Some tmux builds lose SIGCHLD (tmux/tmux #4559); sending it again does no harm.
             send_signal(tmux, signal.SIGCHLD)
             time.sleep(0.005)
 
 
 def _kill(survivors: Callable[[], list[ProcessRecord]]) -> list[ProcessRecord]:
-    """Kill until no process is found; return those that are left after a timeout."""
     deadline = time.monotonic() + _KILL_S
     while (left := survivors()) and time.monotonic() < deadline:
         processes.signal_all(left, signal.SIGKILL)
@@ -120,7 +119,7 @@ def _kill(survivors: Callable[[], list[ProcessRecord]]) -> list[ProcessRecord]:
 
 
 def _writes_logs(record: ProcessRecord, session: int) -> bool:
-    """Return True for a program by which tmux writes a log: it ends by itself at the end of its input."""
+    """Return True for a log writer of tmux: it ends by itself at the end of its input."""
     stat = read_stat(record.pid)
     return stat is None or stat.is_dead or stat.session == session
 
@@ -133,20 +132,20 @@ def _server_pid(run: Run) -> int | None:
 
 
 def remove_mount_points(server: ProcessRecord | None) -> list[str]:
-    """Remove the mount points that only this run used, whose tmux server was `server`; those that stay, and why."""
+    """Remove the mount points that only this run used, with the tmux server `server`; return failures with reasons."""
     deadline = time.monotonic() + _KILL_S
-    # It holds their locks until it is gone.
+    # The server holds their locks until it ends.
     while is_running(server) and time.monotonic() < deadline:
         time.sleep(0.005)
     try:
         return remove_points(str(points_journal()))
     except OSError as error:
-        # A full disk, or one that is read-only by now; they stay noted, and the next run looks again.
+        # The disk is full or read-only; the points remain in the journal, and the next run retries.
         return [f"{points_journal()}: {error.strerror}"]
 
 
 def remove_private(run: Run, count: int) -> None:
-    """Remove what the processes saw, secrets first; plan, state and logs stay as the history of the run."""
+    """Remove the files that the processes saw, secrets first; keep plan, state and logs as the history of the run."""
     parts = ["files", "volumes", "scratch", "up.conf", "mounts.json", "wrapper.sh"]
     names = ("start", "mounts", "mounts.json", "plain", "limited", "go", "pid", "exit", "limit", "tries")
     parts += [f"p/{slot}/{name}" for slot in range(count) for name in names]
@@ -158,15 +157,15 @@ def remove_private(run: Run, count: int) -> None:
         log_line(f"not removed: {entry}")
 
 
-# Whoever waits for longer than this, in seconds, is told for what.
+# Report waits that are longer than this, in seconds.
 _PATIENCE_S = 1.5
 _MOST_NAMES = 3
-# Whoever is asked to end a run says that it ends within so many seconds, or hangs.
+# A supervisor that has not begun to end its run within this time, in seconds, hangs.
 _HUNG_S = 10.0
 
 
 def require_here(run: Run) -> None:
-    """Raise Conflict where `run` lives, or may live, where its processes are not to be seen from here."""
+    """Raise Conflict if the processes of `run` live, or may live, where they are not visible from here."""
     where = run.location
     if where.verdict not in ("elsewhere", "unknown"):
         return
@@ -189,15 +188,15 @@ def damage_of(run: Run) -> SymphError | None:
 
 
 def stop(run: Run, timeout_s: float) -> None:
-    """Stop `run` through its supervisor, and wait for its end; raises CheckFailed after `timeout_s` seconds.
+    """Stop `run` through its supervisor and wait for its end. Raises CheckFailed after `timeout_s` seconds.
 
-    One that does not even begin to is killed, and said to be; the run lives on, for another supervisor to end it.
+    Kills a supervisor that does not react, and reports that; the run continues until another supervisor ends it.
     """
     record = run.supervisor
     with verified(record) as descriptor:
         if descriptor is None or record is None:
             return
-        # One that was stopped by hand hears nothing until it goes on.
+        # A process that was stopped by hand handles signals only after SIGCONT.
         for number in (signal.SIGTERM, signal.SIGCONT):
             signal.pidfd_send_signal(descriptor, number)
         began = time.monotonic()
@@ -228,7 +227,6 @@ def await_supervisor(run: Run, seconds: float | None) -> None:
 
 
 def _reap(record: ProcessRecord) -> None:
-    """Reap a supervisor that was a child of this program."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(record.pid, os.WNOHANG)
 
@@ -250,7 +248,7 @@ def _awaited(run: Run, supervisor: ProcessRecord) -> str:
 def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:
     """Return the sessions in the panes of the tmux server of `run`, and that server, if it answers."""
     panes: list[tmux_client.Pane] = []
-    # It answers when it has started all it was told to, also what nobody waits for any more.
+    # The server answers only after it has executed all pending commands, even from clients that are gone.
     with contextlib.suppress(SymphError):
         panes = tmux_client.list_panes(run.socket)
     now = ticks_now()
@@ -260,7 +258,7 @@ def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:
 
 
 def end_damaged(run: Run) -> list[int]:
-    """End a run of which nobody knows what it was: all that can be proven to be of it; the pids of what survives."""
+    """End a damaged run: all processes that provably belong to it. Return the pids of survivors."""
     sessions, server = tmux_programs(run)
     left = kill_everything(run, sessions, server)
     remove_mount_points(server)
@@ -271,7 +269,7 @@ def end_damaged(run: Run) -> list[int]:
 def mark_lost(run: Run) -> None:
     """Mark `run`, of which nothing lives, as ended, and remove its private files if none can be in use.
 
-    Nothing is signalled: the numbers in its state are others' by now.
+    Sends no signals: other processes may have the pids in its state by now.
     """
     where = run.location
     _close(run, "lost", [], is_tidying=where.is_other_boot)

@@ -1,8 +1,8 @@
-"""The supervisor of one run sees every death at once, does what `decisions.transition` says, and ends the run clean.
+"""The supervisor of one run: it sees every process end, executes the actions of `decisions.transition`, and cleans up.
 
-Started by `SupervisorProcess`, which tells it the folder of its run. It waits on pidfds and timers in one `select.poll`
-and does nothing in between. It holds nothing that is not on disk: after kill -9 the run lives on, and the next verb
-starts it again on the same folder. SIGTERM to it ends the run.
+`SupervisorProcess` starts it and sends it the folder of its run. It waits on pidfds and timers in one `select.poll` and
+uses no CPU in between. All its state is on disk: after kill -9 the run continues, and the next command starts a new
+supervisor on the same folder. SIGTERM makes it end the run.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import full_disk
 from symphony_charts.system.processes import send_signal
 
-# What could not be written is tried again after so many seconds; somebody may have made room.
+# Retry failed writes after this pause, in seconds; the disk may have room again.
 _RETRY_S = 1.0
-# And so long at the end of the run.
+# Retry them for this long at the end of the run, in seconds.
 _ROOM_S = 20.0
 _UNWRITTEN = "cannot be written"
 
 
 class Supervisor:
-    """One run under watch, from its start or from where another supervisor left it, to its end.
+    """One supervised run, from its start or from the state that another supervisor left, to its end.
 
-    `slots` are the states of the processes; with `dirty` the state has to be written again.
+    `slots` are the states of the processes; `dirty` means that the state must be written again.
     """
 
     def __init__(self, run: Run, channel: StartupChannel) -> None:
         self.run, self.channel = run, channel
-        # Held until this program is gone: from anywhere it can be asked whether the run lives.
+        # Held until this program ends, so that any machine can test if the run is live.
         self.liveness_lock = hold_liveness_lock(run.folder / LIVENESS_LOCK)
         write_supervisor(run.folder)
         self.plan = run.plan()
@@ -86,7 +86,7 @@ class Supervisor:
         }
 
     def watch(self, *, is_start: bool) -> None:
-        """Run until the run is over; with `is_start` its processes are only being started."""
+        """Run until the run is over; with `is_start` its processes are still being started."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
         self.loop.watch(self.clock.descriptor, LogPipes(self.run, self.loop, self.clock).note)
         is_cut = False
@@ -97,14 +97,14 @@ class Supervisor:
                 await_server(self.run, self.liveness_lock)
             self.phase, self.dirty = "running", True
         else:
-            # A server that was stopped by hand could not say what it holds.
+            # Resume a server that was stopped by hand: it could not list its panes.
             send_signal(self.old.tmux, signal.SIGCONT)
-        # Where all panes have been closed none is left that would say which server it is.
+        # If all panes have been closed, no pane can identify the server.
         self.panes.server = self.old.tmux
         try:
             count = self.panes.adopt()
         except SymphError as error:
-            # The programs keep running, and the next verb starts another supervisor.
+            # The programs keep running, and the next command starts another supervisor.
             log_line(str(error))
             self.channel.refuse(error.what)
             return
@@ -126,7 +126,7 @@ class Supervisor:
             self.loop.turn()
         self._finish()
 
-    # What happens
+    # Events
 
     def _signalled(self, numbers: bytes) -> None:
         if signal.SIGUSR1 in numbers:
@@ -152,7 +152,7 @@ class Supervisor:
             and self.slots[slot].phase == "running"
             and self.panes.has_lost(slot)
         ):
-            # It may have failed since it could not print.
+            # The program may have failed because it could not write its output.
             self._dispatch(events.PaneClosed(slot))
         limit = self.panes.limit_of(slot)
         if status != 0 and not limit:
@@ -185,7 +185,7 @@ class Supervisor:
     def _decide(self, event: Event) -> None:
         before = State(list(self.slots), self.panes.live, self.phase, self.reason, self.failed, self.cause)
         after, actions = transition(before, event, self.plan, time.time())
-        # While everything is being started it is no news who has been: `waiting` will do.
+        # During the start it does not matter which processes were released: the saved state may say `waiting`.
         self.dirty = self.dirty or (self.phase != "starting" and after != before)
         self.slots[:] = after.processes
         self.phase, self.reason, self.failed, self.cause = after.phase, after.reason, after.failed, after.cause
@@ -198,7 +198,7 @@ class Supervisor:
             else:
                 self._handlers[action.do](action.slot)
 
-    # What is done
+    # Actions
 
     def _respawn(self, slot: int) -> None:
         try:
@@ -214,13 +214,13 @@ class Supervisor:
             self._dispatch(events.Held(slot, f"tmux: {error.what}"))
             return
         except OSError as error:
-            # The disk is full, for example. This may pass.
+            # For example, the disk is full. This may pass.
             self._dispatch(events.Held(slot, f"its files: {error.strerror} ({error.filename})"))
             return
         self._dispatch(events.Respawned(slot, is_done=True))
         self._follow_terminal(slot)
         if slot not in self.panes:
-            # It was over before it could be watched: nothing else will tell.
+            # The program ended before it could be watched, so no event follows.
             self._ended(slot)
 
     def _follow_terminal(self, slot: int) -> None:
@@ -238,14 +238,13 @@ class Supervisor:
         self.checks.attend(self.plan.processes[slot], started=process.started or time.time(), is_ready=process.ready)
 
     def _finish(self) -> None:
-        """Kill everything that is left of the run, and record the processes that survive."""
         left = kill_everything(self.run, self.panes.sessions, self.old.tmux)
         self.clock.note()
         self.old.stuck = remove_mount_points(self.old.tmux)
         is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
         deadline = time.monotonic() + _ROOM_S
-        # On a full disk there may be room now, or somebody makes some; in vain the next acting verb writes it down.
+        # The disk may be full: wait for room. If this fails, the next command that acts on the run writes its end.
         while not (is_saved := is_saved or self._save(survivors=left)) and time.monotonic() < deadline:
             time.sleep(_RETRY_S)
         if is_saved:
@@ -255,7 +254,7 @@ class Supervisor:
         """Write the state if it has changed, with `survivors` for the last time; return False if that fails."""
         if not self.dirty and survivors is None:
             return True
-        # A run that is over has not ended yet: its logs are still being written.
+        # A run in phase "over" has not ended yet: its logs are still being written.
         phase = self.reason if survivors is not None else "stopping" if self.phase == "over" else self.phase
         news = replace(self.old, phase=phase, reason=self.reason, failed=self.failed, cause=self.cause)
         self.dirty = False
@@ -270,12 +269,12 @@ class Supervisor:
 
 
 class StateFile:
-    """The state file of a run; `old` is the state that was read at first."""
+    """The state file of a run; `old` is the state at startup."""
 
     def __init__(self, run: Run) -> None:
         self._run, self.old = run, run.state()
         self._granted: list[int] = []
-        # The reason why the state could not be written last, empty if it was.
+        # The error of the last write, empty if it succeeded.
         self.refusal = ""
         self._phase = ""
 
@@ -287,7 +286,7 @@ class StateFile:
         """Write the file, with `survivors` for the last time; return False if that fails, which is logged once."""
         state.ended, state.survivors = None if survivors is None else time.time(), survivors or []
         try:
-            # The phase of the run must outlive a power loss; the rest would cost a write to the disk for each process.
+            # Only changes of the run's phase must survive a power loss; syncing every change would be slow.
             write_record(self._run.folder / "state.json", state, is_safe=state.phase != self._phase)
         except ToolFailed as error:
             self.refusal = f"{error.what} ({error.at})"
@@ -296,7 +295,7 @@ class StateFile:
                 log_line(str(error))
             return False
         self._phase, self.refusal = state.phase, ""
-        # Only now: a supervisor that takes over finds either the request or its result.
+        # Only after the write: a supervisor that takes over finds either the request or its result.
         held = [slot for slot in self._granted if state.processes[slot].held]
         for slot in set(self._granted) - set(held):
             withdraw(self._run, slot)
@@ -305,7 +304,7 @@ class StateFile:
 
 
 def main(*, is_start: bool) -> None:
-    """Watch a run until it is over; with `is_start` its start is still under way."""
+    """Supervise a run until it is over; with `is_start` its start is still in progress."""
     channel = StartupChannel(0)
     folder = channel.folder()
     if not folder:

@@ -1,1 +1,1 @@
-"""Git repositories, read and written as objects, without a work tree; transports and credentials are git's own."""
+"""Git repositories, read and written as objects, without a work tree; transports and credentials use git's own."""

@@ -1,7 +1,7 @@
 """A bare repository per remote branch, and the log of its commits.
 
-It holds trees but few files (a partial clone), survives between commands, and may be deleted at any time. One process
-at a time uses it; whoever is killed leaves it usable.
+It is a partial clone with trees but few files, persists between commands, and may be deleted at any time. One process
+at a time uses it; a killed process leaves it usable.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if sys.platform != "win32":
 
 TIP_REF = "refs/symph/tip"
 
-# Every publish leaves packs behind. Beyond this many it is cheaper to begin again than to tidy up.
+# Each publish leaves packs behind. Above this number a new cache is cheaper than a cleanup.
 _MAX_PACKS = 200
 
 
 class Cache:
-    """The folder of the cache: `repo` is the bare repository, `folder` holds it, its lock and what is known of it."""
+    """The folder of the cache: `repo` is the bare repository, `folder` holds it, its lock and cached facts about it."""
 
     def __init__(self, root: Path, url: str, branch: str, base: str = "") -> None:
-        """`root` holds all caches; a branch that is not there yet begins at the branch `base`.
+        """Use the cache of the branch below `root`, which holds all caches; a new branch starts at the branch `base`.
 
-        Without a base such a branch is an error. Raises SpecError for a bad address or branch.
+        Without a base a missing branch is an error. Raises SpecError for an invalid address or branch.
         """
         self.url = str(Path(url).absolute()) if url and "://" not in url and Path(url).is_dir() else check_url(url)
         self.branch = check_branch(branch)
         self.base = check_branch(base) if base else ""
         key = hashlib.sha256(f"{self.url}\0{branch}".encode()).hexdigest()[:20]
-        # Without locks of files each process has a cache of its own.
+        # Without file locks each process has its own cache.
         self.folder = root / (key if HAS_FILE_LOCKS else f"{key}-{os.getpid()}")
         self.repo = self.folder / "repo.git"
 
@@ -68,15 +68,15 @@ class Cache:
             raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
 
     def prepare(self) -> None:
-        """Make the repository if it is not there, or has grown too much; needs the lock.
+        """Make the repository if it is missing or has grown too much; needs the lock.
 
-        Raises ToolFailed where it cannot be made, and ToolMissing without git, or with one that is too old for it.
+        Raises ToolFailed if it cannot be made, and ToolMissing if git is missing or too old.
         """
         if self.repo.is_dir() and self._is_overgrown():
             self.drop()
         if (self.folder / "made").is_file() and self._is_whole():
             return
-        # A git that made a cache is asked no more how old it is: that would take each command 5 ms.
+        # Check git's version only when a cache is created: the check takes 5 ms.
         git_version()
         self.drop()
         try:
@@ -91,7 +91,7 @@ class Cache:
         return self._read("format").strip() or "sha1"
 
     def begin_anew(self, hash_name: str) -> None:
-        """Make the repository again for a remote that names its objects by `hash_name`; needs the lock."""
+        """Recreate the repository for a remote that names its objects by `hash_name`; needs the lock."""
         write_file(self.folder / "format", f"{hash_name}\n".encode(), mode=0o600)
         self.drop()
         self.prepare()
@@ -106,12 +106,12 @@ class Cache:
         """Return True if git would accept it as a repository: cleaners of temporary folders remove parts."""
         needed = ["HEAD", "config", "objects/pack", "refs"]
         if (self.folder / "shallow").exists():
-            # Without it git looks for the history that is not here, for one commit after the other, and for ever.
+            # Without this file git searches endlessly, commit by commit, for history that is not here.
             needed.append("shallow")
         return all((self.repo / name).exists() for name in needed)
 
     def note_depth(self) -> None:
-        """Record after a fetch whether git knows where the history here begins; needs the lock."""
+        """Record after a fetch if git knows where the local history begins; needs the lock."""
         with contextlib.suppress(OSError):
             if (self.repo / "shallow").exists():
                 (self.folder / "shallow").touch(mode=0o600)
@@ -120,36 +120,35 @@ class Cache:
 
     @property
     def tip(self) -> str | None:
-        """The commit that was the tip when this was last looked at."""
+        """The commit that was the tip at the last fetch."""
         return next(iter(self._read("tip").split()), None)
 
     @property
     def lease(self) -> str:
-        """The commit of the branch at the last look; empty for one that was missing and begins at its base."""
+        """The commit of the branch at the last fetch; empty for a missing branch that starts at its base."""
         words = self._read("tip").split()
         return words[0] if len(words) == 1 else ""
 
     def remember_tip(self, commit: str, *, is_of_base: bool = False) -> None:
-        """Record the tip, which with `is_of_base` is that of the base branch; empty if there is none."""
+        """Record the tip, with `is_of_base` the tip of the base branch; empty if there is none."""
         write_file(self.folder / "tip", f"{commit}{' base' if is_of_base else ''}\n".encode(), mode=0o600)
 
     @property
     def has_all_files(self) -> bool:
-        """True if the server sent the content of all files, because it cannot leave any out."""
+        """True if the server sent the content of all files, because it does not support partial clones."""
         return (self.folder / "unfiltered").exists()
 
     def note_all_files(self) -> None:
-        """Record that the server cannot leave files out."""
+        """Record that the server cannot omit files."""
         with contextlib.suppress(OSError):
             (self.folder / "unfiltered").touch(mode=0o600)
 
     def missing(self, blobs: set[str]) -> set[str]:
-        """Return those of `blobs` that may not be here."""
+        """Return the `blobs` that may be missing here."""
         return set() if self.has_all_files else blobs - set(self._read("blobs").split())
 
     def note_blobs(self, blobs: set[str]) -> None:
-        """Record that these objects are here."""
-        # Not to know what is here costs a request, no more.
+        # A lost record only costs another request.
         with contextlib.suppress(OSError), (self.folder / "blobs").open("a") as file:
             file.write("".join(f"{oid}\n" for oid in sorted(blobs)))
 
@@ -157,7 +156,7 @@ class Cache:
         try:
             return (self.folder / name).read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError):
-            # A note that is damaged says as much as none: what it was about is asked for again.
+            # A damaged record counts as missing: its content is requested again.
             return ""
 
     def _is_overgrown(self) -> bool:
@@ -168,7 +167,7 @@ class Cache:
 
 
 def bare_repository(folder: Path, url: str, branch: str, hash_name: str) -> None:
-    """Make an empty repository that knows one branch of the remote `url`, and fetches from it what it lacks."""
+    """Make an empty repository for one branch of the remote `url`, which git fetches missing objects from."""
     shutil.rmtree(folder, ignore_errors=True)
     argv = ("init", "--quiet", "--bare", "--template=", f"--object-format={hash_name}")
     git(None, *argv, "--", str(folder), timeout_s=30)
@@ -185,7 +184,7 @@ def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
             if time.monotonic() > deadline:
                 what = f"another symph has held the cache of the repository for {timeout_s:g} s"
                 raise ToolFailed(what, str(folder), "wait for it, or look for it with ps") from None
-            time.sleep(random.uniform(0.002, 0.03))  # noqa: S311 - spreads waiting, guards nothing
+            time.sleep(random.uniform(0.002, 0.03))  # noqa: S311 - spreads waits, not security
         else:
             return
 
@@ -219,10 +218,8 @@ class Commit:
 
 
 class Log:
-    """The commits of a cache's branch."""
-
     def __init__(self, cache: Cache, folder: str = "") -> None:
-        """`folder` is where in the repository everything stands."""
+        """Read the log of the branch in `cache`; all paths are below `folder` in the repository."""
         self._cache, self.folder = cache, folder
         self._repo = cache.folder / "log.git"
 
@@ -237,7 +234,7 @@ class Log:
         return [Commit(oid=part[0], author=part[1], at=_text(int(part[2])), message=part[3]) for part in parts]
 
     def read(self, names: Sequence[str], timeout_s: float = 120.0) -> list[bytes | None]:
-        """Files of old commits, as ``COMMIT:PATH``; None for what is not there."""
+        """Return files of old commits, named ``COMMIT:PATH``; None for a missing one."""
         with self._cache.locked(timeout_s):
             objects = read_objects(self._repo, names, timeout_s)
         return [None if item is None else item[2] for item in objects]

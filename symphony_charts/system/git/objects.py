@@ -15,7 +15,7 @@ from symphony_charts.system.git.program import git
 
 
 def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> list[tuple[str, str, bytes] | None]:
-    """Kind, id and content of each object named (``<id>`` or ``<commit>:<path>``), None where there is none.
+    """Return kind, id and content of each named object (``<id>`` or ``<commit>:<path>``), None for a missing one.
 
     Names hold no newline. Raises ToolFailed when the repository is damaged.
     """
@@ -41,7 +41,7 @@ def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> l
 
 
 def find_commit(repo: Path, tip: str, commits: Iterable[str]) -> str | None:
-    """Return the newest of `commits` in the history of `tip`, as far as that is here; None without any."""
+    """Return the newest of `commits` in the local history of `tip`, or None."""
     wanted = set(commits) if tip else set()
     if tip in wanted or not wanted:
         return tip if wanted else None
@@ -59,7 +59,7 @@ _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 def write_pack(folder: Path, objects: Iterable[tuple[str, str, bytes]]) -> Path:
     """Write `objects` (kind, id, content) as a pack below ``objects/pack`` of the bare repository `folder`.
 
-    The index comes last and by renaming, so that git sees the pack whole or not at all.
+    The index is renamed into place last, so that git sees the pack whole or not at all.
     """
     parts, entries, position = [b""], [], 12
     for kind, oid, data in objects:
@@ -69,7 +69,7 @@ def write_pack(folder: Path, objects: Iterable[tuple[str, str, bytes]]) -> Path:
         position += len(part)
     parts[0] = struct.pack(">4sII", b"PACK", 2, len(entries))
     body = b"".join(parts)
-    # Names, checksums and their width are those of the repository's own hash.
+    # Names, checksums and their width follow the repository's own hash.
     hash_name = "sha256" if entries and len(entries[0][0]) == 32 else "sha1"
     checksum = hashlib.new(hash_name, body, usedforsecurity=False).digest()
     path = folder / "objects" / "pack" / f"pack-{checksum.hex()}"
@@ -122,12 +122,11 @@ def _place(path: Path, content: bytes) -> None:
 
 
 def merge_base(repo: Path, one: str, other: str) -> str:
-    """Return the commit where two forked; empty where they share none."""
+    """Return the commit where two forked; empty if they share none."""
     return git(repo, "merge-base", one, other, check=False).text.strip()
 
 
 def changed_paths(repo: Path, before: str, after: str) -> set[str]:
-    """Return the files that differ between two commits."""
     text = git(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after).text
     return {path for path in text.split("\0") if path}
 
@@ -135,7 +134,7 @@ def changed_paths(repo: Path, before: str, after: str) -> set[str]:
 def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Iterable[str]) -> tuple[str, list[str]]:
     """Return the tree of `theirs` with the changes of `ours` since `base`, and the files in conflict.
 
-    Of what stands at or below the paths `theirs_in`, `theirs` alone counts. The tree is empty where files conflict.
+    At or below the paths `theirs_in`, only `theirs` counts. The tree is empty if files conflict.
     """
     index = repo / "symph-merge-index"
     env = {"GIT_INDEX_FILE": str(index)}
@@ -148,14 +147,13 @@ def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Ite
         conflicts = sorted({line.partition("\t")[2] for line in unmerged if line})
         if conflicts:
             return "", conflicts
-        # Files that nobody read are not here, nor need they be.
+        # Unread files are missing here, and need not exist.
         return git(repo, "write-tree", "--missing-ok", env=env).text.strip(), []
     finally:
         index.unlink(missing_ok=True)
 
 
 def _stage(repo: Path, env: Mapping[str, str], path: str, commit: str) -> None:
-    """Make the index hold the content of `path` in `commit`, if any."""
     held = git(repo, "ls-files", "-z", "--", f":(literal){path}", env=env).text.split("\0")
     gone = "".join(f"0 {'0' * len(commit)}\t{each}\0" for each in dict.fromkeys(held) if each)
     fresh = git(repo, "ls-tree", "-r", "-z", commit, "--", path).text

@@ -1,6 +1,6 @@
-"""Run git without hooks and settings of this machine, and check repositories out.
+"""Run git without the hooks and settings of this machine, and check out repositories.
 
-Transports and credentials stay git's own: its settings for them, its helpers and the agent of ssh are used.
+Transports and credentials use git's own settings, its credential helpers and the ssh agent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from symphony_charts.system.subprocess_runner import Completed, run
 _OLDEST_GIT = (2, 30)
 
 _SETTINGS = {
-    "core.hooksPath": "/dev/null",  # also the hook `pre-push` of the user's own settings
+    "core.hooksPath": "/dev/null",  # also disables a `pre-push` hook from the user's settings
     "core.fsmonitor": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -36,7 +36,7 @@ _SETTINGS = {
     "push.followTags": "false",
     "protocol.version": "2",
     "core.quotePath": "true",
-    # A connection that carries nothing for so long is dead.
+    # A connection that transfers nothing for this long is dead.
     "http.lowSpeedLimit": "1",
     "http.lowSpeedTime": "30",
 }
@@ -53,7 +53,7 @@ def git(
     env: Mapping[str, str] | None = None,
     give_up: Callable[[], str] | None = None,
 ) -> Completed:
-    """Run git on the bare repository `folder` (None: on none), with `env` over what it usually gets.
+    """Run git on the bare repository `folder` (None: no repository), with `env` added to its environment.
 
     Raises ToolMissing, and ToolFailed if `check`.
     """
@@ -64,7 +64,7 @@ def git(
 
 @lru_cache(maxsize=1)
 def git_version() -> tuple[int, int]:
-    """Return the version of the git program. Raises ToolMissing without one, or with one that is too old."""
+    """Return the version of git. Raises ToolMissing if git is missing or too old."""
     match = re.search(r"(\d+)\.(\d+)", run(["git", "--version"], timeout_s=10).text)
     version = (int(match[1]), int(match[2])) if match else (0, 0)
     if version < _OLDEST_GIT:
@@ -74,7 +74,7 @@ def git_version() -> tuple[int, int]:
 
 
 def check_url(url: str) -> str:
-    """Return `url` itself if git may be given it. Raises SpecError: see `repository_fault`."""
+    """Return `url` if it is safe to pass to git. Raises SpecError: see `repository_fault`."""
     fault = repository_fault(url, "repository.url")
     if fault:
         raise SpecError([fault])
@@ -82,7 +82,7 @@ def check_url(url: str) -> str:
 
 
 def check_branch(branch: str) -> str:
-    """Return `branch` itself if it is a branch's name. Raises SpecError. Source: git help check-ref-format."""
+    """Return `branch` if it is a valid branch name. Raises SpecError. Source: git help check-ref-format."""
     parts = branch.split("/")
     is_bad = any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
     if (
@@ -96,12 +96,12 @@ def check_branch(branch: str) -> str:
     return branch
 
 
-# Judged is by exit status alone; the text chooses kinder words, and tells whether trying again can help.
+# Only the exit status decides success. The text selects a better message and shows whether a retry can help.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """The reason why git failed: its line, the `next` step, and with `is_final` that a retry is useless."""
+    """The reason why git failed: its line, the `next` step, and `is_final` if a retry is useless."""
 
     text: str
     next: str
@@ -109,7 +109,7 @@ class Reason:
 
 
 _PREFIX = re.compile(r"(?:(?:fatal|error|remote|hint|ERROR): *)+")
-# What is said of every failure, or decorates it.
+# Lines that accompany every failure, or decoration.
 _NOISE = re.compile(
     r"Could not read from remote repository\.|Please make sure you have the correct access rights|"
     r"and the repository exists\.|Warning: Permanently added .*|[^\w]*"
@@ -127,7 +127,7 @@ _REFUSED = (
     r"Permission denied|returned error: 40[0134]|unsupported protocol|dubious ownership|mismatched algorithms"
     r"|transport '.*' not allowed|is not a valid|No space left on device"
 )
-# The most telling first: one line of many is the headline. All of these are final. Sources: git's remote-curl.c,
+# The most specific first: one line becomes the headline. All of these are final. Sources: git's remote-curl.c,
 # connect.c, http.c, credential.c; OpenSSH's sshconnect.c; libcurl's vtls.
 _TELLING = (
     (r"Host key for .* has changed|No \S+ host key is known for|Host key verification failed", _KEY_OF_HOST),
@@ -145,7 +145,7 @@ _PATTERNS = tuple((re.compile(pattern), step) for pattern, step in _TELLING)
 
 
 def reason_of(ended: Completed) -> Reason:
-    """Return the reason in what git wrote: a line that is known to tell it, else the last that says anything."""
+    """Return the reason from git's output: the first known pattern, else the last line that is not noise."""
     lines = [_PREFIX.sub("", line.strip(), count=1) for line in printable_lines(ended.error_text).split("\n")]
     telling = [line for line in lines if not _NOISE.fullmatch(line)]
     for pattern, step in _PATTERNS:
@@ -157,16 +157,16 @@ def reason_of(ended: Completed) -> Reason:
     return Reason(text=said[0] if said else f"git ended with status {ended.status}", next=_CHECK)
 
 
-# How long it may take until a host has taken a connection, in seconds.
+# Timeout for a connection to a host, in seconds.
 REACH_S = 4.0
 _PORTS = {"https": 443, "http": 80, "git": 9418}
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
-# ssh://user@host:port/path, and user@host:path as scp writes it.
+# ssh://user@host:port/path, and scp's user@host:path.
 _SSH = re.compile(r"ssh://(?:[^@/]+@)?(?P<host>[^:/]+)(?::(?P<port>\d+))?/.*|(?!\w+://)(?:[^@/]+@)?(?P<bare>[^:/]+):.*")
 
 
 def direct_address(url: str) -> tuple[str, int] | None:
-    """Host and port that a connection to `url` goes to; None where that cannot be known, as behind a proxy."""
+    """Return the host and port that a connection to `url` uses; None if unknown, for example behind a proxy."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
         return None
@@ -175,10 +175,10 @@ def direct_address(url: str) -> tuple[str, int] | None:
 
 
 def git_address(url: str) -> tuple[str, int] | None:
-    """Return the same of a Git repository; of one behind ssh by what ssh's own settings make of its host.
+    """Return the host and port of a Git repository; for ssh, apply ssh's own settings for the host.
 
-    None where git is configured to go another way: by `insteadOf`, a proxy, or a program in place of ssh. None, too,
-    where ssh is told how long to wait: who said that knows better.
+    None if git is configured to take another route (`insteadOf`, a proxy, a replacement for ssh), or if ssh has a
+    connection timeout of its own, which takes precedence.
     """
     if _SSH.fullmatch(url) is None and direct_address(url) is None:
         return None
@@ -202,7 +202,7 @@ def git_address(url: str) -> tuple[str, int] | None:
 
 
 def connection_fault(url: str) -> str:
-    """Return an error text if the host of a Git repository takes no connection; empty if it does, or may."""
+    """Return an error text if the connection to the host of a Git repository times out, else an empty text."""
     address = git_address(url)
     if address is None:
         return ""
@@ -211,7 +211,7 @@ def connection_fault(url: str) -> str:
     except TimeoutError:
         return f"{address[0]}:{address[1]} takes no connection"
     except OSError:
-        return ""  # Which git says better.
+        return ""  # git reports this better.
     return ""
 
 
@@ -226,7 +226,7 @@ _MAX_BYTES = 8 * 1024 * 1024
 def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return the files below `folder` by relative path, and its symbolic links; files over 8 MiB are left empty.
 
-    Raises SpecError without such a folder, ToolFailed where it cannot be read.
+    Raises SpecError if the folder is missing, ToolFailed if it cannot be read.
     """
     if not folder.is_dir():
         raise SpecError.one(f"no folder {folder}", str(folder), "give a checkout of the repository")
@@ -250,7 +250,7 @@ def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
 
 
 def changed_since(folder: Path, base: str) -> tuple[str, ...]:
-    """Return the files that were edited or removed since `base` forked off, new ones left out. Raises ToolFailed."""
+    """Return the files that were edited or removed since `base` forked off, without new files. Raises ToolFailed."""
     argv = ["git", "-C", str(folder), "diff", "--name-only", "-z", "--no-renames", "--relative", "--diff-filter=MDT"]
     ended = run([*argv, "--merge-base", "--end-of-options", base, "--"], timeout_s=60, check=False)
     if ended.status:
@@ -259,13 +259,13 @@ def changed_since(folder: Path, base: str) -> tuple[str, ...]:
 
 
 def count_refs(folder: Path) -> int | None:
-    """Return the number of branches and tags there are; None for what is no repository."""
+    """Return the number of branches and tags; None if `folder` is not a repository."""
     ended = run(["git", "-C", str(folder), "for-each-ref", "--format=%(refname)"], timeout_s=60, check=False)
     return None if ended.status else len(ended.text.splitlines())
 
 
 def origin_of(folder: Path) -> str:
-    """Return the address that `folder` was cloned from; empty where git knows none."""
+    """Return the address that `folder` was cloned from; empty if git knows none."""
     ended = run(["git", "-C", str(folder), "config", "--get", "remote.origin.url"], timeout_s=10, check=False)
     return ended.text.strip()
 
@@ -274,10 +274,10 @@ _TIMEOUT_S = 600.0
 
 
 def check_out_volume(repository: str, revision: str, folder: Path) -> str:
-    """Check `revision` (branch, tag or commit) of `repository` out into the empty `folder`; the commit it was.
+    """Check out `revision` (branch, tag or commit) of `repository` into the empty `folder`; return its commit.
 
-    Only what is needed is fetched where the server allows it. Nothing asks for a password; git's own credential helpers
-    do. Raises ToolFailed when there is no such repository or revision, ToolMissing without git.
+    Fetches only the required objects if the server allows it. Never prompts for a password; git's credential helpers
+    still run. Raises ToolFailed for a missing repository or revision, ToolMissing without git.
     """
     git_version()
     options = (f"--work-tree={folder}",)
@@ -288,7 +288,8 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     if fetched.status == 0:
         git(repo, *options, "checkout", "-q", "--detach", "-f", "FETCH_HEAD", timeout_s=_TIMEOUT_S)
     else:
-        # The server gives no single commits, or names none so: then everything, in which an abbreviation counts, too.
+        # The server does not serve single commits, or `revision` is an abbreviation: fetch everything, which also
+        # resolves abbreviations.
         every = ("+refs/heads/*:refs/remotes/origin/*",)
         fetched = git(repo, "fetch", "-q", "--tags", "origin", *every, timeout_s=_TIMEOUT_S, check=False)
         if fetched.status:
@@ -302,17 +303,17 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Author and committer of a commit, each as ``Name <mail>``."""
+    """Author and committer, each as ``Name <mail>``."""
 
     author: str
     committer: str
 
 
 def identity(configured_author: str = "") -> Identity:
-    """Author and committer as git's own settings and environment have them.
+    """Return author and committer from git's settings and environment.
 
-    `configured_author` takes the author's place, and that of a committer whom git does not know. Raises SpecError
-    where git knows nobody.
+    `configured_author` replaces the author, and the committer if git knows none. Raises SpecError if git knows
+    neither.
     """
     committer = _ident("GIT_COMMITTER_IDENT") or configured_author
     author = configured_author or _ident("GIT_AUTHOR_IDENT")
@@ -327,12 +328,12 @@ def identity(configured_author: str = "") -> Identity:
 
 def _ident(variable: str) -> str:
     ended = run(["git", "-c", "user.useConfigOnly=true", "var", variable], timeout_s=10, check=False)
-    # After the name come the seconds since 1970 and the time zone.
+    # The name is followed by the seconds since 1970 and the time zone.
     return "" if ended.status else ended.text.strip().rsplit(" ", 2)[0]
 
 
 def source_commit(folder: Path) -> str:
-    """Return the commit that is checked out around `folder`, with ``-dirty`` if files differ; else empty."""
+    """Return the commit that is checked out around `folder`, with ``-dirty`` if files differ; else an empty text."""
     ended = run(["git", "-C", str(folder), "rev-parse", "HEAD"], timeout_s=10, check=False)
     if ended.status:
         return ""
@@ -342,15 +343,15 @@ def source_commit(folder: Path) -> str:
 
 
 _OFF = "--no-sign leaves the commit unsigned"
-# A public key as text, whose private half an agent has. Source: git help config, user.signingKey.
+# A literal public key; the agent has its private half. Source: git help config, user.signingKey.
 _LITERAL = re.compile(r"(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S.*)", re.DOTALL)
 
 
 def signer(key: str) -> Callable[[bytes], str]:
     """Return a function that signs a commit with `key`: ``gpg:KEYID``, or the path of an SSH key.
 
-    The signature goes into the commit's header ``gpgsig``. Argo CD checks GPG's alone, Flux and forges both. Raises
-    SpecError for a key that is not there; the function raises ToolMissing and ToolFailed.
+    The signature goes into the commit header ``gpgsig``. Argo CD checks GPG signatures only; Flux and forges check
+    both. Raises SpecError for a missing key; the function raises ToolMissing and ToolFailed.
     """
     if key.startswith("gpg:"):
         return _openpgp("gpg", key.removeprefix("gpg:"))
@@ -360,8 +361,7 @@ def signer(key: str) -> Callable[[bytes], str]:
 def configured_signer(committer: str) -> Callable[[bytes], str] | None:
     """Return a function that signs as git would, by ``commit.gpgsign``, ``user.signingkey`` and ``gpg.*``, or None.
 
-    `committer` (``Name <mail>``) is whose key gpg takes where none is named. Raises SpecError for a key that is not
-    there.
+    gpg uses the key of `committer` (``Name <mail>``) if no key is set. Raises SpecError for a missing key.
     """
     settings = _git_settings()
     if settings.get("commit.gpgsign", "false").lower() not in ("true", "yes", "on", "1", ""):
@@ -375,7 +375,7 @@ def configured_signer(committer: str) -> Callable[[bytes], str] | None:
 
 
 def _git_settings() -> Mapping[str, str]:
-    """Return git's settings about signatures by lower-case name; the last of several counts."""
+    """Return git's signature settings by lower-case name; the last of several values wins."""
     argv = ["git", "config", "--null", "--get-regexp", r"^(commit\.gpgsign|user\.signingkey|gpg\..*)$"]
     items = run(argv, timeout_s=10, check=False).text.split("\0")
     pairs = [item.partition("\n") for item in items if item]
@@ -383,7 +383,7 @@ def _git_settings() -> Mapping[str, str]:
 
 
 def _default_key(command: str) -> str:
-    """Return the first key that the user's own command prints; as in git, no shell runs it."""
+    """Return the first key that the user's command prints; like git, run it without a shell."""
     if not command:
         return ""
     lines = run(shlex.split(command), timeout_s=60, check=False).text.splitlines()
@@ -419,7 +419,7 @@ def _sign_with_agent(program: str, public: str, data: bytes) -> str:
 
 
 def _sign_with_file(program: str, path: str, data: bytes) -> str:
-    # Format: OpenSSH, PROTOCOL.sshsig; git wants the namespace "git".
+    # Format: OpenSSH, PROTOCOL.sshsig; git requires the namespace "git".
     return _sign([program, "-Y", "sign", "-n", "git", "-f", path], data, "ssh-add -l shows the keys of your agent")
 
 
@@ -440,7 +440,7 @@ def _unsigned(error: ToolFailed, program: str, step: str) -> ToolFailed:
 def clear_sign(text: str, key: str) -> bytes:
     """Return `text` with an OpenPGP signature by `key` (an id, fingerprint or mail address).
 
-    Raises SpecError for an option in disguise, ToolMissing without gpg, ToolFailed where it does not sign.
+    Raises SpecError for a key that looks like an option, ToolMissing without gpg, ToolFailed if signing fails.
     """
     if not key or key.startswith("-"):
         raise SpecError.one(f'"{key}" names no key', "sign", "gpg --list-secret-keys shows yours")

@@ -1,7 +1,7 @@
-"""A cache asks its remote for the tip, for the content of files, and to take a commit.
+"""Requests of a cache to its remote: the tip, the content of files, and pushes.
 
-A refusal is never understood from its text alone: real servers word the same lost race in seven ways. Whoever pushes
-reads the tip again. The text only tells whether trying again can help.
+A refusal is never classified from its text alone: real servers word the same lost race in seven ways. After a push, the
+caller reads the tip again. The text only shows if a retry can help.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class ToolUnreachable(ToolFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of a push. `is_done`: the server took it. `was_sent`: it may have taken it, whatever git said.
+    """The result of a push. `is_done`: the server accepted it. `was_sent`: it may have, whatever git printed.
 
-    `is_final`: the server said no, and would again. `text` is why, `next` the step to take; `heard` is what the server
-    said of its own accord, line by line.
+    `is_final`: the server refused, and would again. `text` is the reason, `next` the next step; `heard` lists the
+    server's own messages, line by line.
     """
 
     is_done: bool
@@ -49,11 +49,11 @@ class Answer:
 
 
 def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -> str:
-    """Fetch the newest commit of the branch with its trees; the commit's id.
+    """Fetch the newest commit of the branch with its trees; return the commit's id.
 
-    With `depth` None all commits since the last known tip come too. It is empty for a repository without branches.
-    Raises Conflict if the branch existed before, NotFound if only this branch is missing, ToolUnreachable if trying
-    again may help, else ToolFailed.
+    With `depth` None all commits since the last known tip come too. Returns an empty text for a repository without
+    branches. Raises Conflict if the branch existed before, NotFound if only this branch is missing, ToolUnreachable if
+    a retry may help, else ToolFailed.
     """
     ended = _fetch_branch(cache, cache.branch, depth, timeout_s)
     is_of_base = bool(ended.status and cache.base and _NO_BRANCH.search(ended.error_text))
@@ -92,7 +92,7 @@ def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float
 
 
 def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
-    """Fetch; if the remote uses another hash for its objects, make the cache again for that one."""
+    """Fetch; if the remote uses another object hash, recreate the cache for that one."""
     argv = ("fetch", "--quiet", "--no-tags", *words)
     ended = _ask(cache, *argv, timeout_s=timeout_s)
     other = _OTHER_HASH.search(ended.error_text) if ended.status else None
@@ -104,9 +104,9 @@ def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
 
 
 def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Completed:
-    """Run git where it asks the remote, whatever the answer.
+    """Run git against the remote; return its result, success or not.
 
-    Raises ToolFailed where there is none in time, or the host takes no connection.
+    Raises ToolFailed after a timeout, or if the host accepts no connection.
     """
     silence = ""
 
@@ -127,10 +127,10 @@ def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Complete
 
 
 def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:
-    """Return the newest commits of the branch and of the one that it is for, with the history that they do not share.
+    """Return the newest commits of the branch and of its base branch, with the history that they do not share.
 
-    None where the branch is not there yet, begins at no other, or stands right on the other's newest commit. Raises
-    ToolUnreachable and ToolFailed.
+    None if the branch does not exist yet, has no base, or equals or directly follows the newest commit of its base.
+    Raises ToolUnreachable and ToolFailed.
     """
     if not cache.base or cache.base == cache.branch:
         return None
@@ -140,7 +140,7 @@ def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, s
     _check(cache, ended)
     tip, base = git(cache.repo, "rev-parse", TIP_REF, _BASE_REF).text.split()
     cache.remember_tip(tip)
-    # Its parents say so without any history.
+    # The parents of the tip show this without any history.
     if tip == base or f"parent {base}\n" in git(cache.repo, "cat-file", "commit", tip).text.partition("\n\n")[0]:
         return None
     for depth in ("--deepen=50", "--unshallow"):
@@ -150,9 +150,9 @@ def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, s
 
 
 def fetch_since(cache: Cache, tip: str, base: str, timeout_s: float = 60.0) -> None:
-    """Fetch the history of `tip` back to its commit `base` (empty: all of it) where it is cut off before that.
+    """Fetch the history of `tip` back to its commit `base` (empty: all of it) if it is truncated before that.
 
-    Of a branch that is not there any more nothing is fetched. Raises ToolUnreachable and ToolFailed.
+    Fetches nothing for a branch that no longer exists. Raises ToolUnreachable and ToolFailed.
     """
     for depth in ("--deepen=50", "--unshallow"):
         if (cache.repo / "shallow").exists() and base not in history(cache.repo, tip):
@@ -169,14 +169,14 @@ def _fetch_both(cache: Cache, depth: str, timeout_s: float) -> Completed:
 
 
 def fetch_heads(cache: Cache, timeout_s: float = 60.0) -> dict[str, str]:
-    """Return the message of the newest commit of every branch, by branch; no files and no history come with them.
+    """Return the message of the newest commit of every branch, by branch, without fetching files or history.
 
     Raises ToolUnreachable and ToolFailed.
     """
     argv = ("--prune", "--depth=1", "--filter=tree:0", "origin", f"+refs/heads/*:{_HEADS}*")
     ended = _fetch(cache, timeout_s, *argv)
     if ended.status and not _has_branches(cache, timeout_s):
-        return {}  # A shallow fetch of nothing is a failure to git.
+        return {}  # git treats a shallow fetch of nothing as an error.
     _check(cache, ended)
     text = git(cache.repo, "for-each-ref", "--format=%(refname)%00%(contents)%00", _HEADS).text
     parts = text.split("\0")
@@ -190,7 +190,7 @@ def _check(cache: Cache, ended: Completed) -> None:
 
 
 def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> None:
-    """Fetch the content of files by their ids, all in one request; those that are here already are left out."""
+    """Fetch the content of files by their ids in one request, without those that are already here."""
     wanted = cache.missing(set(blobs))
     if not wanted:
         return
@@ -204,17 +204,17 @@ def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> 
 
 
 def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> Answer:
-    """Ask the server to move the branch from `lease` (empty: it is not there yet) to `commit`, which descends from it.
+    """Ask the server to move the branch from `lease` (empty: it does not exist yet) to its descendant `commit`.
 
-    A plain push would also move a branch that was rewound, from an older commit of its own history. Whoever holds the
-    lock of the cache notes where the branch is now.
+    A plain push would also move a branch that was rewound to an older commit of its history. The holder of the cache
+    lock records the new tip.
     """
     ref = f"refs/heads/{cache.branch}"
     argv = ["push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{lease}", "origin", f"{commit}:{ref}"]
     try:
         ended = _ask(cache, *argv, timeout_s=timeout_s)
     except ToolFailed as error:
-        # It took too long and was stopped; the server may still be at it.
+        # Timeout: git was stopped, but the server may still process the push.
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
         return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
     if ended.status == 0:
@@ -235,7 +235,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
 
 
 def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
-    """Return True if git reads the remote where it does without the cache: then the cache is what fails."""
+    """Return True if git can read the remote without the cache: then the cache is the problem."""
     ended = git(None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s, check=False)
     return ended.status == 0
 
@@ -243,7 +243,7 @@ def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
 def _has_branches(cache: Cache, timeout_s: float) -> bool:
     argv = ("ls-remote", "--quiet", "--heads", "origin")
     ended = _ask(cache, *argv, timeout_s=timeout_s, env={"GIT_TRACE_PACKET": "1"})
-    # A repository without branches says by what it names objects in its greeting alone, which git keeps to itself.
+    # A repository without branches reports its object hash only in its greeting, which git does not print.
     greeting = _GREETING.search(ended.error_text)
     if greeting and greeting[1] != cache.hash_name:
         cache.begin_anew(greeting[1])
@@ -262,12 +262,12 @@ def _verdict(porcelain: str) -> str:
 
 
 def _server_messages(ended: Completed) -> tuple[str, ...]:
-    """Return the lines of the server itself: hooks and forges write behind ``remote:``."""
+    """Return the lines that the server itself wrote: hooks and forges write after ``remote:``."""
     lines = [line.strip() for line in printable_lines(ended.error_text).split("\n") if line.startswith("remote:")]
     return tuple(text for line in lines if (text := line.removeprefix("remote:").strip()))
 
 
-# Forges word it so: "Commits must have verified signatures", "Commit must be signed", "unsigned commit".
+# Messages of forges: "Commits must have verified signatures", "Commit must be signed", "unsigned commit".
 _WANTS_SIGNATURE = re.compile(r"\b(un)?signed\b|\bsignatures?\b", re.IGNORECASE)
 
 
@@ -280,7 +280,7 @@ def _remediation(ended: Completed) -> str:
 
 
 def _may_be_race(verdict: str) -> bool:
-    """Return True if another push may be the cause: locks and old values are how servers compare and swap."""
+    """Return True if another push may be the cause: a lost compare-and-swap mentions locks or old values."""
     return bool(
         re.search(r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected", verdict)
     )
