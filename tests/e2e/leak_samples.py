@@ -30,10 +30,10 @@ HEX, BASE64, URL_SAFE = "0123456789abcdef", ALNUM + "+/", ALNUM + "_-"
 
 
 class _Chance(random.Random):
-    """Draws that can be repeated."""
+    """Repeatable random draws."""
 
     def of(self, alphabet: str, length: int) -> str:
-        """`length` characters of an alphabet, digits among them wherever it has any."""
+        """Return `length` characters of an alphabet, including digits if the alphabet has any."""
         while True:
             text = "".join(self.choices(alphabet, k=length))
             if length < 12 or any(char in DIGITS for char in text) == any(char in DIGITS for char in alphabet):
@@ -60,7 +60,7 @@ def _uuid(chance: _Chance) -> str:
     return "-".join(chance.of(HEX, length) for length in (8, 4, 4, 4, 12))
 
 
-# What is asked of each kind: the name that it usually has, and a value of its form.
+# The requirements of each kind: its usual name, and a generator of values of its form.
 KINDS: Mapping[str, tuple[str, Callable[[_Chance], str]]] = {
     "AWS access key": ("AWS_ACCESS_KEY_ID", lambda c: "AKIA" + c.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
     "AWS session key": ("AWS_ACCESS_KEY_ID", lambda c: "ASIA" + c.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
@@ -157,7 +157,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "gzip, base64": lambda value: _base64(gzip.compress(value.encode(), mtime=0)),
     "UTF-16, base64": lambda value: _base64(value.encode("utf-16")),
 }
-"""Codes of a value at one of `PLACES`."""
+"""Encodings of a value at one of `PLACES`."""
 
 
 def _env_file(name: str, value: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What an upgrade, a rollback and an uninstall do to runs: a changed run is a new run, and only then."""
+"""The effects of an upgrade, a rollback and an uninstall on runs: only a changed run is a new run."""
 
 from __future__ import annotations
 
