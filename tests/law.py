@@ -254,7 +254,6 @@ _KINDS = ("jobs", "jobs", "jobs", "jobset", "appwrapper", "volcano", "argo", "di
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw an experiment of any kind, with overlays of every sort and values that fit or do not."""
     data: dict[str, Any] = draw(experiments())
     data.setdefault("workload", {})["kind"] = draw(st.sampled_from(_KINDS))
     for pod in [*data.get("groups", {}).values(), *data.get("processes", {}).values()]:

@@ -39,7 +39,6 @@ class ArgoCd:
     parts: tuple[Daemon, ...]
 
     def application(self, name: str) -> dict[str, Any]:
-        """Return the Application `name`; empty if there is none."""
         done = self.programs.try_run(
             [str(self.programs.kubectl_path), "-n", self.namespace, "get", "application", name, "-o", "json"]
         )

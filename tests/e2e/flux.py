@@ -27,7 +27,6 @@ class Flux:
     parts: tuple[Daemon, ...]
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
-        """Return an object; empty if there is none."""
         done = self.programs.try_run(
             [str(self.programs.kubectl_path), "-n", NAMESPACE, "get", kind, name, "-o", "json"]
         )

@@ -1,4 +1,4 @@
-"""Made-up secrets of fifty kinds, harmless files that look like them, and the findings of the guard and of gitleaks.
+"""Fake secrets of fifty kinds, harmless files that look like them, and the findings of the guard and of gitleaks.
 
 `benchmarks/leaks.py` measures recall and false alarms on them.
 """
@@ -183,7 +183,7 @@ def _docker_config(value: str) -> bytes:
 
 
 def _helm_release(name: str, value: str) -> bytes:
-    """Return the object in which helm keeps a release whose values have the secret."""
+    """Return helm's release object with the secret in its values."""
     release = {"name": "rl", "config": {"env": {name: value}}, "manifest": "apiVersion: v1\nkind: Service\n" * 9}
     data = _base64(gzip.compress(json.dumps(release).encode(), mtime=0))
     return _secret("release", _base64(data.encode()), "helm.sh/release.v1")
@@ -360,13 +360,13 @@ def _minified(chance: _Chance) -> str:
 
 
 def found_by_us(samples: Mapping[str, bytes]) -> set[str]:
-    """Return the paths in which the guard finds something, each searched by itself."""
+    """Return the paths with findings of the guard, each searched by itself."""
     guard = Guard({})
     return {path for path, content in samples.items() if guard.find({path: content})}
 
 
 def found_by_gitleaks(samples: Mapping[str, bytes], *options: str) -> set[str]:
-    """Return the paths in which gitleaks finds something; by default it decodes five times and opens no archive."""
+    """Return the paths with findings of gitleaks; by default it decodes five times and opens no archive."""
     with tempfile.TemporaryDirectory() as scratch:
         root, report = Path(scratch) / "samples", Path(scratch) / "report.json"
         for path, content in samples.items():

@@ -77,7 +77,6 @@ class Programs:
         cwd: Path | None = None,
         more_env: Mapping[str, str] | None = None,
     ) -> Output:
-        """Return a program's output, for any exit status."""
         done = subprocess.run(
             argv,
             input=stdin,

@@ -36,7 +36,6 @@ class Release:
         return self.programs.run([*self._helm, *arguments], timeout_s=timeout_s)
 
     def try_helm(self, *arguments: str, timeout_s: float = 120) -> Output:
-        """Return helm's output, for any exit status."""
         return self.programs.try_run([*self._helm, *arguments], timeout_s=timeout_s)
 
     def install(self, chart: Path, *arguments: str) -> None:
@@ -53,7 +52,7 @@ class Release:
         text = self.helm("template", self.name, str(chart), "--no-hooks", *arguments).out
         return [document for document in yaml.safe_load_all(text) if document]
 
-    # --- what is in the cluster ---
+    # --- objects in the cluster ---
 
     def objects(self, kind: str) -> list[Object]:
         """Return the objects of one kind (``jobs``, ``pods``...) that have the release's label."""

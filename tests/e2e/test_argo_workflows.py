@@ -185,7 +185,7 @@ class Executor:
 
 @pytest.fixture
 def executor(definitions: None, programs: Programs, namespace: str, tmp_path: Path) -> Executor:
-    """Return the executor of an experiment whose learner decides its end, and of which one process fails."""
+    """Return the executor of an experiment in which the learner decides the end and one process fails."""
     own = {"parameters": ["LR"]}
     said = {"processes": _STEPS, "done_when": ["learner", "broken", "shards", "late"]}
     return Executor(programs, namespace, tmp_path, native(argo=own, **said))

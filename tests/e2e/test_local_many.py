@@ -1,4 +1,4 @@
-"""Many deaths, many lines, many generated experiments in real tmux; `make test` runs a few of each."""
+"""Many ends of processes, log lines and generated experiments in real tmux; `make test` runs a few of each."""
 
 from __future__ import annotations
 

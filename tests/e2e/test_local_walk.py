@@ -298,7 +298,7 @@ class Steps(RuleBasedStateMachine):
         self._do("foreign", kind)
 
     def teardown(self) -> None:
-        """Bring the walk to its end, unless something failed on the way."""
+        """Finish the walk, unless a step failed."""
         with self._stack, self._noting():
             if not self.wrong:
                 self._walk.finish()

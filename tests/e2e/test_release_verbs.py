@@ -20,7 +20,6 @@ Symph = Callable[..., Output]
 
 @pytest.fixture
 def symph(programs: Programs, namespace: str, any_helm: Path) -> Symph:
-    """Return a runner of one command line in the test's namespace, with one of the helms."""
     return lambda *words, place=namespace: programs.symph(*words, "-n", place, env={"HELM_BIN": str(any_helm)})
 
 
@@ -213,7 +212,6 @@ def test_an_object_of_somebody_else_is_a_conflict_before_anything_is_made(
 
 @pytest.fixture
 def own_naps(namespace: str) -> str:
-    """Return a unique name."""
     return f"naps-{namespace}"
 
 

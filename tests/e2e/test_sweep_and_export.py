@@ -27,7 +27,6 @@ _SPEC = {
 
 @pytest.fixture
 def symph(programs: Programs, namespace: str, tmp_path: Path) -> Symph:
-    """Return a runner of one command line in the test's namespace, with the newest helm."""
     (tmp_path / "naps.json").write_text(json.dumps(_SPEC))
     newest = str(helm(HELM_VERSIONS[-1]))
     return lambda *words: programs.symph(*words, "-n", namespace, cwd=tmp_path, timeout_s=180, env={"HELM_BIN": newest})

@@ -80,7 +80,7 @@ def service(made: AppDef) -> Pair:
         port = theirs.get_port_for_service(made)
     found = []
     for wrapper in objects(made):
-        items: Any = wrapper["spec"]["resources"]["GenericItems"]  # type: ignore[index]  # a map, said to be an object
+        items: Any = wrapper["spec"]["resources"]["GenericItems"]  # type: ignore[index]  # a map, typed as an object
         found += [one["generictemplate"] for one in items if one["generictemplate"]["kind"] == "Service"]
     ours, wanted = found
     assert wanted["spec"]["ports"][0]["port"] == int(port)

@@ -52,7 +52,6 @@ def travel(leg: Leg, number: int, wheel: Path, scratch: Path, kubeconfig: Path |
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the legs; return 0 if every step of each passed."""
     parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
     parser.add_argument("--every-extra", action="store_true", help="also each extra apart, at both ends")
     parser.add_argument("--no-cluster", action="store_true", help="leave out what needs a cluster")

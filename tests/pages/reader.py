@@ -135,7 +135,7 @@ class Reader:
         if self.faults:
             return
         ended = self._say(command, on_cluster=block.kind != "run" or "cluster" in block.rest.split(", "))
-        # A page that shows an error shows a command that fails.
+        # If a page shows an error, the command must fail.
         fails = any(line.startswith("error:") for line in shown or ())
         if (ended.returncode != 0) is not fails:
             self.faults.append(f"{block.place}: {command}\nended with {ended.returncode}:\n{ended.stdout[-3000:]}")

@@ -36,7 +36,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the generator's anchors of a page's headings."""
     text = _FENCED.sub("", page.read_text(encoding="utf-8"))
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
@@ -49,7 +48,6 @@ def links(text: str) -> list[str]:
 
 
 def dead(page: Path) -> list[str]:
-    """Return the dead links of a page."""
     wrong = []
     for link in links(page.read_text(encoding="utf-8")):
         name, _, anchor = link.partition("#")

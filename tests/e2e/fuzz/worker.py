@@ -31,7 +31,7 @@ _PR_CAPBSET_DROP, _CAPSET_VERSION = 24, 0x20080522
 
 
 def main(first: int, count: int, step: int, helm: str | None) -> int:
-    """Run the cases; print a line of JSON for each failure, and one at the end."""
+    """Print a line of JSON for each failed case, and one at the end."""
     if os.getpid() != 1:
         raise RuntimeError("a worker is alone in its process namespace; start it by tests.e2e.fuzz.run")
     _raise_loopback()
@@ -92,7 +92,7 @@ def _judge(case: Case, status: int | None, err: str, changed: bool) -> str:
 
 
 def _become(case: Case) -> None:
-    """Turn this child into the command; does not return."""
+    """Become the command; does not return."""
     try:
         os.setsid()
         env = sandbox.variables() | {

@@ -280,7 +280,6 @@ def _files(folders: list[str]) -> dict[str, str]:
 
 
 def main(role: str, words: list[str]) -> None:
-    """Answer requests until there are no more."""
     machine = Machine(words) if role == "machine" else None
     world = World(words[2:]) if role == "world" else None
     if world:

@@ -309,7 +309,7 @@ class Walk:
 
 
 def walked(world: World, steps: Sequence[Step], *, is_looking: bool = True) -> Walk:
-    """Take these steps in `world`, then finish the walk. Raises WalkError."""
+    """Take these steps in `world`, then finish the walk; raises WalkError."""
     walk = Walk(world, is_looking)
     walk.begin()
     for step in steps:

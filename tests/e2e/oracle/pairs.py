@@ -51,7 +51,6 @@ class _Node:
 
 
 def compare_filters(real: Scheduler, pairs: int, seed: int = 1) -> PairReport:
-    """Compare at least `pairs` (pod, node) pairs."""
     report = PairReport()
     number = 0
     while report.pairs < pairs:

@@ -159,7 +159,7 @@ class Api:
             answer = connection.getresponse()
             return answer.status, answer.read()
         except BaseException:
-            self._local.connection = None  # half an exchange cannot be followed by another
+            self._local.connection = None  # the connection is unusable after half an exchange
             connection.close()
             raise
 

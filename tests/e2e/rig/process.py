@@ -30,7 +30,6 @@ class Daemon:
 
     @classmethod
     def load(cls, record: Path) -> Daemon:
-        """Return the process that `start` recorded in the file `record`."""
         data = json.loads(record.read_text())
         return cls(name=record.stem, pid=data["pid"], began=data["began"], log=Path(data["log"]))
 

@@ -62,5 +62,4 @@ def api(cluster: Cluster) -> Iterator[Api]:
 
 @pytest.fixture
 def symph(programs: Programs, namespace: str) -> Symph:
-    """Return a runner of one command line of `symph` in the test's namespace, with the newest helm."""
     return lambda *words: programs.symph(*words, "-n", namespace, env={"HELM_BIN": str(helm(HELM_VERSIONS[-1]))})

@@ -1,4 +1,4 @@
-"""Pods that their nodes lose are no failures, and N retries are N: Jobs and JobSets under the real controllers."""
+"""Pods lost with their nodes are no failures, and N retries are N: Jobs and JobSets under the real controllers."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def steps_with(text: str) -> list[Shown]:
 
 @pytest.fixture
 def line(programs: Programs, namespace: str, tmp_path: Path) -> Line:
-    """Run a line of the page in a folder with its experiment; the page's namespace is the test's."""
+    """Return a runner of a page's line in a folder with its experiment; the page's namespace is the test's."""
     process = {"cmds": ["echo done"], "requests": {"cpu": 1, "memory": "64Mi"}}
     spec = {"name": "rl", "image": "busybox:1.37.0", "processes": {"agent": process}}
     (tmp_path / "experiment.yaml").write_text(json.dumps(spec))

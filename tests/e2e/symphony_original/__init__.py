@@ -74,6 +74,6 @@ def kept(name: str, make: Callable[[Path], bool]) -> Path | None:
         try:
             beside.rename(place)
         except OSError:
-            if not place.exists():  # another test run was quicker
+            if not place.exists():  # a parallel test run was quicker
                 raise
     return place

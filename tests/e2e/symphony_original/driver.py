@@ -18,7 +18,7 @@ for _name in ("Mapping", "Sequence"):
 
 
 def build(case: dict[str, Any]) -> Any:
-    """Return the experiment of one case: each call names its object, a method and its keywords."""
+    """Build one experiment; each call of a case names its object, a method and its keywords."""
     import symphony
 
     kind = {"kube": symphony.KubeExperimentSpec, "tmux": symphony.TmuxExperimentSpec}[case["backend"]]
@@ -33,7 +33,7 @@ def build(case: dict[str, Any]) -> Any:
 def readable(dump: dict[str, Any]) -> Any:
     """Return a dump as its reader takes it: Symphony's own takes attribute dictionaries only."""
     try:
-        from benedict import BeneDict  # type: ignore[import-not-found]  # which came with Symphony
+        from benedict import BeneDict  # type: ignore[import-not-found]  # part of Symphony
     except ImportError:
         return dump
     return BeneDict(dump)

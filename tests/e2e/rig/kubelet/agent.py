@@ -48,8 +48,6 @@ class Settings:
 
 
 class Agent:
-    """All nodes of one cluster."""
-
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.api = Api(settings.kubeconfig)

@@ -244,7 +244,7 @@ class Container:
                 raise asyncio.CancelledError
             said = await probe_once(probe, self.spec, self.host.sandbox_pid, self.host.address, self.execute)
             if said not in ("", told):
-                # The kubelet says each failure; the same words again would only be counted.
+                # The kubelet reports each failure; a repeated message would only increase the Event's count.
                 self.host.event("Unhealthy", f"{kind} probe failed: {said}", is_warning=True)
             told = said
             return not said

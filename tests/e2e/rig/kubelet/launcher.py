@@ -1,5 +1,5 @@
 # ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH108, PTH110, PTH112, PTH113, PTH114, PTH116, PTH118, PTH120, PTH123, PTH211
-# (it changes roots under itself, between two system calls: plain paths say what the kernel is told)
+# (it changes its own root between two system calls: plain paths are the strings that the kernel gets)
 """The program that becomes a container: started by the kubelet once per sandbox, container and exec.
 
 It runs alone, with the standard library only (``python -I -S launcher.py FD``). FD is a socket to the kubelet: the
@@ -163,7 +163,7 @@ def _obey(control: socket.socket, child: int, ended: int | None) -> bool:
 
 
 def _report_start(control: socket.socket, child: int, failure: int) -> bool:
-    """Wait for the command to run or to fail to start; report the result to the kubelet."""
+    """Wait until the command runs or has failed to start; report it to the kubelet."""
     said = b""
     while chunk := os.read(failure, 4096):
         said += chunk

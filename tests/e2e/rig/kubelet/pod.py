@@ -49,8 +49,6 @@ class Machine:
 
 
 class Pod:
-    """A pod that this kubelet runs."""
-
     def __init__(self, pod: Object, machine: Machine) -> None:
         self.pod, self.machine = pod, machine
         spec, policy = pod["spec"], pod["spec"].get("restartPolicy", "Always")

@@ -67,7 +67,7 @@ async def _inward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ou
 
 
 async def _receive(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Return opcode and content of the next message, whose frames a client masks."""
+    """Return opcode and content of the next message; a client masks its frames."""
     whole, code = b"", 0
     while True:
         first, second = await reader.readexactly(2)
