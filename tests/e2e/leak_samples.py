@@ -60,7 +60,7 @@ def _uuid(chance: _Chance) -> str:
     return "-".join(chance.of(HEX, length) for length in (8, 4, 4, 4, 12))
 
 
-# The requirements of each kind: its usual name, and a generator of values of its form.
+# Each kind: its usual name, and a generator of values of its form.
 KINDS: Mapping[str, tuple[str, Callable[[_Chance], str]]] = {
     "AWS access key": ("AWS_ACCESS_KEY_ID", lambda c: "AKIA" + c.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
     "AWS session key": ("AWS_ACCESS_KEY_ID", lambda c: "ASIA" + c.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),

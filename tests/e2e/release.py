@@ -115,8 +115,7 @@ class Release:
 
 
 def prove(release: Release, chart: Path, arguments: Sequence[str] = ()) -> None:
-    """Install `chart` suspended, and check that the cluster takes every object, runs every pod, and serves every
-    Service.
+    """Install `chart` with its processes kept running, and check every object, pod and Service in the cluster.
 
     Raises AssertionError with a message that names the object at fault.
     """

@@ -88,7 +88,7 @@ def test_ct_lint_refuses_an_unknown_field_of_chart_yaml(programs: Programs, repo
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_ct_install_passes(programs: Programs, repository: Path, namespace: str, example: str) -> None:
-    # Only the values that suspend finite processes: ct dials services, which a finished experiment no longer has.
+    # Only the values that keep finite processes running: ct dials services, which a finished experiment no longer has.
     (repository / "charts" / example / "ci" / "default-values.yaml").unlink()
     words = ("--charts", f"charts/{example}", "--namespace", namespace, "--helm-extra-args", "--timeout 120s")
     done = _ct(programs, repository, "install", *words)

@@ -22,7 +22,7 @@ from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 pytestmark = pytest.mark.slow
 
-# Records the moment of its death and dies: with a status, or by a signal for numbers above 128.
+# Records the moment of its death and dies: with status N, or by signal N - 128 if N is above 128.
 _DIE = """
 import os, sys, time
 end = int(sys.argv[1])

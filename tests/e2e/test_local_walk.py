@@ -1,5 +1,6 @@
-"""Runs of several machines that share a home, under random verbs, kills and faults: no run is lost, no stranger
-touched.
+"""Runs of several machines that share a home, under random verbs, kills and faults: no run is lost.
+
+No foreign process or file is touched.
 
 Each machine is a set of process, mount and network namespaces with real tmux in it, and a reboot ends all of it at
 once; afterwards strangers have the process numbers of the earlier processes. The tests drive the command only:

@@ -49,7 +49,7 @@ Surreal = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python that imports Surreal; a fixture here, because tests get a home of their own later."""
+    """Return the PYTHONPATH folder of Surreal; module scope, since tests get a home of their own later."""
     folder = surreal_folder(tmp_path_factory.mktemp("surreal") / "lib")
     if folder is None:
         pytest.skip(f"surreal {VERSION} could not be installed from the registry")

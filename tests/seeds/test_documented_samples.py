@@ -59,7 +59,7 @@ agent.connects('parameter-server')
 cluster.launch(exp)  # Runs agent.py and learner.py in two tmux sessions
 """  # noqa: E501 - the sample as it is written
 
-# The README's learner, with a server that answers its own name in place of its ReplayServer.
+# The README's learner, with a server that answers a client's hello in place of its ReplayServer.
 LEARNER = """
 import os
 import socket

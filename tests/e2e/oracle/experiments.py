@@ -60,7 +60,7 @@ class Report:
 
 
 def make_case(seed: int) -> Case | int:
-    """Return the case of `seed`, or the number of specs that were rightly refused before it.
+    """Return the case of `seed`, or `seed` if its spec is rightly refused.
 
     Most cases are small, since a scheduler finds its surprises there; one in thirty may have 500 pods.
     """

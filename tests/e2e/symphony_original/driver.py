@@ -42,7 +42,7 @@ def readable(dump: dict[str, Any]) -> Any:
 def main() -> None:
     """Answer every case: its dump, or a dump of the experiment in `load`, and its address book before and after.
 
-    With `pods` the answer has Symphony's own, as it sends them to a cluster.
+    With `pods` the answer has Symphony's own pods, as it sends them to a cluster.
     """
     answers = []
     for case in json.load(sys.stdin):

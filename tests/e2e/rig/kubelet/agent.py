@@ -48,6 +48,8 @@ class Settings:
 
 
 class Agent:
+    """The kubelet of all nodes of one cluster."""
+
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.api = Api(settings.kubeconfig)
