@@ -65,7 +65,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster | None]:
-    """Return the rig's cluster, or None if KUBECONFIG names another."""
+    """Yield the rig's cluster, or None if KUBECONFIG names another."""
     shared = os.environ.get(_SHARED)
     if _FOREIGN:
         yield None
@@ -89,7 +89,7 @@ def programs(cluster: Cluster | None, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def api(cluster: Cluster | None, programs: Programs) -> Iterator[Api]:
-    """Return a client of the cluster; through kubectl for a foreign cluster, whose credentials may take many forms."""
+    """Yield a client of the cluster; through kubectl for a foreign cluster, whose credentials may take many forms."""
     if cluster:
         with cluster.api() as client:
             yield client

@@ -90,7 +90,7 @@ class Team:
 
 @pytest.fixture
 def team(programs: Programs, namespace: str, tmp_path: Path) -> Iterator[Team]:
-    """Return a team whose repository has just been initialised, following its README."""
+    """Yield a team whose repository has just been initialised, following its README."""
     dev, prod = f"{namespace}-dev", f"{namespace}-prod"
     for place in (dev, prod):
         programs.kubectl("create", "namespace", place)

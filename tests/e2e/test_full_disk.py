@@ -1,4 +1,4 @@
-"""Every verb names a full disk as the cause, and a run loses only the data written meanwhile."""
+"""Every verb that meets a full disk names it, and a run loses only the data written meanwhile."""
 
 from __future__ import annotations
 

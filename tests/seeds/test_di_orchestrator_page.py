@@ -195,7 +195,7 @@ time.sleep(300)
 def place(
     tmp_path: Path, private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """Return a folder with the page's job and the fake of `ding`."""
+    """Yield a folder with the page's job and the fake of `ding`."""
     need_tool("tmux")
     shared = tmp_path / "nfs"
     shared.mkdir()

@@ -66,7 +66,7 @@ def trainer(nodes: int = 1) -> specs.AppDef:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a folder with a script, a component and an AppDef; `torchrun` is a fake that prints its arguments."""
+    """Yield a folder with a script, a component and an AppDef; `torchrun` is a fake that prints its arguments."""
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "torchrun").write_text('#!/bin/sh\necho torchrun "$@"\nexec sleep 60\n')

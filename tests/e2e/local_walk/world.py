@@ -31,7 +31,7 @@ def why_not() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """How a command ended, and its output."""
+    """The exit status and the output of a command."""
 
     argv: Sequence[str]
     status: int

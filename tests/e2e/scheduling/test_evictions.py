@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
-# Runs until its pod is evicted; the next pod finds the ConfigMap that records it.
+# Runs until its pod is evicted or lost; the next pod finds the ConfigMap that records it.
 WORK = "echo begun as try $SYMPH_ATTEMPT; [ $AGAIN ] || sleep 300; echo the result"
 GONE_S = 120  # the pods' collector notices a missing node after a minute
 
@@ -86,7 +86,7 @@ def test_the_work_of_a_lost_pod_goes_on_without_retries(
 
 
 def experiment(name: str, **more: object) -> dict[str, object]:
-    """Return an experiment of one process that runs until it is evicted."""
+    """Return an experiment of one process that runs until it is evicted or lost."""
     env = {"AGAIN": {"config": "taken", "key": "away", "optional": True}}
     lone = {"cmds": [WORK], "image": "busybox:1.37.0", "grace_period": 1, "env": env, **more}
     return {"name": name, "processes": {"lone": lone}}
@@ -99,7 +99,7 @@ def last_log(run: Release) -> str:
 
 
 def note_the_loss(run: Release) -> None:
-    """Tell later pods, through a ConfigMap, that an earlier one was lost."""
+    """Record in a ConfigMap, for later pods, that an earlier one was lost."""
     run.programs.kubectl("-n", run.namespace, "create", "configmap", "taken", "--from-literal=away=yes")
 
 

@@ -31,7 +31,7 @@ class Host(Protocol):
 
     @property
     def sandbox_pid(self) -> int:
-        """Return the process that holds the pod's namespaces."""
+        """The process that holds the pod's namespaces."""
 
     async def launch_spec(self, container: Object, root: Path, log: Path) -> Object:
         """Return the launcher's instructions; raises ConfigMissing."""
