@@ -91,7 +91,6 @@ def argo_cd(folder: Path, namespace: str, programs: Programs, helm: Path) -> Ite
 
 
 def _prepare(namespace: str, programs: Programs) -> None:
-    """Apply its definitions, and the settings without which its parts do not start."""
     for path in sorted(module_folder(ARGO_CD).glob("manifests/crds/*-crd.yaml")):
         # Server-side: the definition of ApplicationSet exceeds the size limit of an annotation.
         programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))

@@ -30,8 +30,6 @@ HEX, BASE64, URL_SAFE = "0123456789abcdef", ALNUM + "+/", ALNUM + "_-"
 
 
 class _Chance(random.Random):
-    """Repeatable random draws."""
-
     def of(self, alphabet: str, length: int) -> str:
         """Return `length` characters of an alphabet, including digits if the alphabet has any."""
         while True:

@@ -40,7 +40,6 @@ class Team:
     prod: str
 
     def symph(self, *words: str) -> str:
-        """Return the output of ``symph``, which has to succeed."""
         done = self.argo.programs.symph(*words, cwd=self.folder)
         assert done.code == 0, f"symph {' '.join(words)}: {done.out}\n{done.err}"
         return done.out

@@ -46,7 +46,6 @@ def _nowhere(program: str) -> str | None:
 
 
 def launch(cluster: KubeCluster, name: str = "exp", *, force: bool = False, **more: Any) -> None:
-    """Start an experiment with a process `a` that keeps running."""
     data = {"name": name, "image": "python:3.12-slim", "processes": {"a": FOREVER}, **more}
     cluster.launch(from_data(data), force=force)
 

@@ -85,7 +85,6 @@ _HOST_PART = re.compile(r"SYMPH_\w+_(HOST|BIND_HOST|ADDR|HOSTS)")
 
 @pytest.fixture
 def symph() -> Iterator[Callable[..., str]]:
-    """Run the command in this test's private state; stop everything that it started afterwards."""
     started: list[str] = []
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 

@@ -25,8 +25,6 @@ SEED = int(os.environ.get("SYMPH_SEED", "10"))
 
 
 class Drawing:
-    """Random calls of Symphony's builders."""
-
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.backend = rng.choice(["kube", "tmux"])

@@ -38,7 +38,6 @@ def torch_bin() -> Path:
 
 @pytest.fixture
 def here(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None]:
-    """Run on this machine; stop every run afterwards."""
     need_tool("tmux")
     yield
     for run in live_runs():

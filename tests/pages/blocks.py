@@ -73,7 +73,6 @@ def name_of(page: Path) -> str:
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
-    """Yield the blocks of a page in order."""
     lines = page.read_text(encoding="utf-8").splitlines()
     start: int | None = None
     for number, line in enumerate(lines):

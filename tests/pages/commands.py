@@ -62,7 +62,6 @@ def fault_of_command(words: list[str]) -> str:
 
 
 def spans_of(text: str) -> Iterator[str]:
-    """Yield the commands in a sentence, such as ``symph up``."""
     yield from _SPAN.findall(text)
 
 

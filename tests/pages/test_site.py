@@ -42,7 +42,6 @@ def anchors(page: Path) -> set[str]:
 
 
 def links(text: str) -> list[str]:
-    """Return the links of a page to places within the repository or the site."""
     found = [one or other for one, other in _LINK.findall(_FENCED.sub("", text))]
     return [link for link in found if not re.match(r"[a-z]+:", link)]
 

@@ -211,7 +211,6 @@ def place(
 
 
 def symph(*words: str) -> str:
-    """Return a command's output; it must succeed."""
     argv = [sys.executable, "-m", "symphony_charts", *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, (words, done.stdout, done.stderr)

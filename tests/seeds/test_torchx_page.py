@@ -87,7 +87,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def command(line: str) -> str:
-    """Return the output of a command line; it must succeed."""
     done = subprocess.run(shlex.split(line, comments=True), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -31,8 +31,6 @@ def why_not() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The exit status and the output of a command."""
-
     argv: Sequence[str]
     status: int
     out: str

@@ -55,8 +55,6 @@ def _toleration(rng: random.Random, taint: Mapping[str, str]) -> _Data:
 
 
 class _Pod:
-    """The pod that an overlay is made for."""
-
     def __init__(
         self, rng: random.Random, overlay: _Data, processes: Mapping[str, _Data], like: NodePool, groups: Sequence[str]
     ) -> None:

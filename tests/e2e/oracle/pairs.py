@@ -35,8 +35,6 @@ _CORDONED = Taint(key="node.kubernetes.io/unschedulable")
 
 @dataclass
 class PairReport:
-    """The number of compared pairs, and the disagreements."""
-
     pairs: int = 0
     disagreements: list[str] = field(default_factory=list)
 

@@ -63,11 +63,9 @@ class Api:
         return str(self._address.hostname), self._address.port or 443
 
     def get(self, path: str) -> Object:
-        """Return the object or list at `path`."""
         return self.call("GET", path)
 
     def find(self, path: str) -> Object | None:
-        """Return the object at `path`, or None if there is none."""
         return self.call("GET", path, absent_ok=True) or None
 
     def create(self, path: str, body: Object, *, exists_ok: bool = False) -> Object | None:

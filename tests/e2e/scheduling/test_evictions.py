@@ -86,7 +86,6 @@ def test_the_work_of_a_lost_pod_goes_on_without_retries(
 
 
 def experiment(name: str, **more: object) -> dict[str, object]:
-    """Return an experiment of one process that runs until it is evicted or lost."""
     env = {"AGAIN": {"config": "taken", "key": "away", "optional": True}}
     lone = {"cmds": [WORK], "image": "busybox:1.37.0", "grace_period": 1, "env": env, **more}
     return {"name": name, "processes": {"lone": lone}}

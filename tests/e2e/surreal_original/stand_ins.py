@@ -52,8 +52,6 @@ def _anything(name: str) -> Any:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Provides those modules."""
-
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
         stands = fullname.partition(".")[0] in _STANDS_FOR
         return ModuleSpec(fullname, self, is_package=True) if stands else None

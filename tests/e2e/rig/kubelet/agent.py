@@ -37,8 +37,6 @@ _LOAD_BALANCERS = "198.18"  # for benchmarks (RFC 2544): unassigned, so it leads
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of one kubelet process."""
-
     state: Path
     kubeconfig: Path
     pools: tuple[Pool, ...]

@@ -60,8 +60,6 @@ class _Control:
 
 
 class Launched:
-    """A command that runs under a launcher."""
-
     def __init__(self, process: asyncio.subprocess.Process, control: _Control, pid: int) -> None:
         self.pid = pid
         self._process, self._control = process, control

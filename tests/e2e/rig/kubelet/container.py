@@ -47,8 +47,6 @@ class Host(Protocol):
 
 
 class Container:
-    """A container and its current run, if any."""
-
     def __init__(self, spec: Object, host: Host, *, is_init: bool, restarts: str) -> None:
         """Take the restart policy as `restarts`: Always, OnFailure or Never."""
         self.spec, self.host, self.restarts = spec, host, restarts

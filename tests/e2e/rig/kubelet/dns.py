@@ -29,7 +29,6 @@ class DnsServer(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str | int, int]) -> None:
-        """Answer one query; ignore malformed ones."""
         reply = answer(data, self._names())
         if reply and self._transport:
             self._transport.sendto(reply, addr)

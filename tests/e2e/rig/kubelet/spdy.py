@@ -75,8 +75,6 @@ class Stream:
 
 
 class Connection:
-    """The server's side of an upgraded connection."""
-
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._streams: dict[int, Stream] = {}
