@@ -26,7 +26,7 @@ _SCHEMAS = CHECKOUT / "symphony_charts" / "chart" / "lint" / "schemas"
 
 @pytest.fixture
 def repository(programs: Programs, charts: ExampleCharts, tmp_path: Path) -> Path:
-    """Return a repository with every example's chart, settings of `symph gitops init`, and an origin without both."""
+    """Return a repository with the settings of `symph gitops init` and all example charts; its origin has no charts."""
     work = tmp_path / "work"
     work.mkdir()
     for name in ("ct.yaml", "chart_schema.yaml", "lintconf.yaml"):
