@@ -1,4 +1,4 @@
-"""The benchmarks with their smallest sizes, and what they then print: whether they run at all, and nothing of speed."""
+"""The benchmarks with their smallest sizes and their expected output: they must run; speed is not checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-# What takes about a second of CPU.
+# Benchmarks that take about a second of CPU.
 CHEAP = {
     "importers.py": ([], r" 20 +1000 +"),
     "placement.py": (
@@ -34,7 +34,7 @@ HEAVY = {
 
 
 def run_benchmark(name: str, env: Mapping[str, str]) -> None:
-    """Run a benchmark with its smallest sizes, and look for what it prints at its end."""
+    """Run a benchmark with its smallest sizes, and check its last output."""
     words, printed = {**CHEAP, **HEAVY}[name]
     argv = [sys.executable, str(FOLDER / name), *words]
     done = subprocess.run(argv, env=dict(env), capture_output=True, text=True, timeout=300, check=False)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The caller's variables that tests may see: where programs are, how to reach the network, and options of the suite,
+# The caller's variables that tests may see: paths of programs, network access, and options of the suite,
 # which test modules read at import (SYMPH_SOAK); the fixture below removes all SYMPH_*.
 _KEPT = {"CI", "HOME", "KUBEBUILDER_ASSETS", "KUBECONFIG", "LD_LIBRARY_PATH", "PATH", "XDG_CACHE_HOME"}
 _KEPT |= {"CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"}
@@ -23,7 +23,7 @@ _SET = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LANG": "C.
 
 
 def _reset_inherited_state() -> None:
-    """Undo what this process inherited; the workers of xdist inherit the result, and do the same."""
+    """Undo the state that this process inherited; the workers of xdist inherit the result, and do the same."""
     for name in list(os.environ):
         if name not in _KEPT and not name.startswith(_KEPT_PREFIXES) and not name.lower().endswith("_proxy"):
             del os.environ[name]
@@ -52,8 +52,8 @@ def _temporary_folder() -> str:
 
 _reset_inherited_state()
 
-# No deadlines: the machine may be busy with other tests. A run that decides whether a change lands tries the same
-# examples each time; everywhere else new ones are looked for.
+# No deadlines: the machine may be busy with other tests. A run that decides about a merge tries the same
+# examples each time; all others draw new ones.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
@@ -61,7 +61,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 @pytest.fixture(autouse=True)
 def private_places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """State, sockets and home in a folder of this test; its path is short, since socket paths are limited."""
+    """Put state, sockets and home in a folder of this test; its path is short, since socket paths are limited."""
     folder = Path(tempfile.mkdtemp(prefix="symph-t-"))
     for name in [name for name in os.environ if name.startswith(("KUBE", "SYMPH_", "XDG_"))]:
         if name != "SYMPH_REQUIRE_TOOLS":
@@ -77,7 +77,7 @@ def private_places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def need_tool() -> Callable[[str], str]:
-    """The path of a program on PATH; without it the test is skipped, or fails where every tool must be there."""
+    """Return the path of a program on PATH; without it, skip the test, or fail where every tool is required."""
 
     def find(name: str) -> str:
         path = shutil.which(name)

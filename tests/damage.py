@@ -1,4 +1,4 @@
-"""What files of others may hold at any place."""
+"""Damage to foreign files at any place of their data."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ODD: tuple[object, ...] = (
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every map and list in `value`, with each of its keys."""
+    """Return every map and list in `value`, with each of its keys."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
     return [place for key in keys for place in [(value, key), *places(value[key])]]
 
 
 def spoil(holder: Any, key: Any, odd: object) -> None:
-    """Put a copy of `odd` at a place: what stands at two would be spoiled at both, and could come to hold itself."""
+    """Put a copy of `odd` at a place: a shared value would be damaged at both places, and could come to hold itself."""
     holder[key] = copy.deepcopy(odd)

@@ -1,4 +1,4 @@
-"""Golden files: what a program shows, kept as a file that people read. `make golden` rewrites them."""
+"""Golden files: a program's output, kept as a readable file. `make golden` rewrites them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-# Read here, since no test sees such variables of whoever runs it.
+# Read at import, since tests do not see the caller's variables.
 _REWRITE = os.environ.get("SYMPH_GOLDEN") == "rewrite"
 
 
 def check_golden(path: Path, text: str) -> None:
-    """Fail unless `text` is what `path` holds; with SYMPH_GOLDEN=rewrite write it there.
+    """Fail unless `path` holds `text`; with SYMPH_GOLDEN=rewrite write it there.
 
     `make golden` runs the tests that have "golden" in their names.
     """

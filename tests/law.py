@@ -1,6 +1,6 @@
 """The law of one road: all verbs that read a spec agree on its objects, its faults, and whether it fits.
 
-Each verb is run through the command itself, in this process; `disagreements` compares what they said.
+Each verb runs through the command itself, in this process; `disagreements` compares the answers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a verb answered: its exit status, stdout as JSON where it is, and stderr."""
+    """A verb's answer: its exit status, stdout (parsed if it is JSON), and stderr."""
 
     status: int
     data: Any
@@ -60,7 +60,7 @@ class Answer:
 
 
 def disagreements(case: Case, folder: Path, repository: Path) -> list[str]:
-    """What the verbs do not agree on for one case; empty if the law holds."""
+    """Return the disagreements of the verbs for one case; empty if the law holds."""
     answers = ask(case, folder, repository)
     return [*_faults(answers), *_objects(answers, str(folder)), *_verdicts(answers)]
 
@@ -107,7 +107,7 @@ def _run(*words: str) -> Answer:
 
 
 def _install(spec: str, case: Case, pools: Sequence[str]) -> Answer:
-    """What `install` would hand to helm: the chart's own values, and those of the command line, as objects."""
+    """Return the objects that `install` would pass to helm, for the chart's own values and the command line's."""
     files = () if case.values is None else (case.values,)
     values = user_values(Overrides(files=files, sets=case.sets))
     try:
@@ -141,7 +141,7 @@ def _said(answer: Answer) -> str:
 
 
 def _objects(answers: dict[str, Answer], where: str) -> Iterator[str]:
-    """The objects are the same, but for the label of who manages them and what only helm runs."""
+    """Yield the differences of the objects, except for the managed-by label and objects that only helm runs."""
     if answers["render"].status != 0:
         return
     wanted = _index(answers["render"].data["items"])
@@ -167,7 +167,7 @@ def _index(items: list[Any]) -> dict[str, Any]:
         if "helm.sh/hook" in notes:
             continue
         text = json.dumps(item, sort_keys=True)
-        # Also inside of the texts of a Workflow, whose quotes are escaped.
+        # Also inside the texts of a Workflow, whose quotes are escaped.
         text = re.sub(r'(managed-by\\*":\s*\\*")symph', r"\1Helm", text)
         found[f"{item['kind']}/{item['metadata']['name']}"] = text
     return found
@@ -188,14 +188,14 @@ def _verdicts(answers: dict[str, Answer]) -> Iterator[str]:
         yield f"plan says {verdict} and exits with {plan.status}"
     lint, publish = answers["validate"], answers["publish"]
     for verb in ("package on pools", "install on pools", "sweep"):
-        # A dry run of a sweep makes no chart; the others refuse one in which lint finds errors.
+        # A dry run of a sweep makes no chart; the other verbs refuse one with lint errors.
         wanted = 1 if lint.status == 1 and verb != "sweep" else plan.status
         if answers[verb].status != wanted:
             yield f"{verb} ends with {answers[verb].status} instead of {wanted}: {answers[verb].error}"
     packaged = answers["package on pools"]
     if packaged.status == 0 and not packaged.data["items"][0]["fit"].startswith(verdict):
         yield f"plan says {verdict}, package {packaged.data['items'][0]['fit']}"
-    # Argo CD's project refuses rights that the chart would give itself; by hand it is installed.
+    # Argo CD's project refuses rights that the chart would grant itself; such a chart is installed by hand.
     is_refused_by_argo = "takes no Role" in publish.error
     if lint.status == 0 and publish.status != (1 if is_refused_by_argo else plan.status):
         yield f"plan ends with {plan.status}, publish with {publish.status}: {publish.error}"
@@ -254,7 +254,6 @@ _KINDS = ("jobs", "jobs", "jobs", "jobset", "appwrapper", "volcano", "argo", "di
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """An experiment with overlays of every sort, of any kind, under values that fit or do not."""
     data: dict[str, Any] = draw(experiments())
     data.setdefault("workload", {})["kind"] = draw(st.sampled_from(_KINDS))
     for pod in [*data.get("groups", {}).values(), *data.get("processes", {}).values()]:
@@ -268,6 +267,6 @@ def cases(draw: st.DrawFn) -> Case:
         data.pop("image", None)
     sets = tuple(draw(st.lists(st.sampled_from(_SETS), max_size=1)))
     if data.get("secret_source", {}).get("source") == "sealed":
-        # What is not sealed is looked at by some verbs and refused by those that hand objects on.
+        # Some verbs inspect values that are not sealed; verbs that hand objects on refuse them.
         sets += tuple(f"secrets.encryptedData.{key}=AgB1" for key in ("token", "key"))
     return Case(data=data, sets=sets, values=draw(st.sampled_from(_VALUES)))

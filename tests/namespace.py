@@ -1,4 +1,4 @@
-"""A program runs on a machine of its own: what it mounts, signals or removes is nobody else's."""
+"""Runs a program on a private machine: its mounts, signals and removals affect nothing outside."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What goes before a command that may mount, signal and remove: its own mounts, pids and, for ordinary users, root.
+# The prefix of a command that may mount, signal and remove: private mounts, pids and, for ordinary users, root.
 ALONE = ("unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--mount", "--pid", "--fork")
 _ROOT = Path(__file__).resolve().parents[1]
 
 
 def run_alone(module: str, *words: str, timeout_s: float = 120.0) -> str:
-    """What `python -m MODULE WORDS` prints there; fails with what it says on stderr."""
+    """Return the output of `python -m MODULE WORDS` there; on failure, fail with its stderr."""
     argv = [*ALONE, "--mount-proc", "--propagation", "private", sys.executable, "-m", module, *words]
     done = subprocess.run(argv, cwd=_ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)
     assert done.returncode == 0, done.stderr

@@ -20,9 +20,9 @@ http: {{addr: "127.0.0.1:{port}"{tls}}}
 
 @contextlib.contextmanager
 def running_registry(program: str, folder: Path, htpasswd: str = "", tls: str = "") -> Iterator[str]:
-    """``host:port`` of a registry that keeps its content below `folder`.
+    """Yield ``host:port`` of a registry that keeps its content below `folder`.
 
-    With `htpasswd` it wants a password; `tls` is the map of its certificate, as its settings write it.
+    With `htpasswd` it requires a password; `tls` is the map of its certificate, as in its settings.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

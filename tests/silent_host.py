@@ -1,4 +1,4 @@
-"""A host of this machine that takes no connection, as one that is gone or behind a firewall."""
+"""A host on this machine that accepts no connection, like one that is down or behind a firewall."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def silent_host() -> Iterator[tuple[str, int]]:
-    """Host and port: the queue of its listener is full, as if packets were lost."""
+    """Yield host and port: the queue of its listener is full, as if packets were lost."""
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(socket.socket())
         server.bind(("127.0.0.1", 0))

@@ -1,7 +1,6 @@
 """Size budgets: the package and its tests may shrink, and grow only together with a changed number here.
 
-Statements are counted too, so that dense lines do not help. A budget that proves wrong is changed here, and the commit
-says why.
+Statements count too, so that dense lines do not help. A wrong budget is changed here, with the reason in the commit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The suite passes whatever its caller's signals, umask, descriptors, environment and settings files are."""
+"""The suite passes with any signals, umask, descriptors, environment and settings files of its caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[1]
-# Each fails if it sees what is below.
+# Each fails if it sees the caller's state below.
 _SELECTION = (
     "tests/cli/test_run.py::test_without_a_terminal_it_ends_what_it_runs_but_not_with_the_connection",
     "tests/cli/test_narrow_terminals.py::test_no_table_is_wider_than_the_terminal",
@@ -49,7 +49,7 @@ def test_a_hostile_caller_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / ".gitconfig").write_text("[commit]\ngpgsign = true\n[core]\nautocrlf = true\n")
     (tmp_path / ".symph.yaml").write_text("[broken")
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path), **_ENVIRONMENT}
-    # In the controller, and then in a worker, which inherits what the controller has.
+    # In the controller, and then in a worker, which inherits the controller's state.
     for umask, words in (("077", ["-n", "0", _SELECTION[0]]), ("000", ["-n", "1", *_SELECTION])):
         argv = [sys.executable, "-c", _HOSTILE, umask, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
         done = subprocess.run(argv, cwd=_ROOT, env=env, capture_output=True, text=True, timeout=300, check=False)

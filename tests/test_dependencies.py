@@ -1,4 +1,4 @@
-"""Holds the imports of the package against what pyproject.toml declares, and the declarations against each other."""
+"""Checks of the package's imports against pyproject.toml, and of its declarations against each other."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.tools import BESIDE
 
 ROOT = Path(__file__).parents[1]
 DECLARED = [Requirement(text) for text in metadata.requires("symphony-charts") or []]
-# Imported where a user's own script brings it: Symphony's names belong to what runs under `symphony_charts.compat`.
+# Imported only if a user's script brings it: Symphony's names belong to scripts under `symphony_charts.compat`.
 OF_USERS = {"symphony"}
 
 
 def imports_of(file: Path) -> set[str]:
-    """The top-level names of all that a module imports, in functions too."""
+    """Return the top-level names of all imports of a module, including those in functions."""
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -40,7 +40,7 @@ def normal(name: str) -> str:
 
 
 def imported() -> dict[str, str]:
-    """Every distribution that the package imports something of, with a file that does."""
+    """Return every distribution that the package imports, with a file that does."""
     homes = metadata.packages_distributions()
     found = {}
     for folder in ("symphony_charts", "torchx_plugins"):
@@ -90,7 +90,7 @@ PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 
 def locked(*names: str) -> list[Requirement]:
-    """The pins of files in requirements/, without their hashes."""
+    """Return the pins of files in requirements/, without their hashes."""
     lines = [line for name in names for line in (ROOT / "requirements" / name).read_text().splitlines()]
     return [Requirement(line.removesuffix("\\")) for line in lines if line and not line.startswith((" ", "#"))]
 
@@ -103,7 +103,7 @@ def group(name: str) -> list[Requirement]:
 
 
 def wanted_by(extra: str, python: str) -> list[Requirement]:
-    """What a plain installation, or one with an extra, needs on that Python."""
+    """Return the requirements of a plain installation, or of one with an extra, on that Python."""
     needed = [item for item in DECLARED if not item.marker or item.marker.evaluate({"extra": extra, **of(python)})]
     return [item for item in needed if item.name != "symphony-charts"]
 

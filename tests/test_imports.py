@@ -10,13 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "symphony_charts"
 
-# Folders and modules in the order of imports: each imports itself and those before it.
+# The import order of folders and modules: each imports only itself and those before it.
 ORDER = (
     *("version", "errors", "formats", "system", "spec", "kinds", "placement", "chart", "oci", "secrets", "settings"),
     *("prepare", "package", "importers", "backend", "local", "kubernetes", "gitops", "clusters", "sweep", "cli"),
     *("engine", "kube", "tmux", "commandline", "integrations", "compat", "torchx_scheduler"),
 )
-# A documented name of what is in an integration.
+# A documented alias of an integration's module.
 ALIASES = {"symphony_charts.clusters.hera_flows"}
 # Folders of pure functions: they take values and return values.
 PURE = (
@@ -29,7 +29,7 @@ PURE = (
     "gitops/operations",
     "local/plan",
 )
-# Modules and methods that reach files, processes, the network or the clock.
+# Modules and methods that access files, processes, the network or the clock.
 WORLD = {
     *("asyncio", "concurrent", "ctypes", "datetime", "fcntl", "http", "kubernetes", "libtmux", "multiprocessing", "os"),
     *("pty", "pwd", "pyhelm3", "random", "requests", "resource", "secrets", "select", "selectors", "shutil", "signal"),
@@ -68,7 +68,6 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """Return the modules that a statement imports."""
     if isinstance(node, ast.Import):
         return {alias.name for alias in node.names}
     if isinstance(node, ast.ImportFrom) and node.module:
@@ -79,7 +78,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 @cache
 def imports_of(path: Path) -> frozenset[str]:
-    """Return every module that `path` imports, imports in functions included."""
+    """Return every module that `path` imports, including imports in functions."""
     return frozenset(name for node in ast.walk(tree_of(path)) for name in names_in(node))
 
 

@@ -30,7 +30,7 @@ def is_integration(module: str) -> bool:
 
 
 def imported_by(text: str) -> Iterator[str]:
-    """Yield every name that `text` imports, inside functions and for types alone, too."""
+    """Yield every name that `text` imports, including imports in functions and for types only."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -93,7 +93,7 @@ def test_settings_of_a_kind_are_decoded_by_its_own_record() -> None:
     spec = {"name": "x", "processes": {"My_A": {"command": ["x"]}}}
     dijob = {"operator": "v1.1", "tasks": {"My_A": "learner"}}
     experiment = from_data({**spec, "workload": {"kind": "dijob", "dijob": dijob}})
-    # A default is left out, and a name is sanitised.
+    # Defaults are omitted, and names are sanitised.
     assert to_data(experiment)["workload"] == {"kind": "dijob", "dijob": {"tasks": {"my-a": "learner"}}}
 
 

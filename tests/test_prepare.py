@@ -1,4 +1,4 @@
-"""One road from a spec to its objects: every verb takes it, so that no two can mean different things."""
+"""One road from a spec to its objects: every verb takes it, so that all verbs agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(case=cases())
-@settings(max_examples=_CASES, phases=(Phase.generate,))  # what fails is read as it is: each try runs ten commands
+@settings(max_examples=_CASES, phases=(Phase.generate,))  # no shrinking: each try runs ten commands
 def test_all_verbs_agree_on_objects_faults_and_verdict(case: Case, repository: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert disagreements(case, Path(folder), repository) == []

@@ -1,6 +1,6 @@
-"""What stands around the package: the files for forges, hooks and images, the changelog, the release check.
+"""The files around the package: files for forges, hooks and images, the changelog, the release check.
 
-Nothing of it runs here, so programs that know its forms judge it.
+Nothing of it runs here; programs that know each format check it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCHEMAS = {
     "vendor.github-issue-forms": [ROOT / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml" for name in ("bug", "idea")],
     "vendor.github-issue-config": [ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml"],
 }
-# What docs/automation.md shows of them.
+# The ones that docs/automation.md shows.
 SHOWN = {"vendor.github-workflows": ".github/workflows/review.yaml"}
 FACTS = {
     "repository": "https://github.com/owner/name",
@@ -37,7 +37,6 @@ FACTS = {
 
 
 def said(*argv: str) -> str:
-    """What a program prints; its status must be 0."""
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     ended = subprocess.run(
         argv,
@@ -61,7 +60,7 @@ def module(path: Path) -> ModuleType:
 
 
 def shown_file(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
-    """A file that docs/automation.md shows, as a reader would save it, and what it says."""
+    """Return a file that docs/automation.md shows, saved as a reader would, and its parsed content."""
     blocks = blocks_of(ROOT / "docs" / "automation.md")
     text = next(block.text for block in blocks if block.text.startswith(f"# {name}\n"))
     path = folder / Path(name).name
@@ -106,7 +105,7 @@ def test_the_template_for_gitlab_fits_its_schema(tmp_path: Path) -> None:
 
 
 def review_of(script: str, folder: Path, **env: str) -> list[str]:
-    """The words that a step gives to `symph`, run as the forge's shell does."""
+    """Return the arguments that a step passes to `symph`, run as the forge's shell does."""
     programs = folder / "symph" / "bin"
     programs.mkdir(parents=True)
     (programs / "symph").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')

@@ -1,4 +1,4 @@
-"""Tests wait for a condition and never merely for time to pass."""
+"""Waiting for a condition, never for a fixed time."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _Value = TypeVar("_Value")
 def eventually(
     check: Callable[[], _Value | None], timeout_s: float = 60, what: Callable[[], str] | str = "it did not come"
 ) -> _Value:
-    """What `check` gives once that is true; fails with `what` and the last answer when it is not in time."""
+    """Return the first true result of `check`; on timeout, fail with `what` and the last result."""
     deadline = time.monotonic() + timeout_s
     asked = time.monotonic()
     while not (value := check()):
         if time.monotonic() > deadline:
             said = what if isinstance(what, str) else what()
             raise AssertionError(f"not within {timeout_s:g} s: {said}; the last answer was {value!r}")
-        # What is dear to ask is asked less often: it would slow down what is waited for.
+        # Expensive checks run less often: they would slow down the work that they wait for.
         time.sleep(max(0.05, time.monotonic() - asked))
         asked = time.monotonic()
     return value
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if `pid` is a process that runs; a zombie does not."""
+    """Return True if `pid` is a running process; a zombie is not."""
     stat = read_stat(pid) if pid > 0 else None
     return stat is not None and not stat.is_dead

@@ -1,4 +1,4 @@
-"""Argo CD itself on the test cluster: its controllers, its repository server and their cache, as processes."""
+"""Argo CD on the test cluster: its controllers, its repository server and their cache, as processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONFIG_MAPS = (
     "argocd-ssh-known-hosts-cm",
 )
 _POLL = "2s"
-"""How often Git is looked at; three minutes unless told."""
+"""The interval of polling Git; Argo CD's default is three minutes."""
 _PORTS = 7
 
 
@@ -39,14 +39,13 @@ class ArgoCd:
     parts: tuple[Daemon, ...]
 
     def application(self, name: str) -> dict[str, Any]:
-        """The Application `name`; empty if there is none."""
         done = self.programs.try_run(
             [str(self.programs.kubectl_path), "-n", self.namespace, "get", "application", name, "-o", "json"]
         )
         return dict(json.loads(done.out)) if done.code == 0 else {}
 
     def synced(self, name: str) -> str:
-        """The path of the chart that was applied last, if that is what Git says now and it worked; else empty."""
+        """Return the path of the last applied chart, if Git still has that revision and it succeeded; else ""."""
         app = self.application(name)
         status = app.get("status", {})
         last = status.get("operationState", {})
@@ -59,7 +58,7 @@ class ArgoCd:
         return str(self.application(name).get("status", {}).get("health", {}).get("status", ""))
 
     def place(self, name: str) -> str:
-        """The namespace of the objects that Argo CD applied last; what it compared last may not be applied yet."""
+        """Return the namespace of the last applied objects; the last compared revision may not be applied yet."""
         last = self.application(name).get("status", {}).get("operationState", {}).get("syncResult", {})
         applied = {str(item["namespace"]) for item in last.get("resources", []) if item.get("status") == "Synced"}
         return ",".join(sorted(applied))
@@ -76,7 +75,7 @@ class ArgoCd:
 
 @contextmanager
 def argo_cd(folder: Path, namespace: str, programs: Programs, helm: Path) -> Iterator[ArgoCd]:
-    """Argo CD for the cluster of `programs`, rendering with `helm`, until the block ends."""
+    """Run Argo CD for the cluster of `programs`, rendering with `helm`, until the block ends."""
     _prepare(namespace, programs)
     env = _environment(folder, namespace, programs, helm)
     ports = free_ports(_PORTS)
@@ -92,9 +91,8 @@ def argo_cd(folder: Path, namespace: str, programs: Programs, helm: Path) -> Ite
 
 
 def _prepare(namespace: str, programs: Programs) -> None:
-    """Its definitions, and the settings that its parts do not start without."""
     for path in sorted(module_folder(ARGO_CD).glob("manifests/crds/*-crd.yaml")):
-        # Server-side: that of the ApplicationSet is larger than an annotation may be.
+        # Server-side: the definition of ApplicationSet exceeds the size limit of an annotation.
         programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
     kinds = ("applications", "applicationsets", "appprojects")
     argv = [str(programs.kubectl_path), "-n", namespace, "get", ",".join(f"{kind}.argoproj.io" for kind in kinds)]
@@ -110,7 +108,7 @@ def _part_of(kind: str, name: str) -> dict[str, object]:
 
 
 def _environment(folder: Path, namespace: str, programs: Programs, helm: Path) -> Mapping[str, str]:
-    """Paths below `folder` for all that Argo CD expects at fixed places, and no waiting."""
+    """Return environment variables: paths below `folder` for Argo CD's fixed paths, and no delays."""
     program = find_tool("argocd").resolve()
     places = {name: folder / name.lower() for name in ("TLS_DATA_PATH", "SSH_DATA_PATH", "GPG_DATA_PATH", "GNUPGHOME")}
     for place in (*places.values(), folder / "bin", folder / "tmp", folder / "plugins"):

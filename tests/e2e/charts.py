@@ -32,9 +32,9 @@ def package_data(experiment: dict[str, object], folder: Path, *changes: str, ver
 
 
 class ExampleCharts(dict[str, Path]):
-    """The charts of the examples by name, each packaged when it is first asked for.
+    """The charts of the examples by name, each packaged on first use.
 
-    They are made from a copy: packaging pins ports in a file beside the spec, and the checkout is to stay as it is.
+    They are made from a copy: packaging pins ports in a file beside the spec, and the checkout must not change.
     """
 
     def __init__(self, folder: Path) -> None:

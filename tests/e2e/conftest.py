@@ -1,7 +1,7 @@
-"""The test cluster and what every end-to-end test holds.
+"""The test cluster and the fixtures of every end-to-end test.
 
 With KUBECONFIG set, the tests run against that cluster, and those that need the rig's own nodes are skipped. Without
-it the session starts a cluster of its own; under xdist the controlling process does, and the workers share it.
+it, the session starts a cluster of its own; under xdist the controlling process does, and the workers share it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STATE = pytest.StashKey[Cluster]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Know our marks; where workers will be started, start the cluster that they share."""
+    """Register the marks; in the controlling process of xdist, start the cluster that the workers share."""
     config.addinivalue_line("markers", "rig: needs the rig's own nodes, which run containers as processes here")
     is_controller = not hasattr(config, "workerinput") and bool(getattr(config.option, "numprocesses", None))
     if is_controller and not _FOREIGN and not config.option.collectonly:
@@ -45,7 +45,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here is e2e; what needs the rig is skipped on a foreign cluster."""
+    """Mark everything here as e2e; skip tests that need the rig on a foreign cluster."""
     for item in items:
         item.add_marker(pytest.mark.e2e)
         if _FOREIGN and item.get_closest_marker("rig"):
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Add what went on in the test's namespace to the report of a failure."""
+    """Add the events of the test's namespace to the report of a failure."""
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's Result, untyped in a wrapper's yield
     place = getattr(item, "funcargs", {}).get("namespace")
@@ -65,7 +65,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster | None]:
-    """The rig's cluster, or None where KUBECONFIG names another."""
+    """Yield the rig's cluster, or None if KUBECONFIG names another."""
     shared = os.environ.get(_SHARED)
     if _FOREIGN:
         yield None
@@ -89,7 +89,7 @@ def programs(cluster: Cluster | None, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def api(cluster: Cluster | None, programs: Programs) -> Iterator[Api]:
-    """A client of the cluster; another cluster's credentials may take many forms, which kubectl knows."""
+    """Yield a client of the cluster; through kubectl for a foreign cluster, whose credentials may take many forms."""
     if cluster:
         with cluster.api() as client:
             yield client
@@ -115,11 +115,11 @@ current-context: proxy
 
 @pytest.fixture
 def namespace(programs: Programs) -> Iterator[str]:
-    """A namespace of this test; its deletion is not waited for."""
+    """Yield a namespace of this test; do not wait for its deletion."""
     name = f"e2e-{uuid.uuid4().hex[:8]}"
     meta = {"name": name, "labels": {"symph.dev/e2e": "true"}}
     programs.kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}))
-    # Controllers make them a moment later: pods need the one, and who compares all objects counts the other.
+    # Controllers make them a moment later: pods need the one, and comparisons of all objects count the other.
     kubectl = str(programs.kubectl_path)
     made_by_controllers = [kubectl, "-n", name, "get", "serviceaccount/default", "configmap/kube-root-ca.crt"]
     eventually(lambda: programs.try_run(made_by_controllers).code == 0, 60, f"{name} is not ready to be used")
@@ -134,7 +134,7 @@ def any_helm(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def release(programs: Programs, api: Api, namespace: str) -> Callable[..., Release]:
-    """Makes releases in the test's namespace: ``release("ring")``, with the newest helm unless told."""
+    """Return a factory of releases in the test's namespace: ``release("ring")``, by default with the newest helm."""
 
     def make(name: str, helm_path: Path | None = None) -> Release:
         path = helm_path or _helm(HELM_VERSIONS[-1])

@@ -21,13 +21,12 @@ NAMESPACE = "flux-system"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flux:
-    """Running controllers, whose objects stand in `NAMESPACE`."""
+    """Running controllers with their objects in `NAMESPACE`."""
 
     programs: Programs
     parts: tuple[Daemon, ...]
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
-        """An object; empty if there is none."""
         done = self.programs.try_run(
             [str(self.programs.kubectl_path), "-n", NAMESPACE, "get", kind, name, "-o", "json"]
         )
@@ -51,7 +50,7 @@ class Flux:
 
 @contextmanager
 def flux(folder: Path, programs: Programs) -> Iterator[Flux]:
-    """Both controllers for the cluster of `programs`, until the block ends."""
+    """Run both controllers for the cluster of `programs`, until the block ends."""
     folder.mkdir()
     for module in (SOURCE_CONTROLLER, KUSTOMIZE_CONTROLLER, HELM_CONTROLLER):
         programs.kubectl("apply", "--server-side", "-f", str(module_folder(module) / "config/crd/bases"))

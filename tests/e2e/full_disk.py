@@ -1,6 +1,6 @@
-"""Runs on a disk that becomes full; what the verbs answer is printed as JSON.
+"""Runs on a disk that becomes full; prints the verbs' answers as JSON.
 
-The disk is a small one of its own, which takes namespaces of mounts and pids (`tests.namespace`).
+The disk is a small separate one, which takes namespaces of mounts and pids (`tests.namespace`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ name: exp
 processes:
   a: {command: [/bin/sh, -c, 'while :; do printf "%2000s\\n" $(date +%s%N); sleep 0.1; done']}
 """
-# Ends with the status of its second argument once the file `end` is there.
+# Ends with the status of its second argument once the file `end` exists.
 PROGRAM = 'echo started >>"$0/starts"; while ! [ -f "$0/end" ]; do sleep 0.05; done; exit "$1"'
 SYMPH = [sys.executable, "-m", "symphony_charts"]
 

@@ -1,4 +1,4 @@
-"""Made-up secrets of fifty kinds, harmless files that look like them, and the findings of the guard and of gitleaks.
+"""Fake secrets of fifty kinds, harmless files that look like them, and the findings of the guard and of gitleaks.
 
 `benchmarks/leaks.py` measures recall and false alarms on them.
 """
@@ -30,10 +30,8 @@ HEX, BASE64, URL_SAFE = "0123456789abcdef", ALNUM + "+/", ALNUM + "_-"
 
 
 class _Chance(random.Random):
-    """Draws that can be repeated."""
-
     def of(self, alphabet: str, length: int) -> str:
-        """`length` characters of an alphabet, digits among them wherever it has any."""
+        """Return `length` characters of an alphabet, including digits if the alphabet has any."""
         while True:
             text = "".join(self.choices(alphabet, k=length))
             if length < 12 or any(char in DIGITS for char in text) == any(char in DIGITS for char in alphabet):
@@ -60,7 +58,7 @@ def _uuid(chance: _Chance) -> str:
     return "-".join(chance.of(HEX, length) for length in (8, 4, 4, 4, 12))
 
 
-# What is asked of each kind: the name that it usually has, and a value of its form.
+# Each kind: its usual name, and a generator of values of its form.
 KINDS: Mapping[str, tuple[str, Callable[[_Chance], str]]] = {
     "AWS access key": ("AWS_ACCESS_KEY_ID", lambda c: "AKIA" + c.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
     "AWS session key": ("AWS_ACCESS_KEY_ID", lambda c: "ASIA" + c.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
@@ -157,7 +155,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "gzip, base64": lambda value: _base64(gzip.compress(value.encode(), mtime=0)),
     "UTF-16, base64": lambda value: _base64(value.encode("utf-16")),
 }
-"""Codes of a value at one of `PLACES`."""
+"""Encodings of a value at one of `PLACES`."""
 
 
 def _env_file(name: str, value: str) -> bytes:
@@ -183,7 +181,7 @@ def _docker_config(value: str) -> bytes:
 
 
 def _helm_release(name: str, value: str) -> bytes:
-    """Return the object in which helm keeps a release whose values have the secret."""
+    """Return helm's release object with the secret in its values."""
     release = {"name": "rl", "config": {"env": {name: value}}, "manifest": "apiVersion: v1\nkind: Service\n" * 9}
     data = _base64(gzip.compress(json.dumps(release).encode(), mtime=0))
     return _secret("release", _base64(data.encode()), "helm.sh/release.v1")
@@ -360,13 +358,13 @@ def _minified(chance: _Chance) -> str:
 
 
 def found_by_us(samples: Mapping[str, bytes]) -> set[str]:
-    """Return the paths in which the guard finds something, each searched by itself."""
+    """Return the paths with findings of the guard, each searched by itself."""
     guard = Guard({})
     return {path for path, content in samples.items() if guard.find({path: content})}
 
 
 def found_by_gitleaks(samples: Mapping[str, bytes], *options: str) -> set[str]:
-    """Return the paths in which gitleaks finds something; by default it decodes five times and opens no archive."""
+    """Return the paths with findings of gitleaks; by default it decodes five times and opens no archive."""
     with tempfile.TemporaryDirectory() as scratch:
         root, report = Path(scratch) / "samples", Path(scratch) / "report.json"
         for path, content in samples.items():

@@ -1,7 +1,7 @@
-"""Operators as processes: the real JobSet and Kueue controllers, set up from the charts that their projects ship.
+"""Operators as processes: the real JobSet and Kueue controllers, set up from their projects' charts.
 
-What a chart would run in pods runs here, beside the control plane, so its webhooks are reached by URL and not by a
-Service. All else (definitions, webhooks, configuration) is what the chart makes.
+The pods of such a chart run here as processes beside the control plane, so the webhooks are reached by URL and not by
+a Service. Everything else (definitions, webhooks, configuration) comes from the chart.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 class Operator:
     """A controller by the name of its program, and the Go module whose ``charts/<name>`` sets it up.
 
-    `keeps_keys` is said of one that finds its keys in a Secret and makes new ones where they do not please it.
+    Set `keeps_keys` for one that finds its keys in a Secret and replaces unsuitable ones.
     """
 
     name: str
@@ -65,7 +65,7 @@ KUEUE_OPERATOR = Operator(
 
 
 def start_operator(operator: Operator, folder: Path, programs: Programs, helm: Path) -> Daemon:
-    """The running operator, its definitions served and its webhooks answered; its state is below `folder`."""
+    """Start the operator, wait for its definitions and webhooks, and return it; its state is below `folder`."""
     objects = _render(operator, programs, helm)
     health, webhook = free_ports(2)
     keys, authority = _make_keys(operator, folder)
@@ -88,7 +88,7 @@ def start_operator(operator: Operator, folder: Path, programs: Programs, helm: P
 
 
 def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
-    """The running AppWrapper controller, without webhooks of its own: its project ships no chart and fixes their port.
+    """Start the AppWrapper controller, without webhooks of its own: its project ships no chart and fixes their port.
 
     Kueue suspends AppWrappers by a webhook of Kueue's.
     """
@@ -108,7 +108,7 @@ def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
     programs.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(item))
     env = {**programs.environment(), "NAMESPACE": namespace}
     daemon = start(folder, "appwrapper", [str(find_tool("appwrapper"))], dies_with_us=True, env=env)
-    # Asked whether it is ready, it starts the server of its webhooks.
+    # Its readiness endpoint would start the server of its webhooks.
     wait_for(daemon, lambda: _is_ready(health, "healthz"), _READY_S)
     return daemon
 
@@ -120,7 +120,7 @@ def _render(operator: Operator, programs: Programs, helm: Path) -> list[Object]:
 
 
 def _make_keys(operator: Operator, folder: Path) -> tuple[Path, Authority]:
-    """A folder with ``tls.crt`` and ``tls.key`` for this machine's loopback address, and who signed them."""
+    """Return a folder with ``tls.crt`` and ``tls.key`` for this machine's loopback address, and their authority."""
     keys = folder / f"{operator.name}-keys"
     authority = Authority(keys, f"{operator.name}-ca")
     authority.leaf("tls", operator.service, hosts=("127.0.0.1", operator.service))
@@ -139,7 +139,7 @@ def _secret(operator: Operator, keys: Path, authority: Authority) -> Object:
 
 
 def _redirect(item: Object, port: int, authority: bytes) -> None:
-    """Let each webhook of `item` be called at this machine's loopback address."""
+    """Point each webhook of `item` at this machine's loopback address."""
     if item["kind"] in _WEBHOOKS:
         clients = [webhook["clientConfig"] for webhook in item["webhooks"]]
     elif item["kind"] == "CustomResourceDefinition" and "webhook" in item["spec"].get("conversion", {}):

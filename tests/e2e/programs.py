@@ -1,4 +1,4 @@
-"""Running helm, kubectl and the chart tools against the test cluster; a failure shows everything they said."""
+"""Calls of helm, kubectl and the chart tools against the test cluster; a failure shows their complete output."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 from tests.waiting import eventually
 
-# `kubectl wait` fails on a definition that has no conditions yet, as it is just after it was applied.
+# `kubectl wait` fails on a definition that has no conditions yet, as right after it was applied.
 _ESTABLISHED = '{.status.conditions[?(@.type=="Established")].status}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a program said; `code` is its exit status."""
+    """A program's output; `code` is its exit status."""
 
     code: int
     out: str
@@ -35,13 +35,13 @@ class Programs:
     kubectl_path: Path
 
     def kubectl(self, *arguments: str, stdin: str | None = None, timeout_s: float = 90) -> str:
-        """What kubectl prints; AssertionError if it fails."""
+        """Return kubectl's output; raise AssertionError if it fails."""
         return self.run([str(self.kubectl_path), *arguments], stdin=stdin, timeout_s=timeout_s).out
 
     def symph(
         self, *words: str, timeout_s: float = 120, cwd: Path | None = None, env: Mapping[str, str] | None = None
     ) -> Output:
-        """Run one command line of `symph`, whatever its exit status; `env` are further variables."""
+        """Run one command line of `symph`, with any exit status; `env` are further variables."""
         return self.try_run(
             [sys.executable, "-m", "symphony_charts", *words], timeout_s=timeout_s, cwd=cwd, more_env=env
         )
@@ -53,11 +53,11 @@ class Programs:
 
     def _is_established(self, name: str) -> bool:
         argv = [str(self.kubectl_path), "get", f"crd/{name}", "-o", f"jsonpath={_ESTABLISHED}"]
-        # It is served a moment after that is said.
+        # It is served a moment after this condition is set.
         return self.try_run(argv).out == "True" and self.try_run([str(self.kubectl_path), "get", name]).code == 0
 
     def environment(self) -> Mapping[str, str]:
-        """The environment of every program: nothing of the user's but PATH, behind this interpreter's own folder."""
+        """The environment of every program: of the user's only PATH, behind this interpreter's own folder."""
         return {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self.home),
@@ -77,7 +77,6 @@ class Programs:
         cwd: Path | None = None,
         more_env: Mapping[str, str] | None = None,
     ) -> Output:
-        """What a program said, whatever its exit status."""
         done = subprocess.run(
             argv,
             input=stdin,
@@ -91,7 +90,7 @@ class Programs:
         return Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def run(self, argv: Sequence[str], **options: Any) -> Output:
-        """What a program said, with the options of `try_run`; AssertionError with all of it if it fails."""
+        """Return a program's output, with the options of `try_run`; raise AssertionError with it on failure."""
         done = self.try_run(argv, **options)
         assert done.code == 0, f"{' '.join(map(str, argv))}\nexit {done.code}\n{done.out}\n{done.err}"
         return done

@@ -1,8 +1,8 @@
-"""One of many writers: publishes numbered charts one after the other, and notes each that was acknowledged.
+"""One of many writers: publishes numbered charts in sequence, and records each acknowledged one.
 
     python -m tests.e2e.publish_writer URL CACHE NOTES WRITER COUNT
 
-It goes on after the last number in NOTES, as a user would who types the command again after a crash.
+It resumes after the last number in NOTES, like a user who repeats the command after a crash.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kubernetes' own library asked about quantities; ``python -m tests.e2e.quantities`` records its answers."""
+"""Kubernetes' own library parses quantities; ``python -m tests.e2e.quantities`` records its answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def answers_of(texts: list[str]) -> list[tuple[str, Answer]]:
 
 
 def _short(answer: list[str | int] | None) -> Answer:
-    """The answer with the zeros at the end of its digits in its power of ten."""
+    """Return the answer with the trailing zeros of its digits moved to its power of ten."""
     if answer is None:
         return None
     digits, power, units, thousandths = answer

@@ -1,4 +1,4 @@
-"""A helm release in a namespace of the test cluster: its verbs, its objects, its pods, and the proof that it works."""
+"""A helm release in a namespace of the test cluster: its verbs, its objects, its pods, and a check that it works."""
 
 from __future__ import annotations
 
@@ -32,47 +32,43 @@ class Release:
     # --- helm's verbs ---
 
     def helm(self, *arguments: str, timeout_s: float = 120) -> Output:
-        """What helm said; AssertionError if it failed."""
+        """Return helm's output; raise AssertionError if it failed."""
         return self.programs.run([*self._helm, *arguments], timeout_s=timeout_s)
 
     def try_helm(self, *arguments: str, timeout_s: float = 120) -> Output:
-        """What helm said, whatever its exit status."""
         return self.programs.try_run([*self._helm, *arguments], timeout_s=timeout_s)
 
     def install(self, chart: Path, *arguments: str) -> None:
-        """``helm install``."""
         self.helm("install", self.name, str(chart), *arguments)
 
     def upgrade(self, chart: Path, *arguments: str) -> None:
-        """``helm upgrade``."""
         self.helm("upgrade", self.name, str(chart), *arguments)
 
     def uninstall(self) -> None:
-        """``helm uninstall``."""
         self.helm("uninstall", self.name)
 
     def render(self, chart: Path, *arguments: str) -> list[Object]:
-        """The objects of ``helm template``, tests left out."""
+        """Return the objects of ``helm template``, without tests."""
         text = self.helm("template", self.name, str(chart), "--no-hooks", *arguments).out
         return [document for document in yaml.safe_load_all(text) if document]
 
-    # --- what is in the cluster ---
+    # --- objects in the cluster ---
 
     def objects(self, kind: str) -> list[Object]:
-        """The objects of one kind (``jobs``, ``pods``...) that bear the release's label."""
+        """Return the objects of one kind (``jobs``, ``pods``...) that have the release's label."""
         selector = f"app.kubernetes.io/instance={self.name}"
         argv = ["-n", self.namespace, "get", kind, "-l", selector, "-o", "json"]
         return list(json.loads(self.programs.kubectl(*argv))["items"])
 
     def pods(self, *, with_tests: bool = False) -> list[Object]:
-        """Its pods, but those of ``helm test``."""
+        """Return its pods, by default without those of ``helm test``."""
         return [p for p in self.objects("pods") if with_tests or not _is_test(p)]
 
     def runs(self) -> set[str]:
         return {job["metadata"]["labels"]["symph.dev/run"] for job in self.objects("jobs")}
 
     def log(self, group: str, container: str | None = None) -> str:
-        """The log of the containers of one group, all pods in order of name."""
+        """Return the logs of the containers of one group, pods in order of name."""
         pods = sorted(p["metadata"]["name"] for p in self.pods() if _label(p, "group") == group)
         assert pods, f"no pod of group {group} in {self.namespace}"
         which = ["-c", container] if container else []
@@ -119,7 +115,7 @@ class Release:
 
 
 def prove(release: Release, chart: Path, arguments: Sequence[str] = ()) -> None:
-    """Install `chart` held up, and show that the cluster takes every object, runs every pod, and serves every Service.
+    """Install `chart` with its processes kept running, and check every object, pod and Service in the cluster.
 
     Raises AssertionError with a message that names the object at fault.
     """
@@ -133,7 +129,7 @@ def prove(release: Release, chart: Path, arguments: Sequence[str] = ()) -> None:
     )
     silent = _silent_services(release)
     assert not silent, f"nobody answers at {', '.join(silent)}\n{describe(release.programs, release.namespace)}"
-    # The pod of a test that succeeded is gone at once: helm 3 would look for its logs after that.
+    # The pod of a successful test is removed at once, and helm 3 would look for its logs after that.
     tested = release.try_helm("test", release.name, "--timeout", "60s")
     assert tested.code == 0, (
         f"helm test: {tested.out}\n{tested.err}\n{_test_logs(release)}\n{describe(release.programs, release.namespace)}"
@@ -141,7 +137,7 @@ def prove(release: Release, chart: Path, arguments: Sequence[str] = ()) -> None:
 
 
 def dry_run(release: Release, objects: Iterable[Object]) -> None:
-    """Let the API server judge every object with strict field validation."""
+    """Check every object in a dry run on the API server, with strict field validation."""
     for item in objects:
         argv = [str(release.programs.kubectl_path), "-n", release.namespace, "apply", "--server-side"]
         argv += ["--dry-run=server", "--validate=strict", "-f", "-"]
@@ -150,7 +146,7 @@ def dry_run(release: Release, objects: Iterable[Object]) -> None:
 
 
 def describe(programs: Programs, namespace: str) -> str:
-    """What is going on in a namespace, for whoever reads a failure: pods, their states, warnings, ends of logs."""
+    """Describe a namespace for debugging: pods, their states, warnings, ends of logs."""
     pods = json.loads(programs.kubectl("-n", namespace, "get", "pods", "-o", "json"))["items"]
     lines = [line for pod in pods for line in _pod_lines(programs, namespace, pod)]
     columns = "custom-columns=OBJECT:.involvedObject.name,WHY:.reason,WHAT:.message"
@@ -179,7 +175,7 @@ def _without_pods(release: Release) -> list[str]:
 
 
 def start_pod(programs: Programs, namespace: str, name: str, command: Sequence[str]) -> None:
-    """Start a pod outside any release that runs `command` once, with Python at hand; return when it runs or has run."""
+    """Start a pod outside any release that runs `command` once, with Python; return when it runs or has run."""
     container = {"name": name, "image": "python:3.12-slim", "command": list(command)}
     spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
@@ -217,7 +213,7 @@ threads = [threading.Thread(target=dial, args=(address,)) for address in sys.arg
 
 
 def _silent_services(release: Release) -> list[str]:
-    """The ports of Services that take no connection from a pod beside the release."""
+    """Return the ports of Services that refuse connections from a pod beside the release."""
     services = [s for s in release.objects("services") if s["spec"].get("selector") and s["spec"].get("ports")]
     addresses = [f"{s['metadata']['name']}:{p['port']}" for s in services for p in s["spec"]["ports"]]
     command = ["python", "-c", _DIAL, str(DIAL_TIMEOUT_S), *addresses]
@@ -240,7 +236,7 @@ def _is_test(item: Object) -> bool:
 
 
 def _condition(item: Object, kind: str) -> str:
-    """The message (or type) of a condition that holds, else empty."""
+    """Return the message (or type) of a condition that is true, else ""."""
     for condition in item["status"].get("conditions", []):
         if condition["type"] == kind and condition["status"] == "True":
             return str(condition.get("message") or kind)

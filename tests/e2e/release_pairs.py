@@ -1,4 +1,4 @@
-"""Generated pairs of releases: objects as first installed, what others did to them, objects as they are to become."""
+"""Generated pairs of releases: objects as first installed, foreign edits of them, and the objects of the upgrade."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ spec:
                   required: [name]
                   properties: {{name: {{type: string}}, n: {{type: integer}}}}
 """)
-"""A custom resource with rules of its own."""
+"""A custom resource with validation rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ Edit = Callable[[random.Random], tuple[tuple[str, ...], str]]
 
 
 def pair_of(seed: int) -> Pair:
-    """The pair of this number: up to four changes, and up to two edits of somebody else's."""
+    """Return the pair for this seed: up to four changes, and up to two foreign edits."""
     dice = random.Random(seed)
     first = _objects(dice)
     second = copy.deepcopy(first)
@@ -241,7 +241,7 @@ _CHANGES: Sequence[Change] = (
     *(_image, _probe, _labels, _data, _widget, _removed, _added),
 )
 
-# --- edits of somebody else's ---
+# --- foreign edits ---
 
 
 def _map(name: str, **more: object) -> str:
@@ -336,4 +336,4 @@ SCENARIOS: dict[str, Pair] = {
     "a pod needs an account that nobody makes": _scenario(lambda o: o.update(pod=_POD_WITH_ACCOUNT["pod"])),
     "a field is misspelt": _scenario(lambda o: o["StatefulSet"]["spec"].update(replcas=2)),
 }
-"""What must be judged right whatever the dice say."""
+"""Fixed pairs whose verdicts must always be right."""

@@ -1,6 +1,6 @@
-"""Removes 3,000 levels, 20,000 files, and a tree in which somebody swaps folders and links to a canary; prints JSON.
+"""Removes 3,000 levels, 20,000 files, and a tree in which another process swaps folders and links to a canary.
 
-It is started in mount and pid namespaces of its own (`tests.namespace`) and refuses to run elsewhere.
+Prints JSON. It must be started in its own mount and pid namespaces (`tests.namespace`) and refuses to run elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SECONDS = 6.0
 
 
 def deep(home: Path) -> list[str]:
-    """What is left of 3,000 levels, whose path is longer than any call takes."""
+    """Return the leftovers of 3,000 levels, whose path exceeds the limit of system calls."""
     folder = os.open(remover.make(home, "rl", "deep"), os.O_RDONLY)
     for _ in range(3000):
         os.mkdir("d", dir_fd=folder)
@@ -40,7 +40,7 @@ def many(home: Path) -> list[str]:
 
 
 def storm(home: Path, canary: Path) -> int:
-    """How often `v` was removed while it and what is in it were folders and links in turn."""
+    """Return how often `v` was removed while it and its content alternated between folders and links."""
     run = remover.make(home, "rl", "storm")
     top, inner, aside = run / "v", run / "v" / "a", run / "v" / "b"
     is_over = threading.Event()

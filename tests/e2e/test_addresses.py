@@ -1,4 +1,4 @@
-"""What addresses lead to: sidecars, replicas that are ready, names of the cluster, a load balancer that never comes."""
+"""Targets of addresses: sidecars, ready replicas, names of the cluster, a load balancer that never comes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.rig
 
 Releases = Callable[..., Release]
 
-# Sends its index to each that connects.
+# Sends its index to each client.
 _SERVE = """
 import os, socket
 server = socket.create_server((os.environ["SYMPH_API_BIND_HOST"], int(os.environ["SYMPH_API_PORT"])))
@@ -25,7 +25,7 @@ while True:
     with connection:
         connection.sendall(os.environ["SYMPH_INDEX"].encode())
 """
-# Prints what it hears: 20 times at ADDR, then once at each of HOSTS.
+# Prints the answers: 20 times of ADDR, then once of each of HOSTS.
 _ASK = """
 import os, socket, time
 
@@ -100,7 +100,7 @@ def test_shared_memory_has_its_size(release: Releases, tmp_path: Path) -> None:
 
 @pytest.fixture
 def bare(tmp_path: Path, programs: Programs, any_helm: Path) -> Iterator[Release]:
-    """A release on a cluster of its own, whose LoadBalancers wait for ever."""
+    """Yield a release on its own cluster, whose LoadBalancers wait forever."""
     cluster = Cluster(folder=tmp_path / "cluster")
     cluster.up(has_load_balancers=False, dies_with_us=True)
     home = Programs(kubeconfig=cluster.kubeconfig, home=programs.home, kubectl_path=programs.kubectl_path)

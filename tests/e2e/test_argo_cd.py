@@ -1,4 +1,4 @@
-"""Argo CD itself syncs a repository of charts: what is published runs once, and only when it was published."""
+"""Argo CD syncs a repository of charts: each publish runs once, and nothing runs without one."""
 
 from __future__ import annotations
 
@@ -40,30 +40,28 @@ class Team:
     prod: str
 
     def symph(self, *words: str) -> str:
-        """What ``symph`` prints, which has to work."""
         done = self.argo.programs.symph(*words, cwd=self.folder)
         assert done.code == 0, f"symph {' '.join(words)}: {done.out}\n{done.err}"
         return done.out
 
     def diff(self, name: str, word: str, env: str = "dev") -> dict[str, Any]:
-        """What ``symph diff`` says that a publish of an experiment that prints `word` would do."""
+        """Return the forecast of ``symph diff`` for a publish of an experiment that prints `word`."""
         (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, word=word))
         return dict(json.loads(self.symph("diff", f"{name}.yaml", "--env", env, "-o", "json")))
 
     def publish(self, name: str, word: str, *more: str) -> None:
-        """Publish an experiment that prints `word`."""
         (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, word=word))
         self.symph("publish", f"{name}.yaml", "--env", "dev", *more)
 
     def jobs(self, namespace: str, name: str) -> dict[str, Any]:
-        """The uids of an experiment's Jobs by name, those that are going left out."""
+        """Return the uids of an experiment's Jobs by name, without those being deleted."""
         argv = ["-n", namespace, "get", "jobs", "-l", f"app.kubernetes.io/instance={name}", "-o", "json"]
         found = json.loads(self.argo.programs.kubectl(*argv))["items"]
         alive = [job["metadata"] for job in found if "deletionTimestamp" not in job["metadata"]]
         return {metadata["name"]: metadata["uid"] for metadata in alive}
 
     def wait_synced(self, env: str, name: str, version: str, place: str = "") -> dict[str, Any]:
-        """The Jobs, once Argo CD has applied that version and says that the work is done."""
+        """Return the Jobs, once Argo CD has applied that version and reports the work as done."""
         app, path = f"{env}-ml-{name}", f"charts/ml/{name}/{version}"
         place = place or (self.dev if env == "dev" else self.prod)
         is_there = lambda: (  # noqa: E731
@@ -73,7 +71,7 @@ class Team:
         return self.jobs(place, name)
 
     def why(self, name: str) -> dict[str, Any]:
-        """What `symph status` says of an experiment in dev, and its exit status."""
+        """Return the answer of `symph status` on an experiment in dev, and its exit status."""
         programs, settings = self.argo.programs, self.folder / ".symph.yaml"
         context = programs.kubectl("config", "current-context").strip()
         settings.write_text(
@@ -81,7 +79,7 @@ class Team:
         )
         done = programs.symph("status", name, "--env", "dev", "-o", "json", cwd=self.folder)
         assert done.out, done.err
-        # What runs beside is of no environment.
+        # Runs outside Git have no environment.
         (item,) = (each for each in json.loads(done.out)["items"] if each["env"])
         return {**(item["why"] or {}), "code": done.code}
 
@@ -91,7 +89,7 @@ class Team:
 
 @pytest.fixture
 def team(programs: Programs, namespace: str, tmp_path: Path) -> Iterator[Team]:
-    """A team whose repository has just been initialised, as its README says."""
+    """Yield a team whose repository has just been initialised, following its README."""
     dev, prod = f"{namespace}-dev", f"{namespace}-prod"
     for place in (dev, prod):
         programs.kubectl("create", "namespace", place)
@@ -114,11 +112,11 @@ def team(programs: Programs, namespace: str, tmp_path: Path) -> Iterator[Team]:
 
 
 def _bootstrap(repository: Path, namespace: str, programs: Programs) -> None:
-    """Apply bootstrap/, with Argo CD's usual namespace changed to that of the test."""
+    """Apply bootstrap/, with Argo CD's usual namespace changed to the test's."""
     listing = ["git", "-C", str(repository), "ls-tree", "--name-only", "main", "bootstrap/"]
     names = subprocess.run(listing, check=True, capture_output=True, text=True, timeout=30).stdout.split()
     assert names
-    for name in sorted(names, reverse=True):  # the project before what asks for it
+    for name in sorted(names, reverse=True):  # the project before the objects that need it
         show = ["git", "-C", str(repository), "show", f"main:{name}"]
         text = subprocess.run(show, check=True, capture_output=True, text=True, timeout=30).stdout
         text = text.replace("namespace: argocd\n", f"namespace: {namespace}\n")
@@ -126,19 +124,19 @@ def _bootstrap(repository: Path, namespace: str, programs: Programs) -> None:
 
 
 def _remove(programs: Programs, namespace: str) -> None:
-    """Let nothing wait for a finalizer that nobody is there to remove."""
+    """Remove finalizers whose controller is gone."""
     programs.kubectl("-n", namespace, "delete", "applicationsets", "--all", "--timeout=30s")
     programs.kubectl("-n", namespace, "delete", "applications", "--all", "--timeout=60s")
 
 
 def test_diff_says_what_argo_cd_does(team: Team) -> None:
-    """Work runs once until it is changed, promoted, rolled back, moved or retired, and `diff` says so beforehand."""
+    """Work runs once until it is changed, promoted, rolled back, moved or retired, and `diff` predicts it."""
     team.publish("naps", "one")
     first = team.wait_synced("dev", "naps", "0.1.0")
     assert len(first) == 1
     assert team.argo.application("dev-ml-naps")["spec"]["project"] == "symph-dev"
 
-    # Somebody else's publish moves the branch, and starts nothing of ours again.
+    # A foreign publish moves the branch, and does not restart our work.
     team.publish("other", "else")
     assert len(team.wait_synced("dev", "other", "0.1.0")) == 1
     assert team.jobs(team.dev, "naps") == first
@@ -149,7 +147,7 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
     assert len(second) == 1
     assert not second.keys() & first.keys()
 
-    # A rollback, and something new after it.
+    # A rollback, and a new publish after it.
     team.symph("rollback", "naps", "--env", "dev")
     assert team.wait_synced("dev", "naps", "0.1.0").keys() == first.keys()
     assert team.diff("naps", "three")["outcome"] == "new run"
@@ -158,7 +156,7 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
     assert not third.keys() & {*first, *second}
     assert team.diff("naps", "three")["outcome"] == "nothing"
 
-    # Another environment, by a project of its own.
+    # Another environment, in its own project.
     team.symph("promote", "naps", "--from", "dev", "--to", "prod")
     assert team.wait_synced("prod", "naps", "0.1.2").keys() == third.keys()
     assert team.argo.application("prod-ml-naps")["spec"]["project"] == "symph-prod"
@@ -215,7 +213,7 @@ def test_status_names_the_field_that_argo_cd_cannot_change(team: Team) -> None:
     job = json.loads(programs.kubectl("-n", team.dev, "get", "job", name, "-o", "json"))
     team.publish("naps", "two")
     team.wait_synced("dev", "naps", "0.1.1")
-    # Somebody puts another Job where the rollback's is to stand.
+    # A foreign Job takes the name of the rollback's Job.
     job["spec"]["template"]["spec"]["containers"][0]["image"] = "busybox:1.36.0"
     job["spec"]["template"]["metadata"]["labels"] = {"app": "theirs"}
     del job["spec"]["selector"]
@@ -233,6 +231,6 @@ def test_status_names_the_field_that_argo_cd_cannot_change(team: Team) -> None:
         "processes": [],
         "code": 1,
     }
-    # The step that it names is what helps.
+    # The suggested step helps.
     programs.kubectl(*why["next"].split()[1:])
     assert list(team.wait_synced("dev", "naps", "0.1.0")) == [name]

@@ -1,4 +1,4 @@
-"""Flows before Argo Workflows' own code: its definitions in an API server, its lint, its expansion."""
+"""Flows in Argo Workflows' own code: its definitions in an API server, its lint, its expansion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RIGHTS = ("ServiceAccount", "Role", "RoleBinding")
 
 @pytest.fixture(scope="module")
 def definitions(programs: Programs) -> None:
-    """The full definitions of Argo Workflows are in the cluster, and served."""
+    """Install the full definitions of Argo Workflows in the cluster, and wait until they are served."""
     folder = module_folder(ARGO_WORKFLOWS) / "manifests" / "base" / "crds" / "full"
     names = []
     for kind in FLOWS:
@@ -50,7 +50,7 @@ def argo(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.Co
 
 
 def lint(objects: list[dict[str, object]], folder: Path) -> subprocess.CompletedProcess[str]:
-    """What ``argo lint`` says of the flows among `objects`, with a flow for each one that they need."""
+    """Return the output of ``argo lint`` for the flows among `objects`, with a fake flow for each needed one."""
     made = [item for item in objects if item["kind"] in FLOWS]
     needed = {
         task["name"]
@@ -185,7 +185,7 @@ class Executor:
 
 @pytest.fixture
 def executor(definitions: None, programs: Programs, namespace: str, tmp_path: Path) -> Executor:
-    """For an experiment whose learner decides when it is done, and of which one process fails."""
+    """Return the executor of an experiment in which the learner decides the end and one process fails."""
     own = {"parameters": ["LR"]}
     said = {"processes": _STEPS, "done_when": ["learner", "broken", "shards", "late"]}
     return Executor(programs, namespace, tmp_path, native(argo=own, **said))

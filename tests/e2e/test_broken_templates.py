@@ -1,6 +1,6 @@
-"""A broken template must fail the proof that the other tests rely on, with a message that names the object.
+"""A broken template must fail the check that the other tests rely on, with a message that names the object.
 
-Each test breaks one thing in a copy of a good chart, as a slip in a template would.
+Each test breaks one thing in a copy of a good chart, like a typo in a template.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.e2e.release import Release, prove
 Releases = Callable[..., Release]
 
 
-# The template, what is replaced in it (nothing: the template goes), and the message of the proof.
+# The template, the replacement in it (None: the template is removed), and the message of the check.
 SLIPS: dict[str, tuple[str, tuple[str, str] | None, str]] = {
     "a misspelt field": (
         "p0.yaml",

@@ -1,4 +1,4 @@
-"""The tools that users judge charts with, on those of the examples: ct, kubeconform, the API server."""
+"""The tools with which users check charts, run on the examples' charts: ct, kubeconform, the API server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCHEMAS = CHECKOUT / "symphony_charts" / "chart" / "lint" / "schemas"
 
 @pytest.fixture
 def repository(programs: Programs, charts: ExampleCharts, tmp_path: Path) -> Path:
-    """A repository with every example's chart, the settings of `symph gitops init`, and an origin without them."""
+    """Return a repository with the settings of `symph gitops init` and all example charts; its origin has no charts."""
     work = tmp_path / "work"
     work.mkdir()
     for name in ("ct.yaml", "chart_schema.yaml", "lintconf.yaml"):
@@ -50,7 +50,7 @@ def _git(programs: Programs, folder: Path, *arguments: str) -> None:
 
 
 def _ct(programs: Programs, folder: Path, *arguments: str) -> Output:
-    """What ct said; it looks helm and kubectl up on PATH."""
+    """Return the output of ct, which looks up helm and kubectl on PATH."""
     tools = folder.parent / "bin"
     tools.mkdir(exist_ok=True)
     newest = helm(HELM_VERSIONS[-1])
@@ -88,7 +88,7 @@ def test_ct_lint_refuses_an_unknown_field_of_chart_yaml(programs: Programs, repo
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_ct_install_passes(programs: Programs, repository: Path, namespace: str, example: str) -> None:
-    # Only the values that hold finite processes up: ct dials services, which a finished experiment no longer has.
+    # Only the values that keep finite processes running: ct dials services, which a finished experiment no longer has.
     (repository / "charts" / example / "ci" / "default-values.yaml").unlink()
     words = ("--charts", f"charts/{example}", "--namespace", namespace, "--helm-extra-args", "--timeout 120s")
     done = _ct(programs, repository, "install", *words)
@@ -98,7 +98,7 @@ def test_ct_install_passes(programs: Programs, repository: Path, namespace: str,
 
 @pytest.fixture(scope="session")
 def schemas(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project's own Kubernetes schemas in the layout that kubeconform reads."""
+    """Return the project's own Kubernetes schemas in the layout that kubeconform reads."""
     minor = KUBERNETES.rpartition(".")[0]
     folder = tmp_path_factory.mktemp("schemas")
     bundle = json.loads(gzip.decompress((_SCHEMAS / f"v{minor}.json.gz").read_bytes()))

@@ -1,4 +1,4 @@
-"""A script of Symphony's times on a real cluster: it launches, looks, replaces and ends, unchanged."""
+"""An unchanged script of Symphony's times on a real cluster: it launches, looks, replaces and ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_script_of_symphonys_times_runs_on_a_cluster(
 ) -> None:
     (tmp_path / "old.py").write_text(_SCRIPT)
     before = programs.kubeconfig.read_bytes()
-    # Without helm the same objects are applied; PATH then holds nothing but the system's programs.
+    # Without helm the same objects are applied; PATH then holds only the system's programs.
     env = {**programs.environment(), "SYMPH_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
     env |= {"HELM_BIN": str(helm(version))} if version else {}
     argv = [sys.executable, "-m", "symphony_charts.compat", str(tmp_path / "old.py"), namespace]

@@ -24,7 +24,7 @@ from tests.tools import HELM_VERSIONS, helm
 def place(
     request: pytest.FixtureRequest, programs: Programs, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Place]:
-    """A namespace of the cluster; helm is found by the first, and by nobody in the second."""
+    """Yield a namespace of the cluster; the first has helm, the second has not."""
     for name, value in programs.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_client.shutil.which", _nowhere)

@@ -1,4 +1,4 @@
-"""DIJobs that kubectl made are seen by their operator's labels, and go only when they are named with their kind."""
+"""DIJobs made by kubectl are found by their operator's labels, and deleted only when named with their kind."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_job_that_kubectl_made_is_listed_described_and_removed_by_its_kind(
     assert f"symph rm -n {namespace} dijob/cart" in refused.err
     assert programs.symph("delete", "dijob/cart", "-n", namespace, "--dry-run").code == 0
     assert "cart" in programs.kubectl("-n", namespace, "get", "dijobs", "-o", "name")
-    assert programs.symph("delete", "dijob/cart", "-n", namespace).code != 0  # nobody answers the question
+    assert programs.symph("delete", "dijob/cart", "-n", namespace).code != 0  # the prompt gets no answer
     assert "cart" in programs.kubectl("-n", namespace, "get", "dijobs", "-o", "name")
     done = programs.symph("delete", "dijob/cart", "-n", namespace, "--yes")
     assert done.code == 0, done.err
@@ -81,7 +81,7 @@ PODS = {
     "qbert-dqn-learner-rcwmc": "ddp-learner",
     "qbert-dqn-learner-txjks": "ddp-learner",
 }
-# What operator v0 writes when the job of its overview has ended.
+# The status that operator v0 writes when the job of its overview has ended.
 ENDED = {
     "phase": "Succeeded",
     "replicaStatus": {
@@ -120,7 +120,7 @@ def test_the_job_of_the_overview_is_shown_as_the_overview_shows_it(programs: Pro
     eventually(lambda: shown() == ["aggregator", "collector", "coordinator", "learner-0", "learner-1"], 90, "all run")
     # kubectl logs qbert-dqn-coordinator
     assert programs.symph("logs", "coordinator", "qbert-dqn", *where).out == "qbert-dqn-coordinator\n"
-    # The job ends, and the operator takes its pods away.
+    # The job ends, and the operator deletes its pods.
     status = json.dumps({"status": ENDED})
     resource = "dijobs.v1alpha1.diengine.opendilab.org"
     patch = ("patch", resource, "qbert-dqn", "--subresource=status", "--type=merge", "-p", status)

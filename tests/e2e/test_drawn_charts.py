@@ -1,7 +1,7 @@
-"""Whatever the schema of experiments allows, real helm makes the objects of `symph render` of it, and so in umbrellas.
+"""For any experiment that the schema allows, real helm makes the objects of `symph render`, also in umbrellas.
 
-Experiments are drawn until each field of the schema has been in one. `SYMPH_SOAK` says how many, `SYMPH_SEED` where
-they begin; what is printed of a failure is the whole experiment, with the words of the command line.
+Experiments are drawn until each field of the schema has been in one. `SYMPH_SOAK` sets their number, `SYMPH_SEED` the
+first seed; a failure prints the whole experiment, with the words of the command line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.spec.drawn_experiments import draw
 
 pytestmark = pytest.mark.e2e
 
-# Two halves, for two workers. Read here: a test itself is given no variable of the user's.
+# Two halves, for two workers. Read at import: inside a test, the user's environment variables are removed.
 _COUNT, _SEED = int(os.environ.get("SYMPH_SOAK", "100")) // 2, int(os.environ.get("SYMPH_SEED", "1"))
 
 
@@ -36,6 +36,6 @@ def test_helm_makes_the_objects_that_we_render(half: int, tmp_path: Path, capsys
     with capsys.disabled():
         print(f"\n{_COUNT} experiments from {first}: {judge.counts}")  # noqa: T201 - what a soak is read for
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults[:20])
-    # One of each is told to two helms, with its own values and with three over them: most must be fit to be compared.
+    # Each goes to two helms, with its own values and with three overrides: most must be comparable.
     assert judge.counts["equal"] > 2 * _COUNT * 2
     assert judge.counts["umbrellas"]

@@ -14,7 +14,7 @@ from tests.waiting import eventually
 Releases = Callable[..., Release]
 
 
-# What the groups of an example print at the end.
+# The groups' final output, by example.
 RESULTS = {
     "integrate": {"master": ["integral of x^2 over 0..10 = 333.3333"]},
     "ring": {"p2": ["done: 50 sent, 50 received"]},

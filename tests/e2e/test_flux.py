@@ -1,7 +1,8 @@
-"""Flux itself reads a repository of charts over ssh: what is published is released, and what is retired is pruned.
+"""Flux reads a repository of charts over ssh: each publish is released, and each retirement is pruned.
 
-Its controllers take minutes to build, so this runs with `make soak` alone (SYMPH_SOAK=1 and the programs built). The
-controller that installs releases is left out: asked is whether Flux finds, applies and prunes them, and makes charts.
+Its controllers take minutes to build, so this runs only with `make soak` (SYMPH_SOAK=1 and the programs built). The
+controller that installs releases is left out: the tests check that Flux finds, applies and prunes the releases, and
+makes charts.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def running(programs: Programs, tmp_path: Path) -> Iterator[Flux]:
 
 @pytest.fixture
 def symph(running: Flux, tmp_path: Path) -> Iterator[Symph]:
-    """``symph`` in a folder whose repository Flux reads over ssh, as the repository's README says."""
+    """Yield ``symph`` in a folder whose repository Flux reads over ssh, following the repository's README."""
     repository = tmp_path / "charts.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(repository)], check=True, timeout=30)
     with ssh_server(tmp_path / "ssh") as server:
@@ -80,7 +81,7 @@ def test_what_is_published_is_released_and_the_last_retired_is_pruned(
     release = running.get("helmrelease", "prod-ml-naps")
     assert release["spec"]["kubeConfig"]["secretRef"]["name"] == "big-kubeconfig"
 
-    # What the release asks for is a chart that Flux can make.
+    # Flux can make the chart of the release.
     chart = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart", "metadata": {"name": "naps"}}
     spec = {**release["spec"]["chart"]["spec"], "interval": "1m"}
     spec["sourceRef"] = {key: value for key, value in spec["sourceRef"].items() if key != "namespace"}

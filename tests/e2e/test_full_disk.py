@@ -1,4 +1,4 @@
-"""A full disk is named by every verb that meets it, and costs a run nothing but what was written meanwhile."""
+"""Every verb that meets a full disk names it, and a run loses only the data written meanwhile."""
 
 from __future__ import annotations
 

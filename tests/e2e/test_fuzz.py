@@ -1,6 +1,6 @@
-"""No command line, on no damaged input and no odd machine, meets a fault of ours.
+"""No command line, on any damaged input or odd machine, causes an internal error.
 
-SYMPH_FUZZ_CASES says how many are tried, SYMPH_FUZZ_SEED where they begin; `python -m tests.e2e.fuzz SEED` shows one.
+SYMPH_FUZZ_CASES sets the number of cases, SYMPH_FUZZ_SEED the first; `python -m tests.e2e.fuzz SEED` shows one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.tools import HELM_VERSIONS, helm
 
 pytestmark = pytest.mark.e2e
 
-# Read here: a test itself is given no variable of the user's.
+# Read at import: inside a test, the user's environment variables are removed.
 _COUNT, _FIRST = int(os.environ.get("SYMPH_FUZZ_CASES", "200")), int(os.environ.get("SYMPH_FUZZ_SEED", "1"))
 
 

@@ -1,7 +1,7 @@
-"""Random walks over a real repository by file, HTTP and SSH: after each step all is what a small model says.
+"""Random walks over a real repository by file, HTTP and SSH: after each step the state equals a small model's.
 
-``SYMPH_WALK_BINARY`` names another `symph` to walk with, ``SYMPH_SOAK`` how many steps are made,
-``SYMPH_SEED`` which are the first; with ``SYMPH_SHRINK`` a failure is made short first, which takes minutes.
+``SYMPH_WALK_BINARY`` names another `symph` to walk with, ``SYMPH_SOAK`` sets the number of steps,
+``SYMPH_SEED`` the first seed; ``SYMPH_SHRINK`` shortens a failing walk first, which takes minutes.
 """
 
 from __future__ import annotations

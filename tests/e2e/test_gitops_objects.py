@@ -1,4 +1,4 @@
-"""What Argo CD and Flux are given, before a real API server that knows their definitions, field by field."""
+"""Objects for Argo CD and Flux, checked field by field by a real API server that knows their definitions."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ POINTER = Pointer(
 def definitions(programs: Programs) -> None:
     for module, pattern in CRDS.items():
         for path in sorted(module_folder(module).glob(pattern)):
-            # Server-side: that of the ApplicationSet is larger than an annotation may be.
+            # Server-side: the definition of ApplicationSet exceeds the size limit of an annotation.
             programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
     programs.establish("applications.argoproj.io", "helmreleases.helm.toolkit.fluxcd.io", "sealedsecrets.bitnami.com")
 
 
 def accept(programs: Programs, namespace: str, *objects: Mapping[str, object]) -> None:
-    """The API server takes all objects, and knows every field of them."""
+    """Check that the API server accepts all objects and knows every field of them."""
     placed = [{**item, "metadata": {**_metadata(item), "namespace": namespace}} for item in objects]
     argv = ["apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", "-"]
 
@@ -76,7 +76,7 @@ def accept(programs: Programs, namespace: str, *objects: Mapping[str, object]) -
 
 
 def _try(work: object) -> bool | None:
-    """True once it works: a definition is served a moment after it is established."""
+    """Return True once it works: a definition is served a moment after it is established."""
     try:
         return bool(work())  # type: ignore[operator]  # a function without arguments
     except AssertionError as error:

@@ -1,7 +1,7 @@
-"""What an import calls carried is in what the chart makes; everything else of the input has an entry of its own.
+"""Every value of a random import input appears in the chart, or has an entry of its own in the report of losses.
 
-Each text and number of a random input is there once, so that it is found again wherever it went.
-SYMPH_IMPORT_CASES says how many inputs of each format are tried, SYMPH_IMPORT_SEED where they begin.
+Each text and number of an input is unique, so that the test finds it wherever the import put it.
+SYMPH_IMPORT_CASES sets the number of inputs per format, SYMPH_IMPORT_SEED the first seed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from symphony_charts.spec.data import to_data
 
 pytestmark = pytest.mark.e2e
 
-# Read here: a test itself is given no variable of the user's.
+# Read at import: inside a test, the user's environment variables are removed.
 _COUNT, _FIRST = int(os.environ.get("SYMPH_IMPORT_CASES", "200")), int(os.environ.get("SYMPH_IMPORT_SEED", "1"))
-# Nothing of compose itself reads these; the name stands in every object in another spelling.
+# Compose itself reads none of these; the name is in every object in another spelling.
 _SILENT = re.compile(r"(?:^|\.)x-|^version$|(?:^|\.)(?:name|apiVersion|kind)$")
 
 
 class Draw:
-    """Random choices, and texts and numbers that occur once."""
+    """Random choices, and unique texts and numbers."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -46,7 +46,7 @@ class Draw:
         return f"t{self.number()}"
 
     def some(self, fields: dict[str, Callable[[], object]], most: int) -> dict[str, object]:
-        """Up to `most` of the fields."""
+        """Return up to `most` of the fields."""
         names = self.rng.sample(list(fields), self.rng.randint(0, min(most, len(fields))))
         return {name: fields[name]() for name in names}
 
@@ -366,17 +366,17 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def above(path: str) -> Iterator[str]:
-    """`path`, and those of the maps and lists around it."""
+    """Yield `path` and the paths of all enclosing maps and lists."""
     yield from (path[:end] for end in range(1, len(path) + 1) if end == len(path) or path[end] in ".[")
 
 
 def wrong(data: object, imported: Imported) -> Iterator[str]:
-    """What is said of no part of the input, or said to be carried and is not there."""
+    """Yield the parts of the input that are not reported, or reported as carried and missing."""
     report = imported.report
     carried, noted = set(report.carried), {note.path for note in report.notes}
     try:
         objects: object = prepare_experiment(imported.experiment, force=True).objects
-    except SpecError:  # it has no image, or what the input had was no good: checked with the verb that makes a chart
+    except SpecError:  # no image, or invalid input: the verb that makes a chart reports it
         objects = to_data(imported.experiment)
     there = json.dumps([objects, to_data(imported.experiment)])
     for path, value in leaves(data):

@@ -1,4 +1,4 @@
-"""Judges of charts that others wrote say of ours what docs/chart.md lists, and nothing else."""
+"""Chart linters of others report on our charts exactly the findings that docs/chart.md lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 
 _ROW = re.compile(r"^\| (kube-score|checkov) \| (\S+) \| (goes away|stays) \| ", re.MULTILINE)
 _LEAST_GRADE = 7
-# A release of a pinned version, in an environment of its own: 290 MB.
+# A pinned release in its own environment: 290 MB.
 _CHECKOV = "checkov==3.3.30"
 
 
@@ -29,7 +29,7 @@ def _section() -> str:
 
 
 def _listed(judge: str, *answers: str) -> set[str]:
-    """The checks of a judge that docs/chart.md lists with one of these answers."""
+    """Return the checks of a linter that docs/chart.md lists with one of these answers."""
     return {check for name, check, answer in _ROW.findall(_section()) if name == judge and answer in answers}
 
 

@@ -1,4 +1,4 @@
-"""What only a cluster has: namespaces of others, who holds an experiment, the scheduler's reasons, kubeconfig."""
+"""Behaviour that needs a cluster: foreign namespaces, ownership, the reasons of the scheduler, kubeconfig."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FOREVER = {"command": ["sleep", "300"], "grace_period": 1}
 
 @pytest.fixture(autouse=True)
 def here(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The cluster's kubeconfig, and no helm unless a test brings one."""
+    """Use the cluster's kubeconfig, and no helm unless a test brings one."""
     for name, value in programs.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_client.shutil.which", _nowhere)
@@ -41,12 +41,11 @@ def here(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _nowhere(program: str) -> str | None:
-    """No program by its name; one that is given by its path is there."""
+    """Find no program by name; a path is returned as is."""
     return program if "/" in program else None
 
 
 def launch(cluster: KubeCluster, name: str = "exp", *, force: bool = False, **more: Any) -> None:
-    """Start an experiment with a process `a` that runs on."""
     data = {"name": name, "image": "python:3.12-slim", "processes": {"a": FOREVER}, **more}
     cluster.launch(from_data(data), force=force)
 
@@ -60,7 +59,7 @@ def test_nothing_that_is_not_ours_is_deleted_in_a_thousand_attempts(programs: Pr
         programs.kubectl("-n", namespace, "create", "configmap", name)
         programs.kubectl("-n", namespace, "create", "service", "clusterip", name, "--tcp=80")
         programs.kubectl("-n", namespace, "create", "job", name, "--image=busybox", "--", "sleep", "300")
-    # Half of our labels prove nothing.
+    # A subset of our labels is no proof of ownership.
     programs.kubectl("-n", namespace, "label", "job", "web", "app.kubernetes.io/instance=web")
     programs.kubectl("-n", namespace, "label", "job", "db", "symph.dev/run=r1", "symph.dev/group=db")
     before = names_in(programs, namespace, "jobs,services,configmaps")
@@ -245,7 +244,7 @@ def test_events_are_followed_until_the_experiment_has_ended(programs: Programs, 
     launch(cluster, processes={"a": failing})
     with pytest.raises(CheckFailed):
         cluster.wait("exp", "succeeded", timeout_s=60)
-    # Pods that are gone say nothing of their end, and no further event comes.
+    # Deleted pods do not report their end, and no further event comes.
     programs.kubectl("-n", namespace, "delete", "pods", "--all", "--timeout=60s")
     seen: list[str] = []
     reader = threading.Thread(
@@ -290,7 +289,7 @@ def served(api_version: str, namespace: str) -> str | None:
 def test_a_watch_whose_place_is_forgotten_looks_again(
     programs: Programs, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Of a kind that is new, no server remembers what was before it.
+    # A new kind, so that no server remembers an earlier definition.
     group = f"{namespace}.example.org"
     definition = json.dumps(WIDGETS).replace(WIDGETS["spec"]["group"], group)
     programs.kubectl("apply", "-f", "-", stdin=definition)
@@ -341,7 +340,7 @@ def _title(item: dict[str, Any]) -> str:
 
 
 def _content(item: dict[str, Any]) -> object:
-    """What the chart says of an object, without what the cluster adds."""
+    """Return the fields of an object that the chart sets, without the cluster's additions."""
     spec = dict(item.get("spec") or {})
     for name in ("clusterIP", "clusterIPs", "selector"):
         spec.pop(name, None) if item["kind"] == "Job" or name != "selector" else None

@@ -1,6 +1,6 @@
 """The process kubelet refuses what a real one refuses.
 
-A kubelet that does too little fails the other tests here; one that lets too much pass would hide faults of charts.
+A kubelet that does too little fails the other tests here; a lax one would hide faults of charts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Fields = dict[str, Any]
 
 
 class Here:
-    """The test's namespace, and shorthand for what tests do in it."""
+    """The test's namespace, and shorthands."""
 
     def __init__(self, programs: Programs, namespace: str) -> None:
         self.programs, self.namespace = programs, namespace
@@ -46,7 +46,7 @@ class Here:
         return status
 
     def wait(self, name: str, *phases: str) -> Fields:
-        """The pod's status once it is in one of `phases`."""
+        """Return the pod's status once it is in one of `phases`."""
 
         def there() -> Fields | None:
             status = self.status(name)
@@ -134,7 +134,7 @@ def _service(name: str, port: int, target: int, **spec: Any) -> Fields:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": fields}
 
 
-# A Service leads to a ready pod once its controller, the node and the names have heard of it.
+# A Service leads to a ready pod once its controller, the node and DNS know it.
 _AT_LAST = """
 import time
 def at_last(answer):

@@ -1,4 +1,4 @@
-"""What a release keeps and leaves: a small Secret, nothing of tests, of a failed upgrade what docs/chart.md removes."""
+"""The leftovers of a release: a small Secret, nothing of tests, and after a failed upgrade those in docs/chart.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tools import HELM_VERSIONS, helm
 from tests.waiting import eventually
 
 SLEEP = ["sleep", "600"]
-# The API server refuses it, and no schema of values knows it.
+# The API server refuses it, and the schema of values does not.
 REFUSED = "groups.b.containers.b.resources.limits.cpu=1m"
 
 
@@ -34,7 +34,7 @@ def installed(request: pytest.FixtureRequest, release: Callable[..., Release], t
 
 
 def documented(start: str, **names: str) -> list[str]:
-    """Return the arguments of the kubectl command in docs/chart.md that begins so."""
+    """Return the arguments of the kubectl command in docs/chart.md that begins with `start`."""
     (line,) = [line for line in (CHECKOUT / "docs" / "chart.md").read_text().splitlines() if line.startswith(start)]
     program, *command = shlex.split(line)
     assert program == "kubectl"

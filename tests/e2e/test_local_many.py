@@ -1,4 +1,4 @@
-"""Many deaths, many lines, many generated experiments in real tmux; `make test` runs a few of each."""
+"""Many ends of processes, log lines and generated experiments in real tmux; `make test` runs a few of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 pytestmark = pytest.mark.slow
 
-# Writes the moment of its death down and dies of it: a status, or a signal for what is above 128.
+# Records the moment of its death and dies: with status N, or by signal N - 128 if N is above 128.
 _DIE = """
 import os, sys, time
 end = int(sys.argv[1])

@@ -1,6 +1,6 @@
 """Mounts of runs, and files at the pod's paths for root and with the calls of kernels before 5.12.
 
-`make test` tries the usual ones.
+`make test` tests the usual mounts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Runs of several machines that share a home, under random verbs, kills and faults: nothing is lost, nobody is touched.
+"""Runs of several machines that share a home, under random verbs, kills and faults: no run is lost.
 
-Each machine is a namespace of processes, mounts and network with real tmux in it, and a reboot ends all of it at once;
-afterwards strangers have the numbers of the processes that ran there. Only the command is driven: SYMPH_COMMAND names
-another one, of another version for example. SYMPH_SOAK says how many steps are taken, SYMPH_SEED from which seed on.
+No foreign process or file is touched.
+
+Each machine is a set of process, mount and network namespaces with real tmux in it, and a reboot ends all of it at
+once; afterwards strangers have the process numbers of the earlier processes. The tests drive the command only:
+SYMPH_COMMAND names another one, such as another version. SYMPH_SOAK sets the number of steps, SYMPH_SEED the first
+seed.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ _WALKS, _LENGTH = 4, 25
 _SOMEBODY = 61001
 
 
-# What each of these steps did once was found by walking; all of it was wrong.
+# Regressions that walks have found.
 _WHAT_WENT_WRONG: dict[str, list[Step]] = {
     "a look from another machine ended the run": [
         ("up", "A", "a", "plain", 1),
@@ -173,8 +176,8 @@ _LOOKS = st.sampled_from(["ls", "ls -a", "p", "describe", "logs", "events", "sta
 class Steps(RuleBasedStateMachine):
     """Draws the steps of a walk.
 
-    What goes wrong is kept in `wrong`, and no step is taken any more: since processes run at the same time, no walk is
-    the same twice, and the drawing has to be.
+    `wrong` holds the first fault, after which no step is taken: processes run in parallel, so no walk is the same
+    twice, but the drawing must be.
     """
 
     number = 0
@@ -183,7 +186,7 @@ class Steps(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        # Root, and somebody who may mount nothing but in a namespace of their own.
+        # Root, or a user who may mount only inside a user namespace.
         self._world = World(_COMMAND, user=_SOMEBODY if self.number % 2 else 0)
         self._walk = Walk(self._world)
         self._stack = contextlib.ExitStack()
@@ -296,7 +299,7 @@ class Steps(RuleBasedStateMachine):
         self._do("foreign", kind)
 
     def teardown(self) -> None:
-        """Bring the walk to its end, unless something failed on the way."""
+        """Finish the walk, unless a step failed."""
         with self._stack, self._noting():
             if not self.wrong:
                 self._walk.finish()
@@ -342,7 +345,7 @@ def test_a_walk_loses_nothing_and_touches_nobody(number: int) -> None:
         suppress_health_check=list(HealthCheck),
     )
     first, wanted = _FIRST_SEED + number, _STEPS / _WALKS
-    # Some that are drawn are no steps, since nothing is there to be mended; then more are drawn.
+    # Some drawn steps do nothing, since there is nothing to repair; then more are drawn.
     for again in range(100):
         run_state_machine_as_test(seed(first + again * 1000)(Numbered), settings=options)
         if Numbered.wrong or len(Numbered.taken) >= wanted:

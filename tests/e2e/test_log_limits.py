@@ -1,4 +1,4 @@
-"""A process that prints more than its log may hold, in real tmux, with somebody who follows it."""
+"""A process that prints more than its log may hold, in real tmux, with a follower."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.local.runs import python, start
 
 pytestmark = pytest.mark.slow
 
-# 60 times 2,000 lines of 50 bytes: 6 MB. Who follows them is waited for: a log is cut whether it was read or not.
+# 60 times 2,000 lines of 50 bytes: 6 MB. It waits for its follower, since a log is cut even if unread.
 CHATTY = """
 import os, sys, time
 for turn in range(60):

@@ -1,4 +1,4 @@
-"""What `symph doctor --cluster` says of a real API server, before and after a definition is there."""
+"""The report of `symph doctor --cluster` on a real API server, before and after a definition exists."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The planner and the dispatcher against the real kube-scheduler, from the spec to the binding.
 
-Every experiment takes the road that all verbs take, and the pods of its rendered objects are given to the scheduler.
-PROVEN must mean that all pods of the group are bound in every order, NO that they cannot all be. `SYMPH_SOAK` is the
-number of experiments, `SYMPH_SEED` the first; a failure prints the seed, the spec and the pools.
+Every experiment is prepared as by every verb, and the scheduler gets the pods of its rendered objects.
+PROVEN must mean that all pods of the group are bound in every order, NO that they cannot all be. `SYMPH_SOAK` sets the
+number of experiments, `SYMPH_SEED` the first seed; a failure prints the seed, the spec and the pools.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tests.e2e.oracle.nodes import of_machine, read
 from tests.e2e.oracle.pairs import compare_filters
 from tests.e2e.oracle.pods import pods_of_objects
 
-# Read here: a test itself is given no variable of the user's.
+# Read at import: inside a test, the user's environment variables are removed.
 _COUNT, _SEED = int(os.environ.get("SYMPH_SOAK", "40")), int(os.environ.get("SYMPH_SEED", "10000"))
 
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
-    """A kube-scheduler of our own, without controllers."""
+    """Yield a kube-scheduler of our own, without controllers."""
     folder: Path = tmp_path_factory.mktemp("oracle")
     with scheduler(folder / "rig") as found:
         yield found

@@ -1,4 +1,4 @@
-"""The wheel as an index shows it, what the container image is built of, and the hook as another repository calls it."""
+"""The wheel as on an index, the content of the container image, and the hook as another repository calls it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_command_is_installed_as_the_first_page_says(
     assert done.returncode == 0, done.stderr[-2000:]
     (symph,) = [*Path(places["UV_TOOL_BIN_DIR"]).glob("symph"), *installers.glob("symph")]
     assert run(str(symph), "--version", cwd=tmp_path).stdout.startswith("symphony-charts ")
-    # Beside the programs, where `man` looks for the pages of what is on PATH.
+    # Beside the programs, where `man` looks for pages of programs on PATH.
     pages = symph.resolve().parents[1] / "share" / "man" / "man1"
     opened = run(need_tool("groff"), "-man", "-Tutf8", "-ww", str(pages / "symph-up.1"), cwd=tmp_path)
     assert (opened.returncode, opened.stderr) == (0, "")
@@ -66,7 +66,7 @@ def tracked(*folders: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of what `.dockerignore` lets into the image, built where the project's repository is known."""
+    """Return the wheel of the files that `.dockerignore` lets into the image, built with a known repository."""
     source, dist = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     let_in = tuple(line.removeprefix("!/") for line in lines if line.startswith("!/"))
@@ -97,7 +97,7 @@ def test_an_index_shows_the_description_with_links_that_lead_somewhere(wheel: Pa
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith("/METADATA"))
         metadata = Parser().parsestr(archive.read(name).decode())
-    # What uploads and installers of today read.
+    # The version that today's uploaders and installers read.
     assert metadata["Metadata-Version"] == "2.4"
     assert f"Repository, {REPOSITORY}" in metadata.get_all("Project-URL", [])
     description = str(metadata.get_payload())

@@ -1,6 +1,6 @@
-"""What README.md and docs/ tell a reader to do works as it is written, from the wheel, with the output that they show.
+"""The instructions of README.md and docs/ work as written, from the wheel, with the output that the pages show.
 
-tests/pages/blocks.py says how a page marks its blocks, tests/pages/reader.py what is compared and how.
+tests/pages/blocks.py documents the marks of blocks, tests/pages/reader.py the comparison.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RUN = [page for page in PAGES if any(block.kind in ("run", "prints") for block i
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the wheel, and of environments that hold it alone; all workers share one."""
+    """Return the folder of the wheel, and of environments with only the wheel; all workers share one."""
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "wheel"
     folder.mkdir(exist_ok=True)
@@ -37,7 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def programs_of(folder: Path, extras: str) -> Path:
-    """The programs of the wheel with these extras, installed once."""
+    """Return the programs of the wheel with these extras, installed once."""
     if _PROGRAMS:
         return Path(_PROGRAMS)
     with (folder / "lock").open("w") as lock:

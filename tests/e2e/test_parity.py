@@ -1,4 +1,4 @@
-"""One experiment, run twice: in tmux on this machine and from its chart in the cluster, saying the same."""
+"""One experiment, run twice, in tmux on this machine and from its chart in the cluster, prints the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.rig
 
 Releases = Callable[..., Release]
 
-# Prints what a process sees of its world, and that it can bind and dial what it was told to.
+# Prints a process's view of its environment, and checks that it can bind and dial its addresses.
 _PROBE = """
 import contextlib, hashlib, json, os, pathlib, socket, stat, sys, time
 files = {}
@@ -74,8 +74,8 @@ _SPEC = {
     },
 }
 
-# What may differ: the machine's own settings, the cluster's, where things stand on the network, and what hides others'
-# GPUs here, which a pod cannot see anyway.
+# Allowed differences: settings of the machine and of the cluster, network addresses, and the variables that hide
+# other processes' GPUs here, which a pod cannot see anyway.
 _ALLOWED = re.compile(
     r"PATH|HOME|HOSTNAME|LANG|LC_\w+|TERM|TERM_PROGRAM.*|TMUX.*|PWD|USER|KUBERNETES_.*|JOB_COMPLETION_INDEX|SYMPH_RUN"
     r"|CUDA_\w+"
@@ -85,7 +85,6 @@ _HOST_PART = re.compile(r"SYMPH_\w+_(HOST|BIND_HOST|ADDR|HOSTS)")
 
 @pytest.fixture
 def symph() -> Iterator[Callable[..., str]]:
-    """Runs the command in this test's private state; whatever it started is ended afterwards."""
     started: list[str] = []
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
@@ -104,7 +103,7 @@ def symph() -> Iterator[Callable[..., str]]:
 
 
 def _seen(text: str) -> dict[str, Any]:
-    """A probe's view without what may differ; of addresses only their ports stay."""
+    """Return a probe's view without the allowed differences; of addresses, only the ports remain."""
     view: dict[str, Any] = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
     env = {name: value for name, value in view["env"].items() if not _ALLOWED.fullmatch(name)}
     view["env"] = {n: re.sub(r"[^,:]+", "", v) if _HOST_PART.fullmatch(n) else v for n, v in env.items()}
@@ -132,7 +131,7 @@ def test_an_example_says_the_same_in_tmux_and_from_its_chart(
     run.install(charts[example])
     symph("up", str(charts.spec(example)), "--wait")
     run.wait_finished()
-    # How the workers of the integral come in differs; its result does not.
+    # The order of the workers of the integral differs; its result does not.
     first = -1 if example == "integrate" else 0
     for process in processes:
         here, there = (text.splitlines(True) for text in (symph("logs", process, example), run.log(process)))

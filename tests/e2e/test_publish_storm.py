@@ -1,7 +1,7 @@
 """Sixteen writers on one branch over HTTP and ssh, killed at random moments, behind a server that cuts connections.
 
-Every publish that was acknowledged must stand in the history exactly once, and nothing may be half-written. The figures
-are printed (`pytest -s`).
+The history must have every acknowledged publish exactly once, and nothing may be half-written. The test prints its
+figures (`pytest -s`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The parser of quantities beside Kubernetes' own, on fresh texts every time; a difference names the seed."""
+"""The parser of quantities against Kubernetes' own, on new random texts each time; a difference prints the seed."""
 
 from __future__ import annotations
 

@@ -20,13 +20,12 @@ Symph = Callable[..., Output]
 
 @pytest.fixture
 def symph(programs: Programs, namespace: str, any_helm: Path) -> Symph:
-    """Runs one command line in the test's namespace, with one of the helms."""
     return lambda *words, place=namespace: programs.symph(*words, "-n", place, env={"HELM_BIN": str(any_helm)})
 
 
 @pytest.fixture
 def held(programs: Programs, namespace: str) -> Callable[[], set[str]]:
-    """The names of all objects in the namespace that a release may make."""
+    """Return the names of all objects in the namespace that a release may make."""
 
     def names() -> set[str]:
         kinds = "jobs,statefulsets,services,configmaps,secrets,networkpolicies"
@@ -171,7 +170,7 @@ def test_an_uninstall_sweeps_leftovers_and_leaves_what_is_not_the_releases(
 
 @pytest.fixture
 def foreign(release: Callable[..., Release], any_helm: Path, tmp_path: Path) -> Path:
-    """A chart of somebody else's, installed as the release `theirs`."""
+    """Return a foreign chart, installed as the release `theirs`."""
     chart = tmp_path / "theirs"
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: theirs\nversion: 0.1.0\n")
@@ -213,13 +212,12 @@ def test_an_object_of_somebody_else_is_a_conflict_before_anything_is_made(
 
 @pytest.fixture
 def own_naps(namespace: str) -> str:
-    """A name that nobody else uses in a namespace of theirs."""
     return f"naps-{namespace}"
 
 
 @pytest.fixture
 def in_git(programs: Programs, own_naps: str, tmp_path: Path) -> Path:
-    """A folder whose settings name a repository where dev runs `own_naps`."""
+    """Return a folder whose settings name a repository where dev runs `own_naps`."""
     folder = tmp_path / "project"
     folder.mkdir()
     programs.run(["git", "init", "-q", "--bare", "-b", "main", str(tmp_path / "charts.git")])

@@ -1,4 +1,4 @@
-"""The remover on trees that recursion does not survive, and against somebody who swaps folders and links meanwhile."""
+"""The remover on trees too deep for recursion, and against a process that swaps folders and links meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rig itself: what it leaves behind, and what it is built from."""
+"""The rig itself: its leftovers, and its programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.pages.blocks import blocks_of
 from tests.tools import kubectl
 from tests.waiting import eventually
 
-# --- what stays behind -----------------------------------------------------------------------------------------------
+# --- leftovers -------------------------------------------------------------------------------------------------------
 
 
 def _links() -> set[str]:
@@ -29,7 +29,7 @@ def _links() -> set[str]:
 
 
 def _running_below(folder: Path) -> list[str]:
-    """Command lines that name `folder`, of processes that still run."""
+    """Return the command lines of running processes that name `folder`."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -115,4 +115,4 @@ def test_a_program_of_another_version_is_not_taken(tmp_path: Path, monkeypatch: 
 # --- the status of pods ----------------------------------------------------------------------------------------------
 
 
-# --- what fails around the kubelet -----------------------------------------------------------------------------------
+# --- failures around the kubelet --------------------------------------------------------------------------------------

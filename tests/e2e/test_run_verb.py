@@ -1,4 +1,4 @@
-"""`symph run` on a real cluster, in the words of `symph run` here; and that it loses no line of many."""
+"""`symph run` on a real cluster prints the same as locally, and loses no line of many."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write(folder: Path, **processes: Any) -> str:
 
 
 def environment(programs: Programs, with_helm: bool) -> dict[str, str]:
-    """That of a user with this cluster; `PATH` has no helm, HELM_BIN may name one."""
+    """Return the environment of a user of this cluster; `PATH` has no helm, HELM_BIN may name one."""
     env = {**os.environ, **programs.environment(), "HOME": str(programs.home)}
     return {**env, **({"HELM_BIN": str(helm(HELM_VERSIONS[-1]))} if with_helm else {})}
 
@@ -111,7 +111,7 @@ def test_tiles_show_a_cluster_as_they_show_this_machine(
     own = Own(private_places)
 
     def seen(*texts: str) -> None:
-        # What the client sees: a window of several panes as it is drawn.
+        # The client's screen: a window of several panes as it is drawn.
         def screen() -> str:
             return own.tmux("capture-pane", "-p", "-t", "mine")
 
@@ -126,7 +126,7 @@ def test_tiles_show_a_cluster_as_they_show_this_machine(
         own.tmux("send-keys", "-t", "mine", "a")
 
         def answers() -> bool:
-            # What is typed before the shell is there is nobody's.
+            # Input typed before the shell is ready is lost.
             own.type("echo in-$SYMPHONY_ROLE")
             return "in-agent" in own.screen()
 

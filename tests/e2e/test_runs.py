@@ -1,4 +1,4 @@
-"""What an upgrade, a rollback and an uninstall do to runs: a changed run is a new run, and only then."""
+"""The effects of an upgrade, a rollback and an uninstall on runs: only a changed run is a new run."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_failed_upgrade_changes_nothing_that_a_good_one_does_not_mend(
     chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
     run.install(chart)
     run.wait_finished()
-    # One object that only the API server refuses, after others of the new run were made.
+    # An object that only the API server refuses, after it has created others of the new run.
     extra = chart / "templates" / "extra-refused.yaml"
     extra.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n")
     failed = run.try_helm(

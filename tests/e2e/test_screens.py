@@ -1,4 +1,4 @@
-"""The pictures of `run`, `top`, `attach --tile` and `status` show what these print: all are played once more."""
+"""The pictures of `run`, `top`, `attach --tile` and `status` show real output: the test records all of them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sealed here is opened by the real kubeseal, in every scope."""
+"""The real kubeseal opens our sealed values, in every scope."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_kubeseal_opens_what_we_sealed(scope: str, tmp_path: Path) -> None:
     values = merge(chart.values, {"secrets": {"encryptedData": sealed}})
     objects = chart.objects(values, Release(name="rl", namespace="rl"))
     item = next(each for each in objects if each["kind"] == "SealedSecret")
-    # Helm and Argo CD put the namespace in.
+    # Helm and Argo CD set the namespace.
     (tmp_path / "sealed.json").write_text(json.dumps({**item, "metadata": {**item["metadata"], "namespace": "rl"}}))
     pem = KEY.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()

@@ -1,4 +1,4 @@
-"""Why an experiment does not run: each cause is made on the cluster, and read by `symph status` in one sentence."""
+"""Reasons why an experiment does not run: each is caused on the cluster and read by `symph status`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _QUOTA = {
     "metadata": {"name": "few"},
     "spec": {"hard": {"requests.cpu": "50m"}},
 }
-# What is there before the experiment, by its cause.
+# The objects that exist before the experiment, by cause.
 _BEFORE: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
     "quota": (("apply", "-f", "-"), _QUOTA),
     "secret without the key": (("create", "secret", "generic", "held"), None),
@@ -111,7 +111,7 @@ def symph(programs: Programs, tmp_path: Path) -> Callable[..., Any]:
 
 @pytest.fixture
 def why(symph: Callable[..., Any], namespace: str) -> Why:
-    """Says why `exp` does not run, as `symph status` does."""
+    """Return a function that runs `symph status` and returns the reason why `exp` does not run."""
 
     def answer() -> dict[str, Any]:
         (item,) = json.loads(symph("status", "exp", "-n", namespace, "-o", "json").out)["items"]
@@ -147,7 +147,7 @@ def test_each_cause_on_a_cluster_is_one_sentence_with_a_step(
     assert found["processes"] == ["nap"]
     said = symph("status", "exp", "-n", namespace)
     assert (said.code, text in said.out) == (code, True), said
-    # The other verbs say the same.
+    # The other verbs print the same.
     described = json.loads(symph("describe", "exp", "-n", namespace, "-o", "json").out)["why"]
     assert (described["cause"], text in described["text"]) == (cause, True)
     assert text in symph("process", "exp", "-n", namespace).err

@@ -49,7 +49,7 @@ Surreal = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What makes a Python import Surreal; asked for before tests get a home of their own."""
+    """Return the PYTHONPATH folder of Surreal; module scope, since tests get a home of their own later."""
     folder = surreal_folder(tmp_path_factory.mktemp("surreal") / "lib")
     if folder is None:
         pytest.skip(f"surreal {VERSION} could not be installed from the registry")
@@ -67,7 +67,7 @@ def surreal(library: Path, home: Path, tmp_path: Path) -> Surreal:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("docker", "gcloud"):
-        # No daemon runs where tests do, and no cloud: what would be asked of them is written down.
+        # No daemon and no cloud are here; the fakes record their calls.
         (programs / name).write_text(PROGRAM % (tmp_path / "called"))
         (programs / name).chmod(0o755)
 
@@ -184,6 +184,6 @@ def test_the_default_settings_are_generated(surreal: Surreal, home: Path) -> Non
     done = surreal("surreal.main.generate_default_config")
     assert done.returncode == 0, done.stderr
     assert "<your_username>" in (home / ".surreal.yml").read_text()
-    # Nobody is called that; Symphony made experiments of it.
+    # The placeholder is no user name; Symphony made experiments of it.
     refused = surreal(TMUX, "create", "first")
     assert (refused.returncode, "<your-username>" in refused.stderr) == (3, True), refused.stderr

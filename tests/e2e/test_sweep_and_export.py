@@ -1,4 +1,4 @@
-"""A sweep as Helm releases on a real cluster, its Workflow in Argo's own hands, and what `export` gives to kubectl."""
+"""A sweep as Helm releases on a real cluster, its Workflow run by Argo, and the output of `export` in kubectl."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ _SPEC = {
 
 @pytest.fixture
 def symph(programs: Programs, namespace: str, tmp_path: Path) -> Symph:
-    """Runs one command line in the test's namespace, with the newest helm."""
     (tmp_path / "naps.json").write_text(json.dumps(_SPEC))
     newest = str(helm(HELM_VERSIONS[-1]))
     return lambda *words: programs.symph(*words, "-n", namespace, cwd=tmp_path, timeout_s=180, env={"HELM_BIN": newest})
@@ -54,7 +53,7 @@ def test_each_trial_is_a_release_that_runs_and_is_deleted_by_pattern(symph: Symp
     assert [item["name"] for item in json.loads(listed.out)["items"]] == ["naps-code0", "naps-code3"]
     gone = symph("db", "naps-code.*", "--on", "kube", "--yes")
     assert gone.code == 0, gone.err
-    # Its pods go a moment later.
+    # Its pods disappear a moment later.
     eventually(lambda: json.loads(symph("status", "-o", "json").out)["items"] == [], 60, "nothing is left")
 
 
@@ -64,7 +63,7 @@ _TRAINS = {
     "processes": {
         "t": {
             "cmds": [
-                # Three are alike: none of them is worse than their median, whichever starts late.
+                # Three are equal: none is worse than their median, in any start order.
                 'case "$LR" in 2|3) loss=1;; *) loss=$LR;; esac',
                 'for i in 1 2 3 4 5 6 7 8; do echo "step=$i loss=$loss"; sleep $PACE; done',
                 'case "$LR" in 9*) sleep 300;; esac',

@@ -1,4 +1,4 @@
-"""A sweep that is killed again and again, and started again each time, ends with each trial run once."""
+"""A sweep that is repeatedly killed and restarted ends with each trial run once."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_a_sweep_that_is_killed_at_random_moments_runs_each_trial_once(
     for name in ("ran", "ended"):
         assert sorted((tmp_path / name).read_text().split()) == wanted, f"SYMPH_SEED={number}"
     assert live_runs() == []
-    # Neither is anything left that no run knows of.
+    # No sockets and programs of unknown runs are left either.
     eventually(lambda: not list((private_places / "run").glob("*.sock")), 60)
     eventually(lambda: not _programs_of(private_places), 60)
 
 
 def _programs_of(places: Path) -> list[bytes]:
-    """The command lines of what runs and was started from these places."""
+    """Return the command lines of running programs that were started from these places."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Symphony itself is the judge: its dumps are read whole, tmux dumps are equal, and its own tests pass."""
+"""Symphony itself is the judge: its dumps are read completely, tmux dumps are equal, and its own tests pass."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ SEED = int(os.environ.get("SYMPH_SEED", "10"))
 
 
 class Drawing:
-    """Calls of Symphony's builders, drawn at random."""
-
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.backend = rng.choice(["kube", "tmux"])
@@ -114,7 +112,7 @@ def theirs() -> Path:
 
 
 def answers_of(cases: list[Case], env: dict[str, str] | None = None) -> list[Case]:
-    """What Symphony says to `cases` with its `env`, or what stands for it here without."""
+    """Return Symphony's answers to `cases` with its `env`, or those of our replacement without."""
     argv = [sys.executable, str(DRIVER)] if env else [sys.executable, "-m", "symphony_charts.compat", str(DRIVER)]
     done = subprocess.run(
         argv, input=json.dumps(cases), capture_output=True, text=True, timeout=300, env=env, check=False
@@ -137,7 +135,7 @@ def test_symphonys_dumps_are_read_and_those_of_tmux_are_its_own(original: dict[s
     assert of_tmux(ours, cases) == of_tmux(theirs, cases)
     loading = [{**case, "load": one["dump"]} for case, one in zip(cases, theirs, strict=True)]
     read = [one["dump"] for one in answers_of(loading)]
-    # The pods of a dump name more than the calls did, such as volumes; what is dumped again of a dump is the same.
+    # The pods of a dump name more than the calls did, such as volumes; a dump of a dump is the same.
     again = [{**case, "load": dump} for case, dump in zip(cases, read, strict=True)]
     assert [one["dump"] for one in answers_of(again)] == read
     assert [one["dump"]["ab"] for one in theirs] == [dump["ab"] for dump in read]
@@ -162,7 +160,7 @@ def test_the_pods_that_imports_are_compared_with_are_those_that_symphony_itself_
 
 
 def seen(spec: Any) -> Case:
-    """A pod's spec without the addresses that a launch adds, and with Kubernetes' own name of a field of paths."""
+    """Return a pod's spec without the addresses that a launch adds, and with Kubernetes' name of a field of paths."""
     containers = [
         {**one, "env": [item for item in one.get("env", []) if not item["name"].startswith("SYMPH_")]}
         for one in spec["containers"]
@@ -204,5 +202,5 @@ def test_symphonys_own_tests_pass_but_for_those_that_the_page_names(
     named = set(re.findall(r"`(test_\w+)`", section.partition("\n## ")[0]))
     assert len(ended) == 29, done.stdout
     assert failed <= named, done.stdout
-    # Those that are named look at processes that end at once; a slow machine finds them alive.
+    # The named tests look at processes that end at once; a slow machine finds them alive.
     assert len(failed) <= 3

@@ -1,4 +1,4 @@
-"""A real torch finds its peers: TorchX's `dist.ddp` in tmux, on the cluster, and there as TorchX's own objects, too."""
+"""A real torch finds its peers: TorchX's `dist.ddp` in tmux, on the cluster, and there as TorchX's own objects."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from tests.waiting import eventually
 pytest.importorskip("torchx")
 
 PROGRAM = Path(__file__).with_name("torch_all_reduce.py")
-# Nodes and processes on each of them, and what all ranks add up to.
+# Nodes and processes per node, and the sum over all ranks.
 SHAPES = [("2x1", 2, 3), ("2x2", 4, 10)]
 LONGEST = 240
 
 
 @pytest.fixture(scope="session")
 def torch_bin() -> Path:
-    """The folder with `torchrun`."""
     found = torch_folder()
     if found is None and (os.environ.get("CI") or os.environ.get("SYMPH_REQUIRE_TOOLS")):
         pytest.fail("Debian's torch is not to be had, and this run may not skip")
@@ -39,7 +38,6 @@ def torch_bin() -> Path:
 
 @pytest.fixture
 def here(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None]:
-    """This machine; every run is ended afterwards."""
     need_tool("tmux")
     yield
     for run in live_runs():
@@ -47,7 +45,6 @@ def here(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None
 
 
 def component(torch_bin: Path, shape: str) -> list[str]:
-    """``dist.ddp`` with its arguments."""
     path = f"PATH={torch_bin}:/usr/bin:/bin"
     return ["dist.ddp", "-j", shape, "--cpu", "1", "--memMB", "700", "--env", path, "--script", str(PROGRAM)]
 
@@ -106,5 +103,5 @@ def test_every_rank_finds_its_peers_on_the_cluster_as_with_the_objects_of_torchx
 
 
 def items_of(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """The objects inside TorchX's AppWrapper, which its controller would make."""
+    """Return the objects inside TorchX's AppWrapper, which its controller would make."""
     return [item["generictemplate"] for item in request["spec"]["resources"]["GenericItems"]]

@@ -1,6 +1,6 @@
-"""Whatever application TorchX takes, our pods do what its own would: by its own scheduler, or a loss says what differs.
+"""Any application that TorchX accepts runs in our pods as in TorchX's own, or a loss reports the difference.
 
-The real release builds the objects of every case; `SYMPH_SEED` begins the cases elsewhere.
+The real release builds the objects of every case; `SYMPH_SEED` sets the first seed.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ CASES = int(os.environ.get("SYMPH_TORCHX_CASES", "200"))
 FIRST = int(os.environ.get("SYMPH_SEED", "1000"))
 KINDS = ["jobs", "jobset", "appwrapper", "volcano"]
 RANK0 = "TORCHX_RANK0_HOST"
-# TorchX's name of the variable with rank 0's host, where it is not rank 0 itself; ours has one name everywhere.
+# TorchX's variable with rank 0's host, outside rank 0 itself; ours has one name everywhere.
 HOSTS = re.compile(r"TORCHX_MCAD_[A-Z0-9_]*_0_HOSTS")
 ROLE = "torchx.pytorch.org/role-index"
-# What of a program's environment is our own.
+# The variables of a program that are our own.
 OURS = re.compile(r"SYMPH_.*|SYMPHONY_ROLE|TORCHX_RELEASE|TORCHX_RUN")
 
 
 @dataclass(kw_only=True)
 class Pod:
-    """What a replica runs with, as both sides say it; `where` is its role in the input."""
+    """The settings of a replica, from either side; `where` is its role in the input."""
 
     where: str
     facts: dict[str, object]
@@ -48,7 +48,7 @@ class Pod:
 def test_every_replica_is_as_with_torchx_or_the_report_says_why(kind: str, tmp_path: Path) -> None:
     seeds = range(FIRST, FIRST + CASES // len(KINDS))
     cases = [mcad_case(seed) for seed in seeds]
-    if kind == "volcano":  # it has a scheduler of its own, and refuses a second one
+    if kind == "volcano":  # it has its own scheduler, and refuses a second one
         for case in cases:
             case["cfg"].pop("coscheduler_name", None)
     compared, wrong = 0, []
@@ -87,7 +87,7 @@ def priority_of(wrapper: Mapping[str, Any]) -> object:
 
 
 def their_pods(wrapper: Mapping[str, Any]) -> Iterator[Pod]:
-    """The replicas that TorchX's AppWrapper holds, each as a pod of its own."""
+    """Yield the replicas of TorchX's AppWrapper, each as a pod of its own."""
     for item in wrapper["spec"]["resources"]["GenericItems"]:
         pod = item["generictemplate"]
         if pod["kind"] == "Pod":
@@ -104,7 +104,7 @@ def their_pods(wrapper: Mapping[str, Any]) -> Iterator[Pod]:
 
 
 def our_pods(objects: Any, app_id: str) -> Any:
-    """Gives what replica `index` of a role runs with, by its place in the input."""
+    """Return a function of a role's place in the input and an index that returns the settings of that replica."""
     templates = {f"roles[{pod['metadata']['labels'][ROLE]}]": pod for pod in pods_in(list(objects))}
 
     def facts_of(where: str, index: int) -> dict[str, object]:
@@ -128,7 +128,7 @@ def our_pods(objects: Any, app_id: str) -> Any:
 
 
 def after_preamble(argv: list[str], known: Mapping[str, str]) -> dict[str, str]:
-    """The environment that a program gets from the shell in front of it."""
+    """Return the environment that a program gets from the shell in front of it."""
     shell = [*argv[:5], "env", "-0"]
     done = subprocess.run(shell, env=dict(known), capture_output=True, text=True, timeout=30, check=True)
     told = dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
@@ -171,7 +171,7 @@ def plain_facts(pod: Mapping[str, Any]) -> dict[str, object]:
 
 
 def mounts_of(container: Mapping[str, Any], volumes: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
-    """Where each volume of a user, or the shared memory, is mounted; files of ours are left out."""
+    """Yield the mount of each user volume and of the shared memory; our own files are left out."""
     for mount in container.get("volumeMounts", []):
         source = {key: value for key, value in volumes[mount["name"]].items() if key != "name"}
         path = source.get("hostPath", {}).get("path")

@@ -1,4 +1,4 @@
-"""What TorchX's own tests of its MCAD scheduler ask, asked of that of release 0.7.0 and of what stands for it here.
+"""TorchX's own tests of its MCAD scheduler, run against release 0.7.0 and against our replacement.
 
 The file of those tests (schedulers/test/kubernetes_mcad_scheduler_test.py) is in no package, so each is a pair of
 answers here, under its name; docs/torchx.md names those that look at another scheduler by design.
@@ -33,7 +33,7 @@ Pair = tuple[object, object]
 
 
 def app(**fields: Any) -> AppDef:
-    """An application of one role, in which everything is said that a pod is made of."""
+    """Return an application of one role that sets every field of a pod."""
     role = Role(
         name="trainer_foo",
         image="pytorch/torchx:latest",
@@ -56,7 +56,7 @@ def plain(value: object) -> Any:
 
 
 def objects(made: AppDef, **options: Any) -> Pair:
-    """The AppWrapper of an application, here under the id that TorchX drew."""
+    """Return the AppWrapper of an application, here under the id that TorchX drew."""
     names = ("service_account", "image_secret", "coscheduler_name", "priority_class_name", "network")
     given = {"namespace": "test", **dict.fromkeys(names), "priority": None, **options}
     with warnings.catch_warnings():
@@ -66,21 +66,21 @@ def objects(made: AppDef, **options: Any) -> Pair:
 
 
 def named(name: str) -> Pair:
-    """The AppWrapper of an application of that name, which is cleaned for labels."""
+    """Return the AppWrapper of an application of that name, which is cleaned for labels."""
     made = app()
     made.name = name
     return objects(made)
 
 
 def service(made: AppDef) -> Pair:
-    """The Service of an application, on the port that TorchX finds for it."""
+    """Return the Service of an application, on the port that TorchX finds for it."""
     made.roles[0].num_replicas = 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         port = theirs.get_port_for_service(made)
     found = []
     for wrapper in objects(made):
-        items: Any = wrapper["spec"]["resources"]["GenericItems"]  # type: ignore[index]  # a map, said to be an object
+        items: Any = wrapper["spec"]["resources"]["GenericItems"]  # type: ignore[index]  # a map, typed as an object
         found += [one["generictemplate"] for one in items if one["generictemplate"]["kind"] == "Service"]
     ours, wanted = found
     assert wanted["spec"]["ports"][0]["port"] == int(port)
@@ -88,7 +88,7 @@ def service(made: AppDef) -> Pair:
 
 
 def roles(drop: Callable[[dict[str, Any]], object]) -> Pair:
-    """The roles that are read out of the items of an AppWrapper which lacks something."""
+    """Return the roles read from the items of an AppWrapper from which `drop` removes a part."""
     wrapper: Any = objects(app())[1]
     items = wrapper["spec"]["resources"]["GenericItems"]
     drop(items[0])
@@ -105,7 +105,7 @@ def options() -> Pair:
 
 
 def options_without_a_client() -> Pair:
-    """Whether there are run options where Kubernetes' client cannot be imported."""
+    """Return, for both, if there are run options when Kubernetes' client cannot be imported."""
     line = "import sys; sys.modules['kubernetes'] = None; from {} import {} as made; print(bool(made('x').run_opts()))"
     said = [
         subprocess.run(
@@ -120,7 +120,7 @@ def options_without_a_client() -> Pair:
 
 
 def validated() -> Pair:
-    """Neither refuses an application as such, which it would by raising."""
+    """Check that neither refuses the application by raising."""
     McadScheduler("x")._validate(app(), "kubernetes_mcad")
     theirs.create_scheduler("x")._validate(app(), "kubernetes_mcad")
     return "taken", "taken"

@@ -1,4 +1,4 @@
-"""A misspelled keyword of a builder is found before the program runs."""
+"""A type checker finds a misspelled keyword of a builder before the program runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ exp.set(image="i")
 exp.add_config("a.toml", file="a.toml", mode="0600")
 exp.get_process("a").assign_to("machine", process_per_machine=2)
 """
-# A line that is wrong, and what must be said of it.
+# A wrong line, and its expected error.
 WRONG = {
     'exp.new_process("e", relicas=3)': '"relicas" for "new_process"',
     'exp.new_process("e", replicas="three")': 'has incompatible type "str"',
@@ -48,7 +48,7 @@ def test_mypy_refuses_what_the_builders_refuse_and_nothing_else(tmp_path: Path) 
     launcher = tmp_path / "launcher.py"
     launcher.write_text("\n".join([RIGHT, *WRONG, ""]))
     config = tmp_path / "mypy.ini"
-    # As in the project of somebody who checks everything, and has no types for what we import.
+    # As in the project of a user with strict checks and without types for our imports.
     config.write_text("[mypy]\nstrict = true\nfollow_imports = silent\n")
     argv = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""All of Unicode that an experiment takes comes back the same through helm, in every field that holds a user's text."""
+"""All Unicode that an experiment accepts passes through helm unchanged, in every field with a user's text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.chart.harness import assert_same, chart_of, experiment_of
 
 pytestmark = pytest.mark.e2e
 
-# As much as the files of a chart may hold.
+# The limit of a chart's files.
 _STEP = 0x8000
 _FORBIDDEN = {0, *range(0x7F, 0xA0), *range(0xD800, 0xE000)}
 
 
 def chart_with(points: range) -> Chart:
-    """A chart with each code point first and last in a line, before what YAML could take for a comment, and alone."""
+    """Return a chart with each code point first and last in a line, before text like a YAML comment, and alone."""
     whole = "".join(chr(point) for point in points if point not in _FORBIDDEN)
     lines = [f"{one}a{one}\n{one}# b: {one}" for one in whole]
     texts = ["\n".join(lines[index : index + 64]) for index in range(0, len(lines), 64)]

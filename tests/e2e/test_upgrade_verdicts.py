@@ -1,8 +1,8 @@
-"""What is said before an upgrade is what helm then does, object for object.
+"""The verdict before an upgrade matches what helm then does, object for object.
 
 helm 3 merges three ways and helm 4 applies on the server unless the release was made otherwise, so each pair of
-releases is judged and then sent by either helm, and by helm 4 after helm 3. `SYMPH_SOAK=200` runs that many generated
-pairs beside the named ones.
+releases is judged and then sent by either helm, and by helm 4 after helm 3. `SYMPH_SOAK=200` also runs that many
+generated pairs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HELMS = (("3.19", "3.19"), ("4.3", "4.3"), ("3.19", "4.3"))
 Step = Callable[[HelmReleases], object]
 Verdict = Rehearsal | SymphError
 SEEDS = range(int(os.environ.get("SYMPH_SOAK", "1")))
-# What the server or its controllers decide anew for each write, dry or not.
+# Values that the server or its controllers choose for each write, dry or not.
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
@@ -49,7 +49,7 @@ def chart(tmp_path: Path) -> Path:
 
 
 def send(programs: Programs, version: str, chart: Path, objects: list[Object], namespace: str) -> Output:
-    """What a real helm says that installs or upgrades the release `pair`."""
+    """Return the output of a real helm that installs or upgrades the release `pair`."""
     argv = [
         str(helm(version)),
         "upgrade",
@@ -80,7 +80,7 @@ def verdict_of(programs: Programs, version: str, step: Step, namespace: str, env
 
 
 def titles_in(said: str) -> set[str]:
-    """The objects that helm's error names, in lower case: its two wordings, and the server's."""
+    """Return the objects that helm's error names, in lower case: its two wordings, and the server's."""
     named = re.findall(r'(?i)patch "([\w.-]+)" with kind (\w+)', said)
     found = {f"{kind}/{name}" for name, kind in named}
     found |= {
@@ -90,7 +90,7 @@ def titles_in(said: str) -> set[str]:
 
 
 def settled(item: Object) -> Object:
-    """An object without what differs from write to write, and with uids (of which labels are made) alike."""
+    """Return an object without fields that change on each write, and with uids (used in labels) made equal."""
     meta = {key: value for key, value in item["metadata"].items() if key not in _VOLATILE}
     managers = {(one["manager"], one["operation"]) for one in item["metadata"].get("managedFields", [])}
     spec = dict(item.get("spec") or {})
@@ -118,7 +118,7 @@ def edit(programs: Programs, pair: Pair, namespace: str) -> None:
 def upgraded(
     programs: Programs, pair: Pair, helms: tuple[str, str], chart: Path, namespace: str, env: pytest.MonkeyPatch
 ) -> Verdict:
-    """The verdict on the upgrade, once it has been held against what helm did."""
+    """Return the verdict on the upgrade, after a comparison with what helm did."""
     installed = send(programs, helms[0], chart, pair.first, namespace)
     assert installed.code == 0, f"{installed.err}\n{pair}"
     edit(programs, pair, namespace)
@@ -131,7 +131,7 @@ def upgraded(
 
 
 def rolled_back(programs: Programs, pair: Pair, version: str, namespace: str, env: pytest.MonkeyPatch) -> Verdict:
-    """The verdict on going back to the first revision, once it has been held against what helm did."""
+    """Return the verdict on the rollback to the first revision, after a comparison with what helm did."""
     edit(programs, pair, namespace)
     verdict = verdict_of(programs, version, lambda it: it.rollback("pair", namespace, 1, hooks=False), namespace, env)
     done = programs.try_run([str(helm(version)), "rollback", "pair", "1", "-n", namespace])
@@ -195,7 +195,7 @@ def test_a_verdict_changes_nothing_on_the_cluster(
     pair = SCENARIOS["an env entry goes from value to source"]
     assert send(programs, version, chart, pair.first, namespace).code == 0
     before = state()
-    # One object is changed, one is new, and all the others go: helm deletes those.
+    # One object is changed, one is new, and helm deletes all the others.
     one = json.loads(json.dumps(pair.first[0]).replace('"1"', '"9"'))
     changed = {"objects": [one, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}]}
     verdict = verdict_of(

@@ -1,4 +1,4 @@
-"""The objects of further kinds of workload before a real API server that knows their definitions, field by field."""
+"""Objects of further kinds of workload, checked field by field by a real API server that knows their definitions."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ DEFINITIONS = {
 
 @pytest.fixture(params=DEFINITIONS)
 def definition(request: pytest.FixtureRequest, programs: Programs) -> Iterator[Definition]:
-    """A definition that is in the cluster while the test runs: two versions of AppWrappers go by one name."""
+    """Yield a definition, installed while the test runs: two versions of AppWrappers share one name."""
     one = DEFINITIONS[request.param]
     file = module_folder(one.module) / one.path
-    # Other workers have the same cluster: none may take the definition away from under this test.
+    # Other workers use the same cluster: none may remove the definition during this test.
     with (programs.kubeconfig.parent / f"{one.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
@@ -91,7 +91,7 @@ def test_the_api_server_takes_the_objects_of_drawn_experiments(programs: Program
 
 
 def objects(name: str, definition: Definition, retries: int) -> list[dict[str, object]]:
-    """Return the objects of an example as that kind, each group that ends with `retries`."""
+    """Return the objects of an example as that kind, with `retries` for each group that ends."""
     chart = built_of(example(name, definition.workload))
     groups = {
         group: {"retries": retries} for group, settings in chart.values["groups"].items() if "retries" in settings

@@ -1,4 +1,4 @@
-"""A program for `torchrun`: every rank says what all of them add up to."""
+"""A program for `torchrun`: every rank prints the sum over all ranks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A real torch in a folder of its own: Debian's packages, unpacked and never installed, so that nothing else changes.
+"""A real torch in its own folder: Debian's packages, unpacked and never installed, so that nothing else changes.
 
-Once unpacked it stays in the user's cache, beside the other things that the tests build; that takes 630 MB, a download
+Once unpacked it stays in the user's cache, beside the tests' other builds; that takes 630 MB, a download
 of 100 MB, and half a minute.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.e2e.symphony_original import kept
 
 _PYTHON = "/usr/bin/python3"
-# torch 1.13 looks for combined flags while it goes through an enumeration, which Python 3.11 no longer lists.
+# torch 1.13 looks for combined flags by iterating over an enumeration, which Python 3.11 no longer lists.
 _FLAGS = Path("usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/api.py")
 _TORCHRUN = """#!/bin/sh
 root=$(dirname "$(dirname "$(readlink -f "$0")")")/root
@@ -27,7 +27,7 @@ exec /usr/bin/python3 -m torch.distributed.run "$@"
 
 
 def torch_folder() -> Path | None:
-    """The folder whose ``bin`` holds `torchrun`; None where Debian's packages are not to be had."""
+    """Return the folder whose ``bin`` holds `torchrun`; None if Debian's packages are out of reach."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None or not Path(_PYTHON).exists():
         return None
     packages = _packages()
@@ -43,7 +43,7 @@ def torch_folder() -> Path | None:
 
 
 def _packages() -> list[str]:
-    """What an installation of torch would add to this machine, as names of package files."""
+    """Return the package files that an installation of torch would add to this machine."""
     argv = ["apt-get", "install", "--no-install-recommends", "--print-uris", "-qq", "python3-torch"]
     for attempt in range(2):
         done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)

@@ -1,1 +1,1 @@
-"""The wheel as a stranger has it: in an environment of its own, at both ends of every dependency and of Python."""
+"""The wheel in environments of its own, at both ends of every dependency and of Python."""

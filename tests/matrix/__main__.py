@@ -22,7 +22,7 @@ _EXTRAS = ("seal", "argo", "top", "optuna", "re2", "torchx")
 
 
 def legs(*, every_extra: bool) -> list[Leg]:
-    """The four corners without extras and ``[all]`` at both ends; with `every_extra` also each extra at both ends."""
+    """Return the four corners without extras, and ``[all]`` (with `every_extra` also each extra) at both ends."""
     pythons = find_pythons()
     oldest, newest = pythons[0], pythons[-1]
     corners = [
@@ -52,7 +52,6 @@ def travel(leg: Leg, number: int, wheel: Path, scratch: Path, kubeconfig: Path |
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the legs; 0 if every step of each did what it must."""
     parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
     parser.add_argument("--every-extra", action="store_true", help="also each extra apart, at both ends")
     parser.add_argument("--no-cluster", action="store_true", help="leave out what needs a cluster")

@@ -1,4 +1,4 @@
-"""Environments that hold the wheel alone: lowest or newest dependencies, on the oldest or the newest Python."""
+"""Environments with only the wheel: lowest or newest dependencies, on the oldest or the newest Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OLDEST, _NEWEST = (3, 10), (3, 19)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leg:
-    """One environment: the interpreter, which end of the dependencies (``lowest`` or ``newest``), and the extras."""
+    """One environment: the interpreter, an end of the dependencies (``lowest`` or ``newest``), and the extras."""
 
     python: str
     end: str
@@ -27,12 +27,12 @@ class Leg:
 
     @property
     def title(self) -> str:
-        """Such as ``3.10, lowest, [all]``."""
+        """A title such as ``3.10, lowest, [all]``."""
         return f"{version_of(self.python)}, {self.end}, {f'[{self.extras}]' if self.extras else 'no extras'}"
 
 
 def find_pythons() -> list[str]:
-    """The interpreters of this machine that the package supports, one for each minor version, oldest first."""
+    """Return this machine's supported interpreters, one per minor version, oldest first."""
     found = {}
     for minor in range(_OLDEST[1], _NEWEST[1] + 1):
         path = _python(f"3.{minor}")
@@ -42,7 +42,7 @@ def find_pythons() -> list[str]:
 
 
 def _python(version: str) -> str | None:
-    """An interpreter that can be run: of pyenv, else on PATH (pyenv's shims there need not lead anywhere)."""
+    """Return a runnable interpreter: of pyenv, else on PATH (pyenv's shims there may lead nowhere)."""
     root = Path(os.environ.get("PYENV_ROOT") or Path("~/.pyenv").expanduser()) / "versions"
     places = [str(path / "bin" / "python") for path in sorted(root.glob(f"{version}.*"))]
     places += [path for path in [shutil.which(f"python{version}")] if path]
@@ -58,15 +58,15 @@ def _works(python: str) -> bool:
 
 
 def version_of(python: str) -> str:
-    """``3.11`` of an interpreter."""
+    """Return the version of an interpreter, such as ``3.11``."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def build(root: Path, dest: Path) -> Path:
-    """Build the sdist, and the wheel from it; the wheel.
+    """Build the sdist, and the wheel from it; return the wheel.
 
-    Raises AssertionError where the sdist builds another wheel than the checkout, or either holds bytecode.
+    Raises AssertionError if the sdist builds another wheel than the checkout, or either holds bytecode.
     """
     for kind, source, folder in (("--sdist", root, dest), ("--wheel", root, dest / "direct")):
         _run([sys.executable, "-m", "build", kind, "--outdir", str(folder), str(source)])
@@ -100,7 +100,7 @@ def metadata_of(wheel: Path) -> list[Requirement]:
 
 
 def lowest_direct(requirements: list[Requirement]) -> list[str]:
-    """``name==bound`` for each dependency that declares a lower bound. Raises AssertionError for one that does not."""
+    """Return ``name==bound`` for each dependency's lower bound. Raises AssertionError for one without a bound."""
     pins = []
     for wanted in requirements:
         if wanted.name == "symphony-charts":
@@ -112,7 +112,7 @@ def lowest_direct(requirements: list[Requirement]) -> list[str]:
 
 
 def install(leg: Leg, wheel: Path, folder: Path) -> Path:
-    """Make the environment of a leg at `folder`; its folder of programs. Raises RuntimeError with uv's words."""
+    """Make the environment of a leg at `folder`; return its bin folder. Raises RuntimeError with uv's output."""
     uv = str(Path(sys.executable).with_name("uv"))
     _run([uv, "venv", "--quiet", "--python", leg.python, str(folder)])
     wanted = f"symphony-charts{f'[{leg.extras}]' if leg.extras else ''} @ {wheel.as_uri()}"

@@ -1,4 +1,4 @@
-"""A user of the installed command, in an empty folder and an empty home: each step, with what it must say."""
+"""A user of the installed command, in an empty folder and an empty home: each step, with its expected output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A command that did not do what it must: its words, what was wrong, and what it printed."""
+    """A failed command: its words, the fault, and its output."""
 
     words: tuple[str, ...]
     why: str
@@ -28,7 +28,7 @@ class Failure:
 
 @dataclass(kw_only=True)
 class Journey:
-    """One user: `programs` holds the installed command, `folder` is all that he has; `passed` and `failures` grow."""
+    """One user: `programs` holds the installed command, `folder` is the user's only folder; results are appended."""
 
     programs: Path
     folder: Path
@@ -48,11 +48,11 @@ class Journey:
             (self.folder / "tools" / tool.name.partition("-")[0]).symlink_to(tool)
 
     def symph(self, *words: str, status: int = 0, says: str = "", stdin: str = "") -> str:
-        """Run one command; its stdout. It must end with `status` and print `says` on stdout or stderr."""
+        """Run one command and return its stdout. It must end with `status` and print `says` on stdout or stderr."""
         return self.run(str(self.programs / "symph"), *words, status=status, says=says, stdin=stdin)
 
     def walk(self, script: str) -> None:
-        """Run each line of `script`, of `symph` or after `!` of another program; what follows `#` must be printed."""
+        """Run each line of `script`, of `symph` or after `!` of another program; the text after `#` must be printed."""
         for line in filter(None, script.splitlines()):
             command, _, says = line.partition(" # ")
             words = shlex.split(command)
@@ -84,7 +84,7 @@ class Journey:
         return ended.stdout
 
     def begins(self, *words: str, says: str) -> None:
-        """Start a command that stays until it is interrupted, wait until it prints `says`, and interrupt it."""
+        """Start a command that runs until it is interrupted, wait until it prints `says`, and interrupt it."""
         argv = [str(self.programs / "symph"), *words]
         with subprocess.Popen(
             argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.work, env=self._env()
@@ -110,7 +110,7 @@ class Journey:
             self._fail((title,), "does not hold", str(saw))
 
     def write(self, path: str, content: object) -> str:
-        """Write a text, or JSON, below the work folder; its relative path."""
+        """Write a text, or JSON, below the work folder; return its relative path."""
         target = self.work / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content if isinstance(content, str) else json.dumps(content))

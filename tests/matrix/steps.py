@@ -92,14 +92,13 @@ ls {there}
 
 
 def _service(name: str, says: str = "", **more: object) -> dict[str, object]:
-    """Return an experiment of one process that shows a page."""
     command = f"{says}exec python3 -m http.server --bind $SYMPH_PAGE_BIND_HOST $SYMPH_PAGE_PORT"
     web = {"cmds": [command], "lifecycle": "service", "binds": "page", "grace_period": 1}
     return {"name": name, "image": "python:3.12-slim", "processes": {"web": web}, **more}
 
 
 def local_steps(user: Journey, version: str) -> None:
-    """Walk from a new folder over charts and plans to an experiment in tmux."""
+    """Go from a new folder over charts and plans to an experiment in tmux."""
     user.symph("--version", says=version)
     user.run(str(user.programs / "symphony"), "--version", says=version)
     user.walk(_TOOLS)
@@ -113,14 +112,14 @@ def local_steps(user: Journey, version: str) -> None:
 
 
 def git_steps(user: Journey) -> None:
-    """Walk from the first commit of a repository to a publish after a rollback."""
+    """Go from the first commit of a repository to a publish after a rollback."""
     environments = "environments:\n  dev: {namespace: rl-dev}\n  prod: {namespace: rl-prod}\n"
     user.write(".symph.yaml", f"team: ml\nrepository: {user.work}/charts.git\n{environments}")
     user.walk(_GIT.format(installed_from=_INSTALLED_FROM))
 
 
 def extra_steps(user: Journey, extras: frozenset[str]) -> None:
-    """Try what each extra adds, and what is printed where it is missing."""
+    """Try the additions of each extra, and the message without it."""
     has = extras | ({"seal", "argo", "top"} if "all" in extras else set())
     flows = "from symphony_charts.clusters.hera_flows import hera_flows; print(list(hera_flows('rl/experiment.yaml')))"
     for extra, code, there, missing in (

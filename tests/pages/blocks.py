@@ -1,25 +1,25 @@
-"""The code blocks of README.md and docs/, each with the mark that says what becomes of it.
+"""The code blocks of README.md and docs/, each with the mark that sets its test.
 
-A mark is an HTML comment on the line before the fence, so that no reader sees it:
+A mark is an HTML comment on the line before the fence, invisible to readers:
 
     <!-- file: rl.yaml -->     the block is written to that file of the reader's folder
-    <!-- is: rl.yaml -->       that file of the reader's folder says so
+    <!-- is: rl.yaml -->       the block equals that file of the reader's folder
     <!-- run -->               its commands are run there, one by one; lines below a command that begins with ``$ `` are
-                               what it prints
-    <!-- run: cluster -->      the same, with a cluster to talk to, helm and kubectl; other places are `registry`, which
+                               its output
+    <!-- run: cluster -->      the same, with a cluster, helm and kubectl; other places are `registry`, which
                                answers for registry.example.org, and `extras`: the wheel with all of them, TorchX too
-    <!-- prints: COMMAND -->   that command prints so; where the block shows another one, which only a key ends,
-                               it stands in for that
-    <!-- experiment -->        it is an experiment, or a part of one, and is read as such
-    <!-- settings -->          it is a `.symph.yaml`, and is read as such
+    <!-- prints: COMMAND -->   that command prints the block; if the block shows another command, one that only a key
+                               ends, COMMAND is run in its place
+    <!-- experiment -->        an experiment, or a part of one, is parsed as such
+    <!-- settings -->          a `.symph.yaml` is parsed as such
     <!-- tested: PATH -->      that test takes the block from the page and tries it
-    <!-- shown: REASON -->     it is not tried, for that reason; its `symph` lines are parsed all the same
+    <!-- shown: REASON -->     the block is not run, for that reason; its `symph` lines are still parsed
 
 A page is one reader: its blocks share a folder, which begins empty. ``<!-- given: examples/rl, a.yaml as b.yaml -->``
-anywhere above lays files of this repository there first, where the page tells the reader to have such files, and
-``<!-- do: COMMAND -->`` between blocks is a line that he is not shown: it makes the moment that the next block shows.
-It and `prints` have all places that the page's blocks have; programs of the reader's own are in ``~/bin``,
-his variables in ``~/variables``.
+anywhere above puts files of this repository there first, if the page expects the reader to have them, and
+``<!-- do: COMMAND -->`` between blocks is a hidden command: it prepares the state that the next block shows.
+It and `prints` have all places that the page's blocks have; the reader's own programs are in ``~/bin``,
+the reader's variables in ``~/variables``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[!sd]*/**/*.md"))]
-# Each kind of mark, and whether something must follow its colon (None: it may).
+# Each kind of mark: True if text must follow its colon, False if not, None if it may.
 KINDS: dict[str, bool | None] = {
     "file": True,
     "is": True,
@@ -49,7 +49,7 @@ _MARK = re.compile(r"^ *<!-- (?P<kind>[a-z]+)(?:: (?P<rest>.+?))? -->$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One fenced block: where it stands, its language and text, and its mark (empty without one).
+    """One fenced block: its position, its language and text, and its mark (empty without one).
 
     A hidden line (`do`) is one as well, without a text.
     """
@@ -63,17 +63,16 @@ class Block:
 
     @property
     def place(self) -> str:
-        """``docs/local.md:7``."""
+        """The position, such as ``docs/local.md:7``."""
         return f"{name_of(self.page)}:{self.line}"
 
 
 def name_of(page: Path) -> str:
-    """The path of a page in the repository."""
+    """Return the path of a page in the repository."""
     return page.relative_to(ROOT).as_posix()
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
-    """The blocks of a page in their order."""
     lines = page.read_text(encoding="utf-8").splitlines()
     start: int | None = None
     for number, line in enumerate(lines):
@@ -100,7 +99,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 
 def given_files(page: Path) -> dict[str, Path]:
-    """What the page lays into the reader's folder: name there → file or folder of the repository."""
+    """Return the given files of a page: name in the reader's folder → file or folder of the repository."""
     found = {}
     for line in page.read_text(encoding="utf-8").splitlines():
         mark = _MARK.match(line)
@@ -112,6 +111,6 @@ def given_files(page: Path) -> dict[str, Path]:
 
 
 def places_of(page: Path) -> set[str]:
-    """What a reader of the page needs beside the wheel, as its `run` marks say."""
+    """Return the needs of a page's reader beside the wheel, from its `run` marks."""
     marks = [block.rest for block in blocks_of(page) if block.kind == "run"]
     return {place for mark in marks for place in mark.split(", ") if place}

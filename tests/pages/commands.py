@@ -1,4 +1,4 @@
-"""The `symph` commands that a page writes, and whether the command line knows their verbs and options."""
+"""The `symph` commands of a page, and checks of their verbs and options against the command line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SEPARATORS = frozenset("();<>|&")
 _SPAN = re.compile(r"`(symph [^`\n]+)`")
 _PARSER = SymphonyParser()
 
-# A command line, and the lines that the page shows as its output (None: it shows none).
+# A command line, and the output lines on the page (None: it shows none).
 Shown = tuple[str, list[str] | None]
 
 
 def steps_of(block: Block) -> list[Shown]:
-    """The commands of a block in their order: each line of `sh`, in `console` each line that begins with ``$ ``."""
+    """Return the commands of a block in order: each line of `sh`, in `console` each line that begins with ``$ ``."""
     lines = block.text.replace("\\\n", " ").splitlines()
     if block.language in ("sh", "bash"):
         return [(line, None) for line in lines if line.strip() and not line.startswith("#")]
@@ -35,7 +35,7 @@ def steps_of(block: Block) -> list[Shown]:
 
 
 def symph_commands(line: str) -> Iterator[list[str]]:
-    """The words after `symph` of each command in a line for a shell."""
+    """Yield the words after `symph` of each command in a line for a shell."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     words: list[str] = []
@@ -51,7 +51,7 @@ def symph_commands(line: str) -> Iterator[list[str]]:
 
 
 def fault_of_command(words: list[str]) -> str:
-    """What the parser says against a command; empty if it takes it."""
+    """Return the parser's error for a command; empty if it is accepted."""
     try:
         _PARSER.parse(words)
     except SymphError as error:
@@ -62,12 +62,11 @@ def fault_of_command(words: list[str]) -> str:
 
 
 def spans_of(text: str) -> Iterator[str]:
-    """The commands that stand in a sentence, as ``symph up``."""
     yield from _SPAN.findall(text)
 
 
 def fault_of_span(span: str) -> str:
-    """The verb or option of a command in a sentence that does not exist; a sentence may leave out what is required."""
+    """Return the unknown verb or option of a command in a sentence, which may omit required arguments."""
     words = re.split(r"\s*(?:\\\||\||#|…|\.\.\.)", span)[0].split()[1:]
     if not words or words[0].startswith("-") or words[0].isupper():
         return ""

@@ -1,4 +1,4 @@
-"""A reader of a page: an empty folder, an empty home, the installed command; he does what the blocks say."""
+"""A reader of a page: an empty folder, an empty home, the installed command; follows the page's blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.waiting import eventually
 _TIMEOUT_S = 180
 _REGISTRY = "registry.example.org"
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-# What differs from run to run is compared by its form. In this order; each side is rewritten in the same way.
+# Patterns for values that differ from run to run, applied in this order to both sides.
 _VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?|\b\d{8}-\d{6}\b"), "<time>"),
     (re.compile(r"\b127\.\d{1,3}\.\d{1,3}\.\d{1,3}\b"), "<address>"),
@@ -33,10 +33,10 @@ _VARYING = (
 
 
 def differences(shown: Sequence[str], printed: str) -> str:
-    """How what is printed differs from what is shown; empty if it does not.
+    """Return the differences between shown and printed output; empty if there are none.
 
     Dates, addresses of 127/8, ids of at least seven hexadecimal digits, sizes and spans of time are compared by their
-    form alone, the width of columns is not compared, and ``...`` stands for any text, alone on a line for any lines.
+    form alone, the width of columns is not compared, and ``...`` matches any text, alone on a line any lines.
     """
     wanted, got = [_general(line) for line in shown], [_general(line) for line in printed.splitlines()]
     got = [line for line in got if line]
@@ -56,10 +56,10 @@ def _general(line: str) -> str:
 
 
 class Reader:
-    """Does what a page says; `faults` are the places where the page is wrong, with what was seen.
+    """Follows a page; `faults` are the places where the page is wrong, with the actual output.
 
-    `programs` holds the installed command. `tools` and `kubeconfig` are there for blocks that run on a cluster alone.
-    `registry` is the address that stands in for registry.example.org.
+    `programs` holds the installed command. `tools` and `kubeconfig` are only for blocks that run on a cluster.
+    `registry` is the address used for registry.example.org.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Reader:
         eventually(self._is_removed)
 
     def _is_removed(self) -> bool:
-        """Whether the folder is gone; the supervisor of a run that is just ending still writes and removes files."""
+        """Return True if the folder is gone; the supervisor of an ending run still writes and removes files."""
         try:
             shutil.rmtree(self._folder)
         except OSError:
@@ -96,7 +96,7 @@ class Reader:
         return True
 
     def read(self, page: Path) -> None:
-        """Do all that the page says, up to the first fault: what follows would fail by it, too."""
+        """Follow the page up to the first fault: later blocks would fail because of it."""
         for name, path in given_files(page).items():
             target = self._here / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ class Reader:
         if self.faults:
             return
         ended = self._say(command, on_cluster=block.kind != "run" or "cluster" in block.rest.split(", "))
-        # A page that shows an error shows a command that fails.
+        # If a page shows an error, the command must fail.
         fails = any(line.startswith("error:") for line in shown or ())
         if (ended.returncode != 0) is not fails:
             self.faults.append(f"{block.place}: {command}\nended with {ended.returncode}:\n{ended.stdout[-3000:]}")
@@ -145,7 +145,7 @@ class Reader:
                 self.faults.append(f"{block.place}: {command}\n{differing}")
 
     def _say(self, command: str, *, on_cluster: bool) -> subprocess.CompletedProcess[str]:
-        """One line for bash, in the folder where the line before left the reader."""
+        """Run one line in bash, in the folder where the line before left the reader."""
         command = command.replace(_REGISTRY, self._registry)
         line = f"{command}\nstatus=$?; pwd > {self._folder}/here; exit $status"
         argv = ["bash", "-o", "pipefail", "-c", line]

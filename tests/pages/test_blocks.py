@@ -1,6 +1,6 @@
-"""README.md and docs/ show what is there: each block says what becomes of it, and each command is one.
+"""README.md and docs/ are correct: each block has a mark, and each command exists.
 
-What is marked `run` is run from the wheel by tests/e2e/test_pages.py.
+tests/e2e/test_pages.py runs blocks marked `run` from the wheel.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_every_block_is_tried_or_says_why_not() -> None:
 
 
 def test_commands_stand_in_blocks_that_say_so() -> None:
-    # `sh` and `console` are parsed and can be run; `text` is what a program printed.
+    # `sh` and `console` are parsed and can be run; `text` is a program's output.
     others = [block for block in BLOCKS if not steps_of(block)]
     assert [block.place for block in others if re.search(r"^(\$ )?symph ", block.text, re.MULTILINE)] == []
 

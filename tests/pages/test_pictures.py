@@ -1,4 +1,4 @@
-"""The pictures of terminals in the docs: each has its text beside it, is drawn of that, and stands on a page."""
+"""The pictures of terminals in the docs: each has its text beside it, is drawn from it, and is on a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCREENS = ("run", "top", "tiles", "status")
 
 
 def words_of(picture: str) -> str:
-    """What a picture says, line by line, without blanks: each word of it has a place of its own."""
+    """Return the text of a picture, line by line, without blanks: each word has its own position."""
     drawn = re.findall(r'<text class="symph-r\d+" x="[^"]*" y="([^"]*)"[^>]*>(.*?)</text>', picture)
     lines: dict[str, str] = {}
     for place, text in drawn:
@@ -38,7 +38,7 @@ def test_a_picture_shows_the_text_beside_it_and_stands_on_a_page(name: str, shad
 
 @pytest.fixture
 def general(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """What is compared of a screen; the script that says it stands in no package."""
+    """Return the normaliser of screens from scripts/screens.py, which is in no package."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     spec = importlib.util.spec_from_file_location("screens", ROOT / "scripts" / "screens.py")
     assert spec is not None

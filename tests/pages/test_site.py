@@ -1,4 +1,4 @@
-"""The pages of the site: each verb and record has one, the menu names them all, and no link leads nowhere."""
+"""The pages of the site: each verb and record has one, the menu lists them all, and no link is dead."""
 
 from __future__ import annotations
 
@@ -29,27 +29,24 @@ def load_script() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with all pages, as the generator gets them."""
+    """Return the folder with all pages, as passed to the generator."""
     folder = tmp_path_factory.mktemp("site") / "docs"
     load_script().lay_pages(folder)
     return folder
 
 
 def anchors(page: Path) -> set[str]:
-    """What the generator calls the headings of a page."""
     text = _FENCED.sub("", page.read_text(encoding="utf-8"))
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
 
 
 def links(text: str) -> list[str]:
-    """The links of a page to places within the repository or the site."""
     found = [one or other for one, other in _LINK.findall(_FENCED.sub("", text))]
     return [link for link in found if not re.match(r"[a-z]+:", link)]
 
 
 def dead(page: Path) -> list[str]:
-    """The links of a page that lead nowhere."""
     wrong = []
     for link in links(page.read_text(encoding="utf-8")):
         name, _, anchor = link.partition("#")

@@ -1,8 +1,8 @@
 """The overview of DI-orchestrator, section by section: its YAML imports, runs and fits its operator; its commands work.
 
-The page shows parts of a job; `...` stands for what it leaves out and is filled in here. The command line of `ding` is
-taken as the page writes it (`-p k8s` is a typo for `-P k8s`). What stands for `ding` keeps to its own contract: the
-module `config` compiles a file, the coordinator waits for a collector and a learner, which read what was compiled.
+The page shows parts of a job; `...` marks omissions, which are filled in here. The command line of `ding` is
+as on the page (`-p k8s` is a typo for `-P k8s`). The fake of `ding` keeps to its own contract: the
+module `config` compiles a file, the coordinator waits for a collector and a learner, which read the compiled file.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ RESOURCES = """
               nvidia.com/gpu: "1"
               memory: "10Gi"
 """
-# 1. The roles of dijob-qbert.yaml that the page does not show, as that file has them.
+# 1. The roles of dijob-qbert.yaml that the page omits, as that file has them.
 ROLE = """
           command: ["/bin/bash", "-c",]
           args:
@@ -195,7 +195,7 @@ time.sleep(300)
 def place(
     tmp_path: Path, private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A folder with the page's job and what stands for `ding`."""
+    """Yield a folder with the page's job and the fake of `ding`."""
     need_tool("tmux")
     shared = tmp_path / "nfs"
     shared.mkdir()
@@ -211,7 +211,6 @@ def place(
 
 
 def symph(*words: str) -> str:
-    """What a command prints; it must succeed."""
     argv = [sys.executable, "-m", "symphony_charts", *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, (words, done.stdout, done.stderr)
@@ -219,7 +218,7 @@ def symph(*words: str) -> str:
 
 
 def without_gpus(spec: Path) -> None:
-    """Let a machine without GPUs run it: what differs there is said in the spec."""
+    """Adapt the spec to a machine without GPUs."""
     data = yaml.safe_load(spec.read_text())
     data["processes"]["learner"]["local"] = {"gpus": 0}
     spec.write_text(yaml.safe_dump(data))

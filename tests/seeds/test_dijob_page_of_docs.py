@@ -1,4 +1,4 @@
-"""The page about DIJobs: its YAML is an experiment that every operator's chart takes, and its commands are commands."""
+"""The page about DIJobs: every operator's chart takes its YAML as an experiment, and its commands exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of Symphony's README and guides runs as it is written there, with only the import name changed.
+"""The code of Symphony's README and guides runs as written there, with only the import name changed.
 
 Two samples had to be corrected, since they could never run:
 - the guide's `settings = {assign_to = 'machine', ...}` is no Python; it is `{'assign_to': 'machine', ...}` here, and
@@ -59,7 +59,7 @@ agent.connects('parameter-server')
 cluster.launch(exp)  # Runs agent.py and learner.py in two tmux sessions
 """  # noqa: E501 - the sample as it is written
 
-# The README's learner, with a server that answers who says hello in place of its ReplayServer.
+# The README's learner, with a server that answers a client's hello in place of its ReplayServer.
 LEARNER = """
 import os
 import socket
@@ -158,7 +158,7 @@ SYMPHONY_POOLS: dict[str, Any] = {
 
 
 def run(path: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """What the script `path` prints; its folder is the current one."""
+    """Return the output of the script `path`, run in its folder."""
     command = [sys.executable, path.name, *args]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     return subprocess.run(

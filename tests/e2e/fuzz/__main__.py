@@ -1,4 +1,4 @@
-"""``python -m tests.e2e.fuzz SEED [COUNT]``: one case again with all that it said, or many."""
+"""``python -m tests.e2e.fuzz SEED [COUNT]``: one case again with its complete output, or many."""
 
 from __future__ import annotations
 

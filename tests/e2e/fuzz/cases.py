@@ -1,4 +1,4 @@
-"""What is typed, and where: everything about a case follows from its seed."""
+"""Command lines and their surroundings: everything about a case follows from its seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.cli.grammar import Command, all_commands
 
-# Files of the sandbox, by what an argument is called.
+# Files of the sandbox, by the name of the argument.
 SPECS = ["rl.yaml", "rl.json", "rl.py", "naps.yaml", "study.yaml", "wrong.yaml", "nowhere.yaml", ".", "repo.git", "-"]
 FILES = [*SPECS, "values.yaml", "pools.yaml", "cluster.tf.json", "job.yaml", "compose.yaml", "app.json"]
 FILES += ["dist/rl-0.1.0.tgz", "dist/rl", "checkout", "rl.lock.yaml", "cert.pem", "kubeconfig", "/dev/null", "noise"]
@@ -23,7 +23,7 @@ ENVIRONMENTS = ["dev", "prod", "nowhere"]
 VERSIONS = ["0.1.0", "0.1.1", "9.9.9", "1", "v1.0.0", "0.1.0-rc.1+b"]
 REPOSITORIES = ["repo.git", "nowhere.git", "repo.git#review", "http://127.0.0.1:1/x.git", "ssh://127.0.0.1:1/x"]
 REPOSITORIES += ["rl.yaml"]
-# What waits for ever by its nature.
+# Options and verbs that wait forever by design.
 FOLLOWING = {"--follow", "-f", "--watch", "-w", "--wait", "--interval", "wait", "top", "events", "attach", "logs"}
 
 DAMAGES = ["truncate", "empty", "binary", "latin", "directory", "unreadable", "number", "bomb", "deep", "remove"]
@@ -61,7 +61,7 @@ STREAMS += ["files:24", "umask:777", "cwd:readonly"]
 
 @dataclass(kw_only=True)
 class Case:
-    """One command line, what is damaged before it (file and how), the variables and streams that differ."""
+    """One command line, the damage before it (file and kind), the variables and streams that differ."""
 
     seed: int
     words: list[str]
@@ -79,7 +79,7 @@ def commands() -> list[Command]:
 
 
 def make_case(seed: int, known: list[Command]) -> Case:
-    """The case of a seed: mostly one thing is odd, seldom several."""
+    """Return the case of a seed: mostly with one odd thing, rarely with several."""
     chance = random.Random(seed)
     case = Case(seed=seed, words=_words(chance, chance.choice(known)))
     while chance.random() < 0.55:

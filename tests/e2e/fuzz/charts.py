@@ -1,4 +1,4 @@
-"""What a drawn experiment becomes: real helm's objects beside ours, with other values, and in umbrellas."""
+"""Charts of drawn experiments: real helm's objects against ours, with other values, and in umbrellas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOTHING = "(nothing)"
 
 @dataclass(kw_only=True)
 class Judge:
-    """Compares, and counts what came out; `folder` is its own."""
+    """Compares, and counts the results; `folder` is private to it."""
 
     folder: Path
     counts: dict[str, int] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Judge:
     _number: int = 0
 
     def faults(self, drawn: Drawn, chance: random.Random) -> list[str]:
-        """How helm and we differ about an experiment; empty if all is well."""
+        """Return the differences between helm and us for an experiment; empty if there are none."""
         self._number += 1
         folder = self.folder / str(self._number)
         folder.mkdir()
@@ -77,7 +77,7 @@ class Judge:
                 yield from _differences(objects_in(ended.stdout), _objects(rendering), f"helm {version} with {told}")
 
     def _umbrella(self, folder: Path, one: Chart, other: Chart) -> Iterable[str]:
-        """Two experiments as dependencies of one chart, one of them twice unless it has names of its own."""
+        """Make two experiments dependencies of one chart, one of them twice unless it has names of its own."""
         names = {one.name: one, other.name: other}
         if one.name not in self._named:
             names["again"] = one

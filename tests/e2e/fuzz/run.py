@@ -1,4 +1,4 @@
-"""Starts workers in namespaces of their own: no file, process or network of this machine can be reached from there."""
+"""Starts workers in private namespaces: no file, process or network of this machine can be reached from there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# The root becomes read-only. What can be written is an empty tmpfs, forgotten with the namespace; the folders $2 to $4
+# The root becomes read-only. Only an empty tmpfs is writable, and it goes with the namespace; the folders $2 to $4
 # (the checkout and Python) stay visible if they lie below one.
 _ENTER = """
 set -eu
@@ -41,7 +41,7 @@ def can_isolate() -> bool:
 
 
 def run_cases(first: int, count: int, *, workers: int = 2, helm: Path | str | None = None) -> list[dict[str, Any]]:
-    """The records of cases that went wrong, and the last ones of the workers. Raises RuntimeError for a dead worker."""
+    """Return the records of failed cases, and the workers' last records. Raises RuntimeError for a dead worker."""
     root = Path(__file__).parents[3]
     started = []
     for number in range(workers):
@@ -54,7 +54,7 @@ def run_cases(first: int, count: int, *, workers: int = 2, helm: Path | str | No
         return [record for process in started for record in _records_of(process)]
     finally:
         for process in started:
-            process.kill()  # and by --kill-child all that is in its namespace
+            process.kill()  # and, by --kill-child, everything in its namespace
 
 
 def _records_of(process: subprocess.Popen[str]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The folder that every case begins with: a project that has packaged, published and run, then what a case damages."""
+"""The folder that every case begins with: a project that has packaged, published and run, then the case's damage."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def variables() -> dict[str, str | None]:
 
 
 def prepare(helm: str | None) -> None:
-    """Make tools and the template; `helm` is a program to be linked as such."""
+    """Make tools and the template; link `helm` under that name."""
     _tools(helm)
     work = BOX / "work"
     for place in (work, BOX / "home", BOX / "state", BOX / "run"):
@@ -92,7 +92,7 @@ def lay_out() -> None:
 
 
 def _pipes(folder: str, names: list[str]) -> list[str]:
-    """Sockets and pipes of the run that is over: they cannot be copied."""
+    """Return the sockets and pipes of the finished run: they cannot be copied."""
     kinds = {name: (Path(folder) / name).lstat().st_mode for name in names}
     return [
         name for name, mode in kinds.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))

@@ -1,4 +1,4 @@
-"""Values that somebody puts over those of a chart: anywhere in its schema, of any type, by any of helm's flags."""
+"""Overrides of a chart's values: anywhere in its schema, of any type, by any of helm's flags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STRINGS = {"--set", "--set-string", "--set-literal", "--set-file", "--set-json"
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What is put over a chart's values: as words for helm, for people (`told`), and as we read the same words."""
+    """Overrides of a chart's values: as words for helm, for people (`told`), and as our reading of these words."""
 
     words: tuple[str, ...]
     told: str
@@ -31,7 +31,7 @@ class Said:
 
 
 def say(chance: random.Random, schema: Schema, values: Values, folder: Path) -> Said:
-    """One to three values over `values`; files go to `folder`."""
+    """Return one to three overrides of `values`; files go to `folder`."""
     drawing = Drawing(schema, chance, {})
     words: list[str] = []
     told: list[str] = []
@@ -72,7 +72,7 @@ _FIELDS = {
 
 
 def _what(chance: random.Random, drawing: Drawing, schema: Schema, values: Values) -> tuple[list[str], Any]:
-    """A place in the values, mostly one that is there, and mostly what the schema takes at it."""
+    """Return a path, mostly an existing one, and a value, mostly a valid one."""
     path: list[str] = []
     here: object = values
     while True:

@@ -1,7 +1,7 @@
 """Runs cases, each as a child of an interpreter that has imported everything; the first process of its namespace.
 
 `python -m tests.e2e.fuzz.worker FIRST COUNT STEP` expects to be alone in a process namespace, with nothing writable but
-a temporary file system, as `tests.e2e.fuzz.run` starts it. What a case leaves running is ended with the case.
+a temporary file system, as `tests.e2e.fuzz.run` starts it. All processes of a case end with it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tests.e2e.fuzz.cases import Case, commands, make_case
 
 _PATIENCE_S = 60.0
 _STATUSES = {*range(9), 130, 141}
-# These hand on the status of what they ran.
+# These pass on the status of the program that they ran.
 _FOREIGN = {"up", "exec", "x", "ssh", "replay", "wait", "sweep"}
-# Root may read and do everything; what a case meets shall be refused as it is to people.
+# Root may read and do everything; a case must get the refusals that ordinary users get.
 _CAPABILITIES = (0, 1, 2, 3, 21)
 _PR_CAPBSET_DROP, _CAPSET_VERSION = 24, 0x20080522
 
 
 def main(first: int, count: int, step: int, helm: str | None) -> int:
-    """Run the cases; a line of JSON for each that went wrong, and one at the end."""
+    """Print a line of JSON for each failed case, and one at the end."""
     if os.getpid() != 1:
         raise RuntimeError("a worker is alone in its process namespace; start it by tests.e2e.fuzz.run")
     _raise_loopback()
@@ -50,7 +50,7 @@ def main(first: int, count: int, step: int, helm: str | None) -> int:
 
 
 def run_case(case: Case) -> tuple[str, int | None, str, float]:
-    """What is wrong with how a case ended, its status (None: it was stopped), what it said, and the seconds it took."""
+    """Return the fault in how a case ended, its status (None: it was stopped), its output, and its seconds."""
     sandbox.lay_out()
     chance = random.Random(case.seed)
     for name, how in case.damages:
@@ -92,7 +92,7 @@ def _judge(case: Case, status: int | None, err: str, changed: bool) -> str:
 
 
 def _become(case: Case) -> None:
-    """Turn this child into the command; does not return."""
+    """Become the command; does not return."""
     try:
         os.setsid()
         env = sandbox.variables() | {
@@ -178,7 +178,7 @@ def _wait(child: int) -> int | None:
 
 
 def _end_all() -> None:
-    """End everything else in this process namespace, of which this is the first process: all of it is the case's."""
+    """Kill everything else in this process namespace, of which this is the first process: all of it is the case's."""
     if os.getpid() == 1:
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
@@ -188,7 +188,7 @@ def _end_all() -> None:
 
 
 def _drop() -> None:
-    """Give up root's rights to read, write and do what nobody else may."""
+    """Drop root's capabilities to read, write and act as other users."""
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in _CAPABILITIES:
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)

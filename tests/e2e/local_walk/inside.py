@@ -1,9 +1,9 @@
-"""The world of a walk, and each machine in it: programs that read one JSON request a line and answer with one.
+"""The world of a walk, and each machine in it: programs that read one JSON request per line and answer with one.
 
-``python -I -S inside.py world`` is the first process of a pid namespace, in a mount namespace where all that is the
-real machine's is read-only. It boots machines: each has processes, mounts, a network and a name of its own, and shares
-/home with the others. The first process of a machine (``inside.py machine``) runs commands there, looks at its
-processes, and holds canaries: processes that nobody may signal.
+``python -I -S inside.py world`` is the first process of a pid namespace, in a mount namespace where the real
+machine's files are read-only. It boots machines: each has its own processes, mounts, network and name, and shares
+/home with the others. The first process of a machine (``inside.py machine``) runs commands there, inspects its
+processes, and holds canaries: processes that no program may signal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _mount(*words: str) -> None:
 
 
 def _build_world(user: int, size: str, shown: list[str]) -> None:
-    """Make everything read-only, and lay folders of our own over those that something may be written to."""
+    """Make everything read-only, and mount private folders over those that may be written to."""
     _mount("-t", "proc", "proc", "/proc")
     attributes = struct.pack("QQQQ", _RDONLY, 0, 0, 0)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -43,7 +43,7 @@ def _build_world(user: int, size: str, shown: list[str]) -> None:
         raise OSError(ctypes.get_errno(), "mount_setattr")
     _cover("/tmp", "mode=1777", shown)
     _cover("/home", "mode=0755,size=64m", shown)
-    # A disk of its own, so that it can be full.
+    # A separate disk, so that it can be full.
     state = Path("/home/me/.local/state")
     state.mkdir(parents=True)
     _mount("-t", "tmpfs", "-o", f"mode=0755,size={size}", "walk", str(state))
@@ -53,7 +53,7 @@ def _build_world(user: int, size: str, shown: list[str]) -> None:
 
 
 def _cover(folder: str, options: str, shown: list[str]) -> None:
-    """Mount an empty tmpfs over `folder`, in which only the folders of `shown` are still visible."""
+    """Mount an empty tmpfs over `folder`, in which only the folders of `shown` stay visible."""
     _mount("-t", "tmpfs", "-o", options, "walk", "/mnt")
     for place in shown:
         if Path(place).is_relative_to(folder):
@@ -64,7 +64,7 @@ def _cover(folder: str, options: str, shown: list[str]) -> None:
 
 
 def _open(shown: list[str]) -> None:
-    """Let ordinary users enter where the program is, though the folders above are closed to them."""
+    """Let ordinary users enter the program's folders, though the folders above are closed to them."""
     closed = {above for place in shown for above in Path(place).parents if not above.stat().st_mode & 1}
     for top in sorted(closed)[:1]:
         stage = Path("/tmp/stage")
@@ -80,7 +80,7 @@ def _open(shown: list[str]) -> None:
 
 
 class World:
-    """Boots machines, ends them, and hands requests on to them."""
+    """Boots machines, ends them, and forwards requests to them."""
 
     def __init__(self, shown: list[str]) -> None:
         self._shown = shown
@@ -94,7 +94,7 @@ class World:
         if verb == "halt":
             machine = self._machines.pop(name)
             children = Path(f"/proc/{machine.pid}/task/{machine.pid}/children").read_text()
-            # With its first process goes the whole of it, at once, as with the power.
+            # Killing its first process ends the whole machine at once, like a power cut.
             for child in children.split():
                 os.kill(int(child), signal.SIGKILL)
             machine.wait()
@@ -111,7 +111,7 @@ class World:
 
 
 class Machine:
-    """Runs commands, and knows which of the processes here are canaries."""
+    """Runs commands, and knows the canaries among the processes here."""
 
     def __init__(self, shown: list[str]) -> None:
         self._shown = shown
@@ -153,7 +153,7 @@ class Machine:
             self._add_canary(request["uid"])
 
     def _add_canary(self, uid: int, pid: int = 0) -> None:
-        """Start a process that has the number `pid`, in a session of its own."""
+        """Start a process that has the number `pid`, in its own session."""
         if pid:
             if Path(f"/proc/{pid}").exists():
                 return
@@ -165,11 +165,11 @@ class Machine:
             os.setuid(uid)
             for number in (signal.SIGCHLD, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
-            os.execvp("sleep", ["canary", "1000000"])  # noqa: S606 - nothing of it comes from outside
+            os.execvp("sleep", ["canary", "1000000"])  # noqa: S606 - no input from outside
         self._canaries.add(child)
 
     def _run(self, commands: list[dict[str, Any]], timeout_s: float) -> list[dict[str, Any]]:
-        """Run commands at the same time; one that `kill_after_s` is given gets KILL then, and only it."""
+        """Run commands in parallel; one with `kill_after_s` gets KILL then, and only it."""
         began = time.monotonic()
         running, kills = {}, []
         for number, command in enumerate(commands):
@@ -181,7 +181,7 @@ class Machine:
             )
             for descriptor in (null, *out):
                 os.close(descriptor)
-            # Whoever had this number before is none of ours.
+            # An earlier process of this number is none of ours.
             self._ended.pop(pid, None)
             running[pid] = number
             if command.get("kill_after_s") is not None:
@@ -211,7 +211,7 @@ class Machine:
         ]
 
     def _reap(self) -> None:
-        """Take leave of all that has ended, also of what others have left to the first process."""
+        """Reap all ended children, including orphans of other processes."""
         try:
             while os.read(self._reader, 64):
                 pass
@@ -249,7 +249,7 @@ class Machine:
         return found
 
     def serve_until(self, source: int) -> None:
-        """Wait for the next request; children that end meanwhile are taken leave of."""
+        """Wait for the next request, reaping children meanwhile."""
         while True:
             ready, _, _ = select.select([source, self._reader], [], [])
             if source in ready:
@@ -263,7 +263,7 @@ def _raise_loopback() -> None:
 
 
 def _files(folders: list[str]) -> dict[str, str]:
-    """Each file and link below `folders`, never followed, with what it holds."""
+    """Return the content of each file and link below `folders`; links are not followed."""
     found = {}
     for top in folders:
         for folder, names, files in os.walk(top):
@@ -280,7 +280,6 @@ def _files(folders: list[str]) -> dict[str, str]:
 
 
 def main(role: str, words: list[str]) -> None:
-    """Answer requests until there are no more."""
     machine = Machine(words) if role == "machine" else None
     world = World(words[2:]) if role == "world" else None
     if world:
@@ -301,7 +300,7 @@ def main(role: str, words: list[str]) -> None:
 
 
 def write_whole(descriptor: int, data: bytes) -> None:
-    """Write all of `data`: a signal, as every end of a child is one, cuts a write that has to wait for its reader."""
+    """Write all of `data`: a signal, such as the end of a child, interrupts a write that waits for its reader."""
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]

@@ -1,4 +1,4 @@
-"""The experiments of a walk: what their processes write is known, so that it can be looked for."""
+"""The experiments of a walk: their processes write known text, which the walk looks for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WRITE = 'echo "log $T"; echo "$T" >"own.$T"; '
 _STAY = "exec sleep 1000000"
 _CLAIM = {"claim": "ckpt", "at": "/ckpt"}
 
-# By name: what a shell does, which more a process has, and what it promises to keep besides its own file and its log.
+# By name: the process's shell script, its further settings, and the files it keeps besides its own and its log.
 SHAPES: dict[str, tuple[str, dict[str, object]]] = {
     "plain": (_WRITE + _STAY, {}),
     "pair": (_WRITE + _STAY, {}),

@@ -1,20 +1,20 @@
-"""A walk: one step after the other in a world, and after each the question whether anything is as it must not be.
+"""A walk: a sequence of steps in a world, with a check of all invariants after each.
 
-A step is a tuple of texts and numbers, so that what failed can be written down and walked again:
+A step is a tuple of texts and numbers, so that a failing walk can be recorded and replayed:
 
-- ``("up", machine, experiment, shape, number, *options)``: the spec of that shape is written and started; another
-  number is another variable of its processes;
-- ``("symph", machine, *words)``: any verb; ``("together", machine, *lines)``: verbs at once, each a line of words;
-  ``("cut", machine, milliseconds, line)``: a verb that gets KILL then;
-- ``("kill", machine, kind, index, signal)``: a supervisor, tmux server, wrapper or process; ``("close", machine,
-  index)``: a pane;
-- ``("damage", experiment, how)``; ``("fill",)``: there is no room; ``("shut", machine)``: the state folder is read-only
-  there; ``("recover",)``: all that is over;
+- ``("up", machine, experiment, shape, number, *options)``: write and start the spec of that shape; `number` sets
+  a variable of its processes;
+- ``("symph", machine, *words)``: any verb; ``("together", machine, *lines)``: verbs in parallel, one per line;
+  ``("cut", machine, milliseconds, line)``: a verb that gets KILL after that time;
+- ``("kill", machine, kind, index, signal)``: signal a supervisor, tmux server, wrapper or process; ``("close", machine,
+  index)``: close a pane;
+- ``("damage", experiment, how)``; ``("fill",)``: fill the disk; ``("shut", machine)``: make the state folder read-only
+  there; ``("recover",)``: undo all of these;
 - ``("boot", machine, kind)``, ``("reboot", machine, kind)``: kind is ``machine``, or
-  ``container``, of which all have the same boot;
-- ``("foreign", kind)``: something of somebody else in the state folder; ``("squat", machine)``: in the runtime folder;
-- ``("gc", machine)``: old runs are removed;
-- ``("fetch", machine, experiment)``: a file that stands behind a link is copied.
+  ``container``, whose boot id is the same for all;
+- ``("foreign", kind)``: put a foreign file in the state folder; ``("squat", machine)``: in the runtime folder;
+- ``("gc", machine)``: remove old runs;
+- ``("fetch", machine, experiment)``: copy a file behind a link.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Step = Sequence[str | int]
 STATE = f"{HOME}/.local/state/symph"
 _HOST_BOOT = "11111111-2222-3333-4444-555555555555"
 _SQUATTER = 61002
-# The exit statuses of the command; `up --wait` and `exec` may have those of programs besides.
+# The exit statuses of the command; `up --wait` and `exec` may also pass on those of programs.
 _KNOWN = {0, 1, 2, 3, 4, 5, 6, 7, 8}
 _SETTLE_S = 15.0
 
 
 class WalkError(AssertionError):
-    """Something is as it must not be; says after which steps."""
+    """A broken invariant, with the steps that led to it."""
 
     def __init__(self, steps: Sequence[Step], faults: Sequence[str], answers: Sequence[Answer]) -> None:
         replay = "\n".join(f"    {tuple(step)!r}," for step in steps)
@@ -51,8 +51,9 @@ class WalkError(AssertionError):
 
 @dataclass
 class Walk:
-    """What has been done in `world`, and what of it has to be found again; without `is_looking` no verb is asked that
-    was not among the steps, so that what `ls` and `p` say is left out.
+    """The steps taken in `world` and their expected results.
+
+    Without `is_looking`, only verbs among the steps are run, so the output of `ls` and `p` is not checked.
     """
 
     world: World
@@ -64,7 +65,7 @@ class Walk:
     _promised: dict[str, str] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Switch the first machine on, and lay out what nobody may touch."""
+        """Boot the first machine, and create the files that no program may touch."""
         self.world.boot("A")
         (self.world.shell)("A", _LAY_OUT, str(self.world.user), nvidia.QUERY, nvidia.LISTING)
         self.world.env["PATH"] = f"{HOME}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -72,16 +73,16 @@ class Walk:
         self._canaries = {path: files[path] for path in ("/home/other/f", f"{HOME}/precious", f"{HOME}/exp/code.py")}
 
     def do(self, step: Step) -> None:
-        """Take a step. Raises WalkError when anything is wrong then."""
+        """Take a step. Raises WalkError if an invariant is broken afterwards."""
         self.steps.append(step)
         before = len(self.answers)
         getattr(self, "_" + str(step[0]).replace("-", "_"))(*step[1:])
         self._check([fault for answer in self.answers[before:] if (fault := _misbehaved(answer))])
 
     def finish(self) -> None:
-        """All troubles over, everything can be ended by name; nothing is left then. Raises WalkError.
+        """Undo all faults, stop everything by name, and check that nothing is left. Raises WalkError.
 
-        The names are those that `ls` says, too: of a run without a supervisor tmux may be all that is left.
+        The names include those that `ls` prints: a run without a supervisor may have only tmux left.
         """
         self._recover()
         self._check([])
@@ -114,7 +115,7 @@ class Walk:
         self.answers.append(self.world.symph(machine, *words))
 
     def _gc(self, machine: str) -> None:
-        """Have old runs removed; versions that ask are told to go on."""
+        """Remove old runs, confirming the prompts of versions that ask."""
         asks = "--yes" in self.world.symph(machine, "local", "gc", "--help").out
         self._symph(machine, "local", "gc", "--keep", "0", *(["--yes"] if asks else []))
 
@@ -177,7 +178,7 @@ class Walk:
     def _reboot(self, machine: str, kind: str) -> None:
         pids = [process.pid for process in self._sight(machine).processes if _is_ours(process)]
         self.world.halt(machine)
-        # Whatever ran there, somebody else has its number now.
+        # The canaries take the process numbers of the previous boot.
         self.world.boot(machine, boot_id=_HOST_BOOT if kind == "container" else "", pids=pids, canaries=20)
 
     def _foreign(self, kind: str) -> None:
@@ -201,7 +202,7 @@ class Walk:
         if files.get(f"{HOME}/exp/fetched") not in wanted:
             raise WalkError(self.steps, ["what stands behind a link was not copied"], self.answers)
 
-    # What must hold
+    # Invariants
 
     def _check(self, faults: list[str]) -> None:
         if faults:
@@ -214,7 +215,7 @@ class Walk:
             self._await(lambda: [fault for machine in sights for fault in self._untrue(machine)])
 
     def _await(self, faults: Callable[[], list[str]]) -> None:
-        """Wait until there are no faults; what is so for a moment only is none."""
+        """Wait until there are no faults; momentary ones do not count."""
         deadline = time.monotonic() + _SETTLE_S
         while found := faults():
             if time.monotonic() > deadline:
@@ -222,7 +223,7 @@ class Walk:
             time.sleep(0.1)
 
     def _lost_on(self, machine: str, sight: Sight) -> list[str]:
-        """What cannot be made good again: strangers that were touched, and files that are gone."""
+        """Return permanent damage: strangers that were signalled, and missing files."""
         for process in sight.processes:
             if process.token and process.argv[:1] == ["sleep"]:
                 self._promise(process.token)
@@ -237,23 +238,23 @@ class Walk:
         ]
 
     def _listed(self, machine: str) -> list[dict[str, Any]]:
-        """What `ls` says there; nothing when no verb is asked that was not among the steps."""
+        """Return the output of `ls` there; nothing if only verbs among the steps may run."""
         answer = self.world.symph(machine, "ls", "-o", "json") if self.is_looking else None
         return json.loads(answer.out)["items"] if answer and answer.status == 0 else []
 
     def _untrue(self, machine: str) -> list[str]:
-        """What `ls` and `p` say otherwise than it is."""
+        """Return the differences between the output of `ls` and `p` and reality."""
         sight = self._sight(machine)
         answer = self.world.symph(machine, "ls", "-o", "json")
         if answer.status:
             return [f"ls on {machine}: {answer}"]
         items = json.loads(answer.out)["items"]
         phases = {item["name"]: item["phase"] for item in items}
-        # What another machine's supervisor wrote last is as old as the note says, and that is all that can be known.
+        # The note gives the age of what another machine's supervisor last wrote; nothing newer can be known.
         dated = {item["name"] for item in items if "how it was at" in item.get("note", "")}
         here = {process.token.split(".")[0] for process in sight.processes if process.token}
         everywhere = {process.token.split(".")[0] for process in self._everywhere() if process.token}
-        # What was printed a moment ago may be on its way.
+        # Recent output may still be on its way.
         faults = self._gone(sight, "the log of")
         faults += [
             f"processes of {name} run on {machine}, and ls there does not show it" for name in here - set(phases)
@@ -266,7 +267,7 @@ class Walk:
             for name, phase in phases.items()
             if phase == "running" and name not in everywhere | (dated - here)
         ]
-        # Of a run whose files are damaged nobody knows more than that.
+        # Of a run with damaged files, nothing more is known.
         for name in sorted(name for name in here & set(phases) if phases[name] != "damaged")[:1]:
             faults += self._untrue_of(machine, name, sight)
         return faults
@@ -308,7 +309,7 @@ class Walk:
 
 
 def walked(world: World, steps: Sequence[Step], *, is_looking: bool = True) -> Walk:
-    """Walk these steps in `world`, to the end. Raises WalkError."""
+    """Take these steps in `world`, then finish the walk; raises WalkError."""
     walk = Walk(world, is_looking)
     walk.begin()
     for step in steps:
@@ -318,7 +319,7 @@ def walked(world: World, steps: Sequence[Step], *, is_looking: bool = True) -> W
 
 
 def _misbehaved(answer: Answer) -> str:
-    """What is wrong with how a verb ended, whatever it was asked."""
+    """Return the fault in how a verb ended, for any verb; empty if there is none."""
     if answer.is_hung:
         return "it did not come back"
     if "Traceback" in answer.out + answer.err or "bug in symph" in answer.err or answer.status == 70:
@@ -340,7 +341,7 @@ def _is_kept(what: str, wanted: str, sight: Sight) -> bool:
     return any(Path(path).name == wanted for path in sight.files if path.startswith(STATE))
 
 
-# A home, files of others in and beside it, and a program that answers as NVIDIA's does.
+# A home, foreign files in and beside it, and a fake of NVIDIA's program.
 _LAY_OUT = """
 mkdir -p /home/me/exp /home/me/bin /home/other/sub
 echo keep >/home/other/f; echo keep >/home/other/sub/keep; echo keep >/home/me/precious; echo keep >/home/me/exp/code.py

@@ -1,4 +1,4 @@
-"""A world of machines that share a home, driven from outside; nothing in it can touch what is not its own."""
+"""A world of machines that share a home, driven from outside; nothing in it can touch files or processes outside."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from typing import Any
 HOME = "/home/me"
 _INSIDE = Path(__file__).with_name("inside.py")
 _OUTER = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--")
-# What no verb may take, on a machine that is busy with other tests.
+# The time limit of a verb, on a machine that is busy with other tests.
 _PATIENCE_S = 60.0
 
 
 def why_not() -> str:
-    """Why there can be no world here; empty when there can."""
+    """Return the reason why no world can be made here; empty if one can."""
     if os.geteuid() != 0:
         return "only root can make machines of namespaces"
     done = subprocess.run([*_OUTER, "unshare", "--uts", "--net", "true"], capture_output=True, text=True, check=False)
@@ -31,8 +31,6 @@ def why_not() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """How a command ended, and what it said."""
-
     argv: Sequence[str]
     status: int
     out: str
@@ -46,7 +44,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """A process of a machine; `run` and `token` are what its environment says."""
+    """A process of a machine; `run` and `token` come from its environment."""
 
     pid: int
     session: int
@@ -65,7 +63,7 @@ class Process:
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What is on a machine: its processes, the canaries that died and of what, and the files of some folders."""
+    """The state of a machine: processes, dead canaries with their signals, and the files of some folders."""
 
     processes: Sequence[Process]
     dead: Sequence[tuple[int, int]]
@@ -74,7 +72,7 @@ class Sight:
 
 @dataclass
 class World:
-    """Machines by name. `command` is what is run as `symph`; `user` is who runs it."""
+    """Machines by name. `command` is the program run as `symph`; `user` is the user that runs it."""
 
     command: str
     user: int = 0
@@ -92,7 +90,7 @@ class World:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Its first process ends when nobody can ask it any more, and all machines with it.
+        # Its first process ends when its stdin closes, and all machines with it.
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.close()
@@ -104,7 +102,7 @@ class World:
         self._process.stdout.close()
 
     def boot(self, machine: str, *, boot_id: str = "", pids: Sequence[int] = (), canaries: int = 5) -> None:
-        """Switch a machine on; `boot_id` is new unless told, and `pids` are those of canaries, besides `canaries`."""
+        """Boot a machine with `pids` and `canaries` more numbers as canaries; `boot_id` is new by default."""
         machine_id = uuid.uuid5(uuid.NAMESPACE_DNS, machine).hex
         what = {"host": machine, "boot_id": boot_id or str(uuid.uuid4()), "machine_id": machine_id, "uid": self.user}
         self._ask(machine, "boot", pids=list(pids), canaries=canaries, **what)
@@ -123,7 +121,7 @@ class World:
         return self._run(machine, [[self.command, *words] for words in verbs], self.user, kill_after_s, env)
 
     def shell(self, machine: str, script: str, *words: str, user: int = 0) -> Answer:
-        """Run lines of sh as root, or as somebody else; they must succeed."""
+        """Run lines of sh as `user` (default: root); they must succeed."""
         answer = self._run(machine, [["sh", "-euc", script, "sh", *words]], user, None, {})[0]
         assert answer.status == 0, str(answer)
         return answer
@@ -180,7 +178,7 @@ class World:
         assert self._process.stdout
         self._process.stdin.write(json.dumps({"machine": machine, "do": verb, **more}) + "\n")
         self._process.stdin.flush()
-        # It never answers half a line and goes on, so nothing is in the buffer that would not be seen here.
+        # It always writes whole lines, so the buffer never hides an answer from `select`.
         ready, _, _ = select.select([self._process.stdout], [], [], 2 * _PATIENCE_S)
         assert ready, f"the machine {machine} does not answer: {verb} {more}"
         line = self._process.stdout.readline()

@@ -35,7 +35,7 @@ class _Dump:
         return [put_into(case, pod, f"{case}-present-{number}", is_gang=False) for number, pod in enumerate(pods)]
 
     def items(self, case: str) -> list[Object]:
-        """What `kubectl get nodes,pods -A` shows."""
+        """Return the objects of `kubectl get nodes,pods -A`."""
         waiting = [put_into(case, pod, f"waiting-{number}", is_gang=False) for number, pod in enumerate(self.waiting)]
         return [*node_objects([self.pool], case), *self.residents(case), *waiting]
 
@@ -85,7 +85,7 @@ def _random_dump(rng: random.Random) -> _Dump:
     pool = NodePool(
         name="p", entry={}, free=free, count=nodes, labels={"cloud.google.com/gke-nodepool": "p"}, zones=zones
     )
-    # A dump without any pod is read as one that leaves them out.
+    # A dump without any pod is read as one that omits them.
     present = [(node, _pod(rng, "present", 500)) for node in range(nodes) if node == 0 or rng.random() < 0.5]
     waiting = [_pod(rng, "waiting", rng.choice((500, 1000, 3000))) for _ in range(rng.choice((0, 0, 1, 2)))]
     return _Dump(pool=pool, present=present, waiting=waiting)

@@ -1,4 +1,4 @@
-"""Experiments on the road that every verb takes, and what the real scheduler then does with their pods."""
+"""Experiments prepared as by every verb, and the real scheduler's treatment of their pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.e2e.rig.api import ApiError
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One experiment on pools: what it says, what becomes of it, and the pods that its objects make."""
+    """One experiment on pools: its spec, its plan, and the pods that its objects make."""
 
     seed: int
     pools: Sequence[NodePool]
@@ -40,7 +40,7 @@ class Case:
 
     @property
     def is_gang(self) -> bool:
-        """Whether all pods start together or not at all, or another program than kube-scheduler is named for them."""
+        """True if all pods start together or not at all, or if they name another scheduler than kube-scheduler."""
         workload = self.spec.data.get("workload", {})
         return "gang" in workload or workload.get("kind") == "volcano"
 
@@ -51,7 +51,7 @@ class Case:
 
 @dataclass
 class Report:
-    """What the experiments showed; `faults` must stay empty: (kind, text)."""
+    """The results of the experiments; `faults` must stay empty: (kind, text)."""
 
     cases: int = 0
     refused_specs: int = 0
@@ -60,7 +60,7 @@ class Report:
 
 
 def make_case(seed: int) -> Case | int:
-    """The case of `seed`, or the number of specs that were refused with good reason and the case after them.
+    """Return the case of `seed`, or `seed` if its spec is rightly refused.
 
     Most cases are small, since a scheduler finds its surprises there; one in thirty may have 500 pods.
     """
@@ -78,7 +78,7 @@ def make_case(seed: int) -> Case | int:
 
 
 def compare_experiments(real: Scheduler, seeds: range, *, workers: int = 8) -> Report:
-    """Runs the cases of `seeds` in three orders each, `workers` at a time; a refused spec is no case, but counted."""
+    """Run the cases of `seeds` in three orders each, `workers` in parallel; refused specs are only counted."""
     report = Report()
 
     def run(seed: int) -> tuple[Case | int, list[Counter[str]]]:
@@ -86,7 +86,7 @@ def compare_experiments(real: Scheduler, seeds: range, *, workers: int = 8) -> R
         try:
             return case, [] if isinstance(case, int) else _outcomes(real, case)
         except ApiError as error:
-            # Resources of a pod as a whole are drawn without a look at its containers, which may ask for more.
+            # Resources of a pod as a whole are drawn independently of its containers, which may ask for more.
             if not isinstance(case, Case) or "must be greater than or equal to aggregate" not in str(error):
                 report.faults.append(("refused pod", f"{error}\n{case.told() if isinstance(case, Case) else seed}"))
             return seed, []
@@ -103,7 +103,7 @@ def compare_experiments(real: Scheduler, seeds: range, *, workers: int = 8) -> R
 
 
 def _outcomes(real: Scheduler, case: Case) -> list[Counter[str]]:
-    """The outcomes in three orders; one that speaks against a proof is looked at again with more patience."""
+    """Return the outcomes in three orders; an outcome that contradicts a proof is retried with more patience."""
     forward = list(case.pods)
     orders = (forward, forward[::-1], random.Random(case.seed).sample(forward, len(forward)))
     proven = [group for group in case.plan.groups if group.verdict == "PROVEN"]
@@ -136,5 +136,5 @@ def _faults(case: Case, outcomes: Sequence[Counter[str]]) -> Iterator[tuple[str,
 
 
 def _fits_nowhere(case: Case, group: Group) -> bool:
-    """Whether the NO is about each single pod; otherwise it is about all groups together."""
+    """Return True if the NO is about each single pod, False if it is about all groups together."""
     return not case.plan.cluster.fits[group.demand]

@@ -1,4 +1,4 @@
-"""What the real scheduler does with pods: which of them it binds, and why it leaves others waiting."""
+"""The real scheduler's treatment of pods: the pods that it binds, and the reasons for the others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.e2e.rig.control_plane import ControlPlane
 
 SETTLE_S = 90.0
 HEAVY = "oracle-heavy"
-"""A runtime class whose pods take half a core more than they say."""
+"""A runtime class whose pods take half a core more than they request."""
 _NOW: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 
 
 class Scheduler:
-    """A kube-scheduler with nobody beside it: nodes and pods are objects that only the oracle writes.
+    """A kube-scheduler without controllers: only the oracle writes nodes and pods.
 
-    Every case has a namespace for itself while it runs, since constraints between pods count within one.
+    Every case has its own namespace while it runs, since constraints between pods count within one.
     """
 
     def __init__(self, api: Api, namespaces: int) -> None:
@@ -44,7 +44,7 @@ class Scheduler:
 
     @contextlib.contextmanager
     def namespace(self) -> Iterator[str]:
-        """The pods of a namespace that nobody else uses meanwhile."""
+        """Yield a namespace that no other case uses meanwhile."""
         name = self._namespaces.get()
         try:
             yield f"/api/v1/namespaces/{name}/pods"
@@ -61,9 +61,9 @@ class Scheduler:
         patience_s: float = 1.0,
         residents: Sequence[Object] = (),
     ) -> Counter[str]:
-        """How many pods of each group are bound, when they are created in this order after the `residents`.
+        """Return the number of bound pods per group, when created in this order after the `residents`.
 
-        Pods that were refused get `patience_s` more: one may be looked at before the scheduler has seen all nodes.
+        Refused pods get `patience_s` more: the scheduler may have looked at one before it had seen all nodes.
         """
         with self.namespace() as place:
             try:
@@ -78,7 +78,7 @@ class Scheduler:
                 self.clear(place, case)
 
     def add_node(self, node: Object) -> None:
-        """A ready node; admission taints new nodes as not ready, which nobody else would take back."""
+        """Create a ready node; admission taints new nodes as not ready, and no controller removes the taint here."""
         self.api.create("/api/v1/nodes", node)
         self.api.merge(f"/api/v1/nodes/{node['metadata']['name']}", {"spec": {"taints": node["spec"]["taints"]}})
 
@@ -90,7 +90,7 @@ class Scheduler:
         self.api.delete(f"/api/v1/nodes?labelSelector={MARK}%3D{case}", _NOW)
 
     def _settled(self, place: str, case: str, expected: int, patience_s: float) -> Counter[str]:
-        """The bound pods by group, once every pod is bound or refused and nothing moved for `patience_s`."""
+        """Return the bound pods by group, once every pod is bound or refused and nothing changed for `patience_s`."""
         moved_at, before = time.monotonic(), (-1, -1)
         while True:
             pods = self.pods(place, case)
@@ -114,7 +114,7 @@ def _is_refused(pod: Mapping[str, Object]) -> bool:
 
 @contextlib.contextmanager
 def scheduler(folder: Path, *, namespaces: int = 8) -> Iterator[Scheduler]:
-    """A control plane in `folder` whose controllers are stopped: no one taints nodes or deletes pods but us."""
+    """Run a control plane in `folder` without controllers: only this program taints nodes or deletes pods."""
     plane = ControlPlane(folder=folder)
     plane.up(dies_with_us=True)
     try:

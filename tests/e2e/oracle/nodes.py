@@ -1,4 +1,4 @@
-"""Random node pools, once as a pools.yaml says them and once as the nodes that they stand for."""
+"""Random node pools, both as a pools.yaml and as the nodes of the pools."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NodePool:
 
 
 def as_file(pools: Sequence[NodePool]) -> dict[str, object]:
-    """The pools.yaml of these pools; on the control plane of the tests nothing runs beside."""
+    """Return the pools.yaml of these pools; no system pods run on the nodes of the tests."""
     return {"kube_system": "elsewhere", "pools": [dict(pool.entry) for pool in pools]}
 
 
@@ -46,7 +46,7 @@ def read(pools: Sequence[NodePool]) -> Pools:
 
 
 def random_pools(rng: random.Random, *, most_nodes: int = 50) -> list[NodePool]:
-    """One to four pools, with few nodes in all most of the time: a scheduler finds its surprises there."""
+    """Return one to four pools, mostly with few nodes in total: a scheduler finds its surprises there."""
     number = rng.choice((1, 1, 2, 2, 3, 4))
     left = budget = rng.choice((2, 3, 4, 6, 10, 20, most_nodes))
     pools = []
@@ -68,7 +68,7 @@ def _machine(rng: random.Random) -> dict[str, object]:
 
 
 def of_machine(name: str, machine: Mapping[str, object], count: int) -> NodePool:
-    """Nodes of a machine of the catalogue: what they leave to pods is the model's own word."""
+    """Return nodes of a machine of the catalogue, with the allocatable resources from our own model."""
     entry = {"name": name, "max_nodes": count, **machine}
     (pool,) = pools_of_data({"pools": [entry]}).pools
     return NodePool(name=name, entry=entry, free=pool.usable, count=count, labels=pool.labels, taints=_taints_of(pool))
@@ -110,7 +110,7 @@ def _stated(rng: random.Random, name: str, count: int) -> NodePool:
 
 
 def node_objects(pools: Sequence[NodePool], case: str) -> Iterator[Object]:
-    """Ready nodes of the pools that take pods of `case` alone, with the labels that every kubelet sets."""
+    """Yield ready nodes of the pools that take only pods of `case`, with the labels that every kubelet sets."""
     for pool in pools:
         for number in range(pool.count):
             yield _node(f"{case}-{pool.name}-{number}", pool, number, case)

@@ -1,4 +1,4 @@
-"""What experiments say in Kubernetes' own words, and what of it a scheduler acts on: random overlays of pods."""
+"""Random overlays of pods in Kubernetes' own fields, and the parts of them that a scheduler acts on."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def quantity(rng: random.Random, millis: int) -> str:
-    """So many millicores, in one of the spellings that Kubernetes takes."""
+    """Return this many millicores, in one of the spellings that Kubernetes accepts."""
     return rng.choice((f"{millis}m", f"{millis}m", f"{millis / 1000:.3f}", f"{millis * 1000}u", f"{millis}e-3"))
 
 
 def add_constraints(
     rng: random.Random, settings: _Data, processes: Mapping[str, _Data], like: NodePool, groups: Sequence[str]
 ) -> frozenset[str]:
-    """Lay tolerations, selectors and overlays on one pod of the spec; gives the names of the overlays."""
+    """Add tolerations, selectors and overlays to one pod of the spec; return the names of the overlays."""
     overlay: _Data = {"metadata": {}, "spec": {}}
     tolerations = [_toleration(rng, taint) for taint in like.taints if rng.random() < 0.95]
     if rng.random() < 0.15:
@@ -55,8 +55,6 @@ def _toleration(rng: random.Random, taint: Mapping[str, str]) -> _Data:
 
 
 class _Pod:
-    """The pod that an overlay is made for."""
-
     def __init__(
         self, rng: random.Random, overlay: _Data, processes: Mapping[str, _Data], like: NodePool, groups: Sequence[str]
     ) -> None:
@@ -72,7 +70,7 @@ class _Pod:
 
 
 def _container(pod: _Pod) -> None:
-    """A container more; or more for the one that the spec makes."""
+    """Add a container, or more settings for the spec's own container."""
     if pod.rng.random() < 0.5:
         proxy = {"name": "proxy", "image": "b:1", "resources": {"requests": {"cpu": pod.small()}}}
         pod.spec.setdefault("containers", []).append(proxy)
@@ -100,7 +98,7 @@ def _init_container(pod: _Pod) -> None:
 
 
 def _pod_resources(pod: _Pod) -> None:
-    """Resources of the pod as a whole: more than those of its containers, as the API server wants it."""
+    """Set resources of the pod as a whole: more than its containers', as the API server requires."""
     whole = pod.like.free["cpu"] * pod.rng.choice((1, 1, 2)) // pod.rng.choice((1, 1, 2))
     if not any(process.get("limits") or process.get("reserve") for process in pod.processes.values()):
         pod.spec["resources"] = {"requests": {"cpu": f"{whole}m"}}
@@ -134,7 +132,7 @@ def _expression(rng: random.Random) -> _Data:
 
 
 def _selector(pod: _Pod) -> _Data | None:
-    """Which pods: by labels of the chart, of an overlay, or of the controllers; an empty one means all, none no one."""
+    """Return a selector by labels of the chart, an overlay or the controllers; empty means all pods, None no pod."""
     other = pod.rng.choice(pod.groups)
     exact = [
         {"symph.dev/group": other},
@@ -193,7 +191,7 @@ def _spread(pod: _Pod) -> None:
 
 
 def _host_network(pod: _Pod) -> None:
-    """The node's network: every port of a container is a port of the node."""
+    """Use the node's network: every port of a container is a port of the node."""
     pod.spec["hostNetwork"] = True
     name = sorted(pod.processes)[0]
     if pod.rng.random() < 0.7:
@@ -251,7 +249,7 @@ _OVERLAYS: Mapping[str, tuple[float, _Lay]] = {
     "scheduler": (0.005, _foreign_scheduler),
 }
 UNMODELLED = frozenset({"runtime class", "gate", "claim", "node name", "scheduler"})
-"""What decides where a pod goes without any model of the scheduler knowing it."""
+"""Settings that affect placement and that no model of the scheduler knows."""
 
 
 def _container_overlay(rng: random.Random, process: Mapping[str, Any]) -> _Data:

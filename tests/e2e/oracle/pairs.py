@@ -1,7 +1,7 @@
-"""Filter by filter: for each pod the reasons of all nodes, as the real scheduler counts them and as the planner does.
+"""Filter by filter: for each pod, the real scheduler's count of nodes per reason against the planner's.
 
-A pod of a rendered chart asks for a resource that nobody has, so every node refuses it and says why; the counts of the
-reasons over all nodes must be equal for every pod.
+A pod of a rendered chart asks for a resource that no node has, so every node refuses it with its reasons; the counts
+of the reasons over all nodes must be equal for every pod.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ _CORDONED = Taint(key="node.kubernetes.io/unschedulable")
 
 @dataclass
 class PairReport:
-    """How many pairs were compared, and where the two disagreed."""
-
     pairs: int = 0
     disagreements: list[str] = field(default_factory=list)
 
@@ -51,7 +49,6 @@ class _Node:
 
 
 def compare_filters(real: Scheduler, pairs: int, seed: int = 1) -> PairReport:
-    """Compares at least `pairs` (pod, node) pairs."""
     report = PairReport()
     number = 0
     while report.pairs < pairs:
@@ -71,7 +68,7 @@ def _round(real: Scheduler, case: str, rng: random.Random, report: PairReport) -
                 if node.used:
                     real.api.create(place, _resident(node, made["metadata"]["name"], case))
             probes = _probes(rng)
-            time.sleep(1.0)  # the scheduler's view of the nodes is behind ours by some milliseconds
+            time.sleep(1.0)  # the scheduler's view of the nodes lags by some milliseconds
             sent = [number for number, (pod, _) in enumerate(probes) if _send(real, place, case, number, pod)]
             for number, message in _messages(real, place, case, len(sent)).items():
                 told, ours = _parse(message), Counter(_reasons(probes[number][1], nodes))
@@ -83,7 +80,7 @@ def _round(real: Scheduler, case: str, rng: random.Random, report: PairReport) -
 
 
 def _send(real: Scheduler, place: str, case: str, number: int, pod: PodOf) -> bool:
-    """Whether the API server takes the probe: resources of the pod as a whole may be less than its containers'."""
+    """Return True if the API server accepts the probe: resources of the pod as a whole may be below its containers'."""
     made = put_into(case, pod, f"{case}-p{number}", is_gang=True)
     made["metadata"]["labels"][_ROLE] = "probe"
     try:
@@ -97,7 +94,7 @@ def _send(real: Scheduler, place: str, case: str, number: int, pod: PodOf) -> bo
 
 def _node(rng: random.Random) -> _Node:
     offer = replace(random_pools(rng)[0], count=1)
-    if "machine_type" not in offer.entry:  # whose taints are the catalogue's
+    if "machine_type" not in offer.entry:  # its taints come from the catalogue
         taints = [taint for taint in offer.taints if rng.random() < 0.3]
         if rng.random() < 0.1:
             effect = rng.choice(("NoSchedule", "NoExecute"))
@@ -120,7 +117,7 @@ def _resident(node: _Node, host: str, case: str) -> Object:
 
 
 def _probes(rng: random.Random) -> list[tuple[PodOf, Shape]]:
-    """Pods of random charts that ask for what nobody has, and how the planner reads them."""
+    """Return pods of random charts that ask for a missing resource, and the planner's reading of them."""
     found: list[tuple[PodOf, Shape]] = []
     while len(found) < _BATCH:
         case = make_case(rng.randrange(1 << 30))
@@ -146,7 +143,7 @@ def _of_case(case: Case) -> Iterator[tuple[PodOf, Shape]]:
 
 
 def _reasons(shape: Shape, nodes: list[_Node]) -> list[str]:
-    """What the planner's filters say, node by node, in the words and the order of the scheduler."""
+    """Return the reasons of the planner's filters per node, in the wording and the order of the scheduler."""
     found = []
     for node in nodes:
         taint = untolerated_taint(shape.tolerations, node.pool.taints)
@@ -178,7 +175,7 @@ _WORDS = (
 
 
 def _parse(message: str) -> Counter[str]:
-    """``0/50 nodes are available: 3 Insufficient cpu, ...`` as counts; what follows the first sentence is no reason."""
+    """Parse ``0/50 nodes are available: 3 Insufficient cpu, ...`` into counts, up to the end of the first sentence."""
     body = re.sub(r"\.? ?(preemption: .*|no new claims .*)$", "", message.split("available: ", 1)[1]).rstrip(". ")
     counts: Counter[str] = Counter()
     for number, reason in _PART.findall(body):

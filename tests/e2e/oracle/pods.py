@@ -1,6 +1,6 @@
-"""The pods that Kubernetes' controllers would make of rendered objects, read here once more and on purpose.
+"""The pods that Kubernetes' controllers would make of rendered objects, derived here independently on purpose.
 
-Nothing of the package's own reading is used: where it and the controllers differ, the oracle is to see it.
+It uses none of the package's own code, so that the oracle finds differences between the package and the controllers.
 Sources: kubernetes, pkg/controller/{job,statefulset,replicaset}; kubernetes-sigs/jobset; volcano-sh/volcano.
 """
 
@@ -21,7 +21,7 @@ GROUP = "oracle.example/group"
 
 @dataclass(frozen=True)
 class PodOf:
-    """One pod, before it is put into a case: whose it is, and its metadata and spec."""
+    """One pod, before it is put into a case: its group, metadata and spec."""
 
     group: str
     metadata: Mapping[str, Any]
@@ -68,7 +68,7 @@ def _of_job(spec: Mapping[str, Any], name: str) -> Iterator[PodOf]:
 
 
 def _copies(template: Mapping[str, Any], count: int, own: Mapping[str, str], index: str) -> Iterator[PodOf]:
-    """`count` pods of a template, with the labels that their controller adds."""
+    """Yield `count` pods of a template, with the labels that their controller adds."""
     metadata = template.get("metadata") or {}
     labels = metadata.get("labels") or {}
     for number in range(count):
@@ -81,7 +81,7 @@ def _hash(name: str) -> str:
 
 
 def put_into(case: str, pod: PodOf, name: str, *, is_gang: bool) -> Object:
-    """The object of `pod` that may run on the nodes of `case` alone.
+    """Return the object of `pod`, restricted to the nodes of `case`.
 
     The scheduler of a gang is another program, which is not here: kube-scheduler takes its place.
     """

@@ -1,4 +1,4 @@
-"""Random experiments as their files would say them, with the load near what some node pools can take."""
+"""Random experiments as in their files, with loads near the capacity of some node pools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Data = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """An experiment's `data`, the values laid over its chart, and the groups with what no model knows."""
+    """An experiment's `data`, the values laid over its chart, and the groups with unmodelled settings."""
 
     data: _Data
     overrides: _Data
@@ -24,7 +24,7 @@ class Spec:
 
 
 def random_spec(rng: random.Random, pools: Sequence[NodePool], *, most_pods: int) -> Spec:
-    """One to five pods of all forms; rarely in a gang, or as another kind of workload."""
+    """Return one to five pods of all forms; rarely in a gang, or as another kind of workload."""
     number = rng.choice((1, 1, 2, 2, 3, 4, 5))
     load = rng.choice((0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)) / number
     data: _Data = {"name": "e", "image": "a:1", "processes": {}, "groups": {}}
@@ -51,7 +51,7 @@ def random_spec(rng: random.Random, pools: Sequence[NodePool], *, most_pods: int
 
 
 def _pod(rng: random.Random, name: str, like: NodePool) -> tuple[str, _Data, int]:
-    """Where it stands in the spec, its settings, and about how many millicores it asks for."""
+    """Return its section of the spec, its settings, and roughly its request in millicores."""
     parts = rng.choice((1, 1, 2, 3, 4, 7, 10))
     if rng.random() < 0.25:
         assigned = _assignment(rng, like)
@@ -75,7 +75,7 @@ def _pod(rng: random.Random, name: str, like: NodePool) -> tuple[str, _Data, int
 
 
 def _beside(rng: random.Random, process: _Data, cpu: int) -> tuple[str, _Data, int]:
-    """The process in a group: siblings that ask for little or nothing; a service beside finite work is a sidecar."""
+    """Return the process in a group: siblings ask for little or nothing; a service beside finite work is a sidecar."""
     processes = {"main": process}
     for number in range(rng.choice((1, 1, 2, 4))):
         sibling: _Data = {"command": ["y"]}
@@ -120,7 +120,7 @@ def _workload(rng: random.Random) -> _Data:
 
 
 def _overrides(rng: random.Random, data: Mapping[str, Any]) -> _Data:
-    """Values as `--set` gives them: other replicas, other requests, of one group or of all."""
+    """Return values as for `--set`: other replicas, other requests, of one group or of all."""
     if rng.random() < 0.75:
         return {}
     name = rng.choice([*data["groups"], *data["processes"]])

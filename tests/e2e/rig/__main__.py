@@ -20,7 +20,6 @@ from tests.e2e.rig.nodes import DEFAULT_POOLS
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; 0, or the exit code of the error that was printed."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.rig", description=__doc__)
     default = Path(tempfile.gettempdir()) / f"symph-e2e-{os.getuid()}"
     parser.add_argument("--state", type=Path, default=default, help="folder of keys, logs and pids (%(default)s)")

@@ -1,4 +1,4 @@
-"""A small client of the Kubernetes API: plain HTTPS, JSON in and out, watches that never end.
+"""A small client of the Kubernetes API: plain HTTPS, JSON in and out, endless watches.
 
 The official client turns objects into classes and back; a kubelet wants the JSON itself. Objects are nested
 dictionaries here.
@@ -21,7 +21,7 @@ import yaml
 from symphony_charts.errors import ToolFailed
 
 Object: TypeAlias = dict[str, Any]
-"""A Kubernetes object as its JSON says it; the API server has checked its shape."""
+"""A Kubernetes object as JSON; the API server has checked its shape."""
 
 _TIMEOUT_S = 30
 _WATCH_S = 300
@@ -29,7 +29,7 @@ _KINDS = {"PATCH": "application/merge-patch+json"}
 
 
 class ApiError(ToolFailed):
-    """The API server refused a request; `status` is the HTTP status."""
+    """A request that the API server refused; `status` is the HTTP status."""
 
 
 class Api:
@@ -53,7 +53,7 @@ class Api:
         self.close()
 
     def close(self) -> None:
-        """Close every kept connection, those of other threads too: none of them may be in use."""
+        """Close every kept connection, including those of other threads: none of them may be in use."""
         while self._open:
             self._open.pop().close()
         self._local = threading.local()
@@ -63,15 +63,13 @@ class Api:
         return str(self._address.hostname), self._address.port or 443
 
     def get(self, path: str) -> Object:
-        """The object or list at `path`."""
         return self.call("GET", path)
 
     def find(self, path: str) -> Object | None:
-        """The object at `path`, or None if there is none."""
         return self.call("GET", path, absent_ok=True) or None
 
     def create(self, path: str, body: Object, *, exists_ok: bool = False) -> Object | None:
-        """The object as created in the collection `path`; None if it was there already and that is fine."""
+        """Create an object in the collection `path` and return it; None if it exists and `exists_ok`."""
         try:
             return self.call("POST", path, body)
         except ApiError as error:
@@ -80,17 +78,17 @@ class Api:
             raise
 
     def merge(self, path: str, body: Object, *, absent_ok: bool = True) -> Object | None:
-        """The object after a merge patch; None if it is gone."""
+        """Return the object after a merge patch; None if it is gone."""
         return self.call("PATCH", path, body, absent_ok=absent_ok) or None
 
     def delete(self, path: str, body: Object | None = None) -> None:
-        """Ask for the deletion of what is at `path`; fine if it is gone."""
+        """Request the deletion of the object at `path`; a missing one is fine."""
         self.call("DELETE", path, body, absent_ok=True)
 
     def call(self, verb: str, path: str, body: Object | None = None, *, absent_ok: bool = False) -> Object:
-        """The decoded answer; empty for 404, or 409 of a stale deletion, where `absent_ok`.
+        """Return the decoded answer; empty for 404, or 409 of a stale deletion, if `absent_ok`.
 
-        Raises ApiError with the server's own message for any other refusal, OSError where it cannot be reached.
+        Raises ApiError with the server's own message for any other refusal, OSError if the server cannot be reached.
         """
         status, data = self._exchange(verb, path, body)
         if status < 400:
@@ -100,16 +98,16 @@ class Api:
         raise self._refusal(f"{verb} {path}", status, data)
 
     def text(self, path: str) -> str:
-        """The plain answer to a GET, for what is not JSON (logs, health)."""
+        """Return the plain answer to a GET, for non-JSON content (logs, health)."""
         status, data = self._exchange("GET", path, None)
         if status >= 400:
             raise ApiError(f"GET {path}: {data.decode(errors='replace')}", at=self._address.geturl(), status=status)
         return data.decode(errors="replace")
 
     def watch(self, path: str) -> Iterator[tuple[str, Object]]:
-        """Every object of the collection `path` as ADDED, then a SYNCED, then its changes, until the watch breaks.
+        """Yield every object of the collection `path` as ADDED, then SYNCED, then its changes, until the watch breaks.
 
-        Raises ApiError, OSError or HTTPException when it breaks; a caller lists again then.
+        Raises ApiError, OSError or HTTPException when it breaks; the caller lists again then.
         """
         page = self.get(path)
         yield from (("ADDED", item) for item in page["items"])
@@ -159,7 +157,7 @@ class Api:
             answer = connection.getresponse()
             return answer.status, answer.read()
         except BaseException:
-            self._local.connection = None  # half an exchange cannot be followed by another
+            self._local.connection = None  # the connection is unusable after half an exchange
             connection.close()
             raise
 

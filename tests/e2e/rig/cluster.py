@@ -1,4 +1,4 @@
-"""The whole test cluster: the control plane, its nodes, and the process kubelet that plays their agents."""
+"""The whole test cluster: the control plane, its nodes, and the process kubelet that acts as their agents."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Cluster(ControlPlane):
         pools: Path = DEFAULT_POOLS,
         has_load_balancers: bool = True,
     ) -> None:
-        """Start everything, with `features` switched on; return when every node is ready.
+        """Start everything, with `features` enabled; return when every node is ready.
 
-        Raises Conflict if it runs already, ToolMissing without a program it needs, ToolFailed if a part will not run.
+        Raises Conflict if it runs already, ToolMissing without a needed program, ToolFailed if a part does not start.
         """
         ControlPlane.up(self, dies_with_us=dies_with_us, features=features)
         try:
@@ -42,7 +42,7 @@ class Cluster(ControlPlane):
         (port,) = free_ports(1)
         argv = [sys.executable, "-m", "tests.e2e.rig.kubelet", f"--state={self.folder}", f"--pools={pools.resolve()}"]
         argv += [f"--port={port}", *([] if has_load_balancers else ["--no-load-balancers"])]
-        # The kubelet's children must find neither our shell's settings nor a half-set Python.
+        # The kubelet's children must get neither our shell's settings nor a half-set Python.
         env = {"PATH": _path(), "PYTHONPATH": str(_CHECKOUT), "LC_ALL": "C.UTF-8", "HOME": "/root"}
         env["XDG_CACHE_HOME"] = str(cache_folder().parents[1])
         kubelet = start(self.folder, "kubelet", argv, dies_with_us=dies_with_us, env=env)
@@ -51,7 +51,7 @@ class Cluster(ControlPlane):
 
 
 def _path() -> str:
-    """The search path of containers: this interpreter's folder first, then the system's."""
+    """Return the search path of containers: this interpreter's folder first, then the system's."""
     system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return f"{Path(sys.executable).parent}:{system}"
 
@@ -62,5 +62,5 @@ def _all_ready(api: Api) -> bool:
 
 
 def _is_untouched(node: dict[str, object]) -> bool:
-    """Whether the node still bears the taint that admission puts on a new one."""
+    """Return True if the node still has the taint that admission puts on a new one."""
     return "node.kubernetes.io/not-ready" in str(node["spec"])

@@ -1,6 +1,6 @@
 """The control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler on free loopback ports.
 
-Everything about one cluster stands in its state folder: keys, kubeconfigs, logs, etcd's data, and the pids by which it
+The state folder of a cluster holds everything about it: keys, kubeconfigs, logs, etcd's data, and the pids by which it
 is stopped. The API server reaches kubelets by the InternalIP of their nodes, which is this machine's loopback.
 """
 
@@ -24,7 +24,7 @@ from tests.e2e.tools.build import find_tool
 
 SERVICE_RANGE = "10.96.0.0/16"
 ORDER = ("kubelet", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
-"""In which order the parts are stopped; whatever else runs beside them goes before."""
+"""The order in which the parts are stopped; other processes of the folder are stopped first."""
 
 _CLIENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "admin": ("symph-e2e-admin", ("system:masters",)),
@@ -37,7 +37,7 @@ _API_NAMES = ("127.0.0.1", "10.96.0.1", "localhost", "kubernetes", "kubernetes.d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What Kubernetes can do, but not unless told: feature gates, and API versions that are not served by default."""
+    """Kubernetes features that are off by default: feature gates and API versions."""
 
     gates: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
@@ -71,9 +71,10 @@ class ControlPlane:
         return self.folder / "admin.kubeconfig"
 
     def up(self, *, dies_with_us: bool = False, features: Features = NO_FEATURES) -> None:
-        """Start a cluster with an empty `folder` of state; return when its first namespace takes pods.
+        """Start a cluster with an empty state folder; return when its first namespace takes pods.
 
-        Raises Conflict if one runs there already, ToolMissing without the programs, ToolFailed if a part will not run.
+        Raises Conflict if one runs there already, ToolMissing without the programs, ToolFailed if a part does not
+        start.
         """
         if any(daemon.is_alive for daemon in self.daemons()):
             raise Conflict("a cluster is running already", at=str(self.folder), next="python -m tests.e2e.rig down")
@@ -87,7 +88,7 @@ class ControlPlane:
             raise
 
     def down(self) -> None:
-        """Stop every process of the cluster; its logs stay."""
+        """Stop every process of the cluster; keep its logs."""
         stop_all(self.folder, last=ORDER)
 
     def daemons(self) -> list[Daemon]:
@@ -210,7 +211,7 @@ def _manager_flags(pki: Path) -> list[str]:
 
 
 def _answers(url: str) -> bool:
-    """Whether a health endpoint answers 200; its certificate is one it made up itself."""
+    """Return True if a health endpoint answers 200; its self-signed certificate is accepted."""
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     with urllib.request.urlopen(url, timeout=5, context=tls) as answer:  # noqa: S310 - our own loopback URLs

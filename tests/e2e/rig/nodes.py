@@ -1,4 +1,4 @@
-"""The nodes of the test cluster: the project's node pools, turned into Node objects and kept alive by leases."""
+"""The nodes of the test cluster: the project's node pools as Node objects, kept alive by leases."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.e2e.tools.catalog import KUBERNETES
 
 DEFAULT_POOLS = Path(__file__).with_name("pools.yaml")
 LEASE_S = 40
-"""A node whose lease is older than this is taken for lost."""
+"""A node whose lease is older than this is considered lost."""
 
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _MOST_NODES = 16
-"""Of one pool: a pool that may grow to hundreds of nodes shows nothing more with all of them."""
+"""Per pool: all nodes of a pool with hundreds of them would show nothing more."""
 
 
 def read_pools(path: Path) -> tuple[Pool, ...]:
@@ -29,9 +29,9 @@ def node_names(pool: Pool) -> list[str]:
 
 
 def make_node(pool: Pool, name: str, kubelet_port: int) -> Object:
-    """The Node object called `name`, with the labels and taints of its pool.
+    """Return the Node object called `name`, with the labels and taints of its pool.
 
-    It offers what the pool leaves to experiments, since no system pods run here to take their share.
+    It offers the pool's resources for experiments, since no system pods run here to take their share.
     """
     left = {key: amount - pool.system.get(key, 0) for key, amount in pool.allocatable.items()}
     offered = {key: f"{amount}m" if key == "cpu" else str(amount) for key, amount in left.items()}
@@ -47,13 +47,13 @@ def make_node(pool: Pool, name: str, kubelet_port: int) -> Object:
 
 
 def now(*, micro: bool = False) -> str:
-    """This moment as Kubernetes writes it: to the second, or to the microsecond as leases want it."""
+    """Return the current time as Kubernetes writes it: to the second, or to the microsecond as leases need it."""
     moment = dt.datetime.now(dt.timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 
 def register(api: Api, pools: Iterable[Pool], kubelet_port: int) -> list[str]:
-    """Make the nodes of `pools` with their leases; their names."""
+    """Make the nodes of `pools` with their leases; return their names."""
     names = []
     for pool in pools:
         for name in node_names(pool):
@@ -66,7 +66,7 @@ def register(api: Api, pools: Iterable[Pool], kubelet_port: int) -> list[str]:
 
 
 def renew(api: Api, name: str) -> None:
-    """Say that the node lives, for the next `LEASE_S` seconds."""
+    """Renew the node's lease for the next `LEASE_S` seconds."""
     spec = {"holderIdentity": name, "leaseDurationSeconds": LEASE_S, "renewTime": now(micro=True)}
     if api.merge(f"{_LEASES}/{name}", {"spec": spec}) is None:
         api.create(_LEASES, {"metadata": {"name": name}, "spec": spec}, exists_ok=True)

@@ -1,4 +1,4 @@
-"""The keys and certificates of one cluster: an authority, and a leaf for each party that proves who it is."""
+"""The keys and certificates of one cluster: an authority, and a leaf for each party that authenticates."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# Longer than the ninety days in which operators begin to renew what they find.
+# Longer than the ninety days before expiry at which operators begin to renew.
 _LIFETIME = dt.timedelta(days=365)
 
 
 class Authority:
-    """A certificate authority whose files live in one folder, as ``ca.crt`` and, per leaf, ``<name>.crt/.key``."""
+    """A certificate authority with its files in one folder, as ``ca.crt`` and, per leaf, ``<name>.crt/.key``."""
 
     def __init__(self, folder: Path, name: str = "symphony-charts-e2e") -> None:
-        """Make a new authority in `folder`, called `name` in all places where a name can stand."""
+        """Make a new authority in `folder`, called `name` wherever a certificate has a name."""
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         self.folder = folder

@@ -30,7 +30,6 @@ class Daemon:
 
     @classmethod
     def load(cls, record: Path) -> Daemon:
-        """The process that `start` recorded in the file `record`."""
         data = json.loads(record.read_text())
         return cls(name=record.stem, pid=data["pid"], began=data["began"], log=Path(data["log"]))
 
@@ -51,7 +50,7 @@ class Daemon:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def stop(self) -> None:
-        """End it: TERM, then KILL after ten seconds. Fine if it is gone."""
+        """Stop the process: TERM, then KILL after ten seconds. A finished one is fine."""
         for sign in (signal.SIGTERM, signal.SIGKILL):
             if not self.is_alive:
                 return
@@ -65,9 +64,9 @@ class Daemon:
 def start(
     folder: Path, name: str, argv: Sequence[str], *, dies_with_us: bool = False, env: Mapping[str, str] | None = None
 ) -> Daemon:
-    """Start `argv` in a session of its own, log to ``<folder>/log/<name>.log``, record it in ``<folder>/run``.
+    """Start `argv` in its own session, log to ``<folder>/log/<name>.log``, record it in ``<folder>/run``.
 
-    With `dies_with_us` the kernel ends it when the calling process does, however that ends.
+    With `dies_with_us` the kernel kills it when the calling process ends, for any reason.
     """
     log = folder / "log" / f"{name}.log"
     record = folder / "run" / f"{name}.json"
@@ -86,7 +85,7 @@ def start(
 
 
 def stop_all(folder: Path, last: Sequence[str] = ()) -> None:
-    """Stop every process recorded below `folder`; those named in `last` go last, in that order."""
+    """Stop every process recorded below `folder`; those in `last` are stopped last, in that order."""
     records = {path.stem: path for path in (folder / "run").glob("*.json")}
     for name in [*(n for n in records if n not in last), *(n for n in last if n in records)]:
         Daemon.load(records[name]).stop()
@@ -94,9 +93,9 @@ def stop_all(folder: Path, last: Sequence[str] = ()) -> None:
 
 
 def wait_for(daemon: Daemon, is_ready: Callable[[], bool], timeout_s: float) -> None:
-    """Return when `is_ready` says so; an OSError it raises means not yet.
+    """Return when `is_ready` returns True; an OSError from it means "not yet".
 
-    Raises ToolFailed with the end of the log if the process dies or the time is over.
+    Raises ToolFailed with the end of the log if the process dies or on timeout.
     """
     deadline = time.monotonic() + timeout_s
     while True:
@@ -121,7 +120,7 @@ def _stat(pid: int) -> tuple[int, str] | None:
 
 
 def _reap(pid: int) -> None:
-    """Collect the exit status if it is a child of ours, so that it does not stay as a zombie."""
+    """Collect the exit status of a child, so that it does not stay as a zombie."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -133,9 +132,9 @@ _PORTS = range(20000, 32768)
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different loopback ports, picked at random, that nobody listens on at this moment."""
+    """Return `count` different loopback ports, picked at random, without a listener at this moment."""
     ports: list[int] = []
-    # The system's randomness: tests that run at once may have seeded the usual one alike.
+    # The system's randomness: parallel tests may have seeded the usual one alike.
     for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
         if len(ports) == count:
             break

@@ -1,6 +1,6 @@
-"""A cluster of its own, on which JobSets, AppWrappers, Kueue and Kubernetes' own gang scheduling work.
+"""A separate cluster, on which JobSets, AppWrappers, Kueue and Kubernetes' own gang scheduling work.
 
-Kueue has a say in every Job and pod of its cluster, so it cannot share one with the tests that run at the same time.
+Kueue acts on every Job and pod of its cluster, so the tests that run in parallel cannot share one with it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def programs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """helm's and kubectl's way to the cluster, where the operators are at work."""
+    """Return helm and kubectl for the cluster where the operators run."""
     unpack_all()
     kubectl_path, helm_path = kubectl(), helm(HELM_VERSIONS[-1])
     if not kubectl_path or not helm_path:
@@ -62,5 +62,4 @@ def api(cluster: Cluster) -> Iterator[Api]:
 
 @pytest.fixture
 def symph(programs: Programs, namespace: str) -> Symph:
-    """Runs one command line of `symph` against the test's namespace, with the newest helm."""
     return lambda *words: programs.symph(*words, "-n", namespace, env={"HELM_BIN": str(helm(HELM_VERSIONS[-1]))})

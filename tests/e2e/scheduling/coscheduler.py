@@ -1,4 +1,4 @@
-"""The scheduler of scheduler-plugins beside Kubernetes' own, as clusters have it whose users name a coscheduler."""
+"""The scheduler of scheduler-plugins beside Kubernetes' own, as in clusters whose users name a coscheduler."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import SCHEDULER_PLUGINS, module_folder
 
 NAME = "coscheduler"
-"""What pods call it."""
+"""Its `schedulerName` in pods."""
 
 _PATIENCE_S = 5
-"""For how long it holds room for pods whose gang lacks others."""
+"""The time for which it reserves room for pods whose gang lacks others."""
 
 
 def start_coscheduler(folder: Path, programs: Programs) -> Daemon:
-    """The running scheduler, its pod groups served; its state is below `folder`."""
+    """Start the scheduler, wait for its pod groups, and return it; its state is below `folder`."""
     definition = module_folder(SCHEDULER_PLUGINS) / "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"
     programs.kubectl("apply", "--server-side", "-f", str(definition))
     programs.establish("podgroups.scheduling.x-k8s.io")
@@ -36,7 +36,7 @@ def start_coscheduler(folder: Path, programs: Programs) -> Daemon:
 
 
 def _configuration(kubeconfig: Path) -> dict[str, object]:
-    """Its only plugin that is not Kubernetes' own is in every step, and orders the pods."""
+    """Return the settings: its only plugin beyond Kubernetes' own is in every step, and orders the pods."""
     plugin = [{"name": "Coscheduling"}]
     plugins = {"multiPoint": {"enabled": plugin}, "queueSort": {"enabled": plugin, "disabled": [{"name": "*"}]}}
     arguments = [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": _PATIENCE_S}}]

@@ -1,4 +1,4 @@
-"""Kueue's own objects: what a cluster's administrator makes, so that experiments can be queued."""
+"""Kueue's own objects, made by a cluster's administrator, so that experiments can be queued."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _API = "kueue.x-k8s.io/v1beta2"
 def make_queue(
     programs: Programs, namespace: str, cpu: str, *, flavor: str = "any", more: Mapping[str, object] | None = None
 ) -> None:
-    """Make or change the LocalQueue `mine` of a namespace: `cpu` processors of `flavor` are to be had."""
+    """Make or change the LocalQueue `mine` of a namespace with `cpu` processors of `flavor`."""
     resources = [{"name": "cpu", "nominalQuota": cpu}, {"name": "memory", "nominalQuota": "4Gi"}]
     groups = [{"coveredResources": ["cpu", "memory"], "flavors": [{"name": flavor, "resources": resources}]}]
     spec = {"namespaceSelector": {}, "resourceGroups": groups, **(more or {})}

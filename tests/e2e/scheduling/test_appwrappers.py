@@ -1,4 +1,4 @@
-"""Experiments as AppWrappers under the real controller: they finish, fail, and start again as a whole."""
+"""Experiments as AppWrappers under the real controller: they finish, fail, and restart as a whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Releases = Callable[..., Release]
 
 WRAPPED = "workload.kind=appwrapper"
 _PREFIX = "workload.codeflare.dev.appwrapper/"
-# A failed run goes at once, and the next one begins a second later.
+# A failed run is removed at once, and the next one begins a second later.
 _HASTE = {f"{_PREFIX}retryPausePeriodDuration": "1s", f"{_PREFIX}deletionOnFailureGracePeriodDuration": "0s"}
 
 
@@ -81,7 +81,7 @@ def test_the_last_try_may_still_succeed(release: Releases, symph: Symph, tmp_pat
     run.install(package_data(data, tmp_path))
     eventually(lambda: [pod for pod in run.pods() if pod["status"]["phase"] == "Running"], 60, "the first try")
     run.programs.kubectl("-n", run.namespace, "create", "configmap", "taken", "--from-literal=away=yes")
-    # Who waits looks at each change, also where the last try is counted and the Job of the one before still there.
+    # `wait` sees each change, also while the last try is counted and the previous Job still exists.
     waited = symph("wait", "last", "--on", "kube", "--timeout", "90s")
     assert (waited.code, waited.out.strip()) == (0, "last succeeded"), waited.err
     assert status(run)["resettingCount"] == 1

@@ -1,4 +1,4 @@
-"""Pods that their nodes lose are no failures, and N retries are N: Jobs and JobSets under the real controllers."""
+"""Pods lost with their nodes are no failures, and N retries are N: Jobs and JobSets under the real controllers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
-# Goes on until somebody takes it away; the pod after it finds the ConfigMap that says so.
+# Runs until its pod is evicted or lost; the next pod finds the ConfigMap that records it.
 WORK = "echo begun as try $SYMPH_ATTEMPT; [ $AGAIN ] || sleep 300; echo the result"
-GONE_S = 120  # a node that is gone is noticed by its pods' collector after a minute
+GONE_S = 120  # the pods' collector notices a missing node after a minute
 
 
 def evict(api: Api, pod: Object) -> None:
-    """What ``kubectl drain`` and autoscalers ask for."""
+    """Evict a pod as ``kubectl drain`` and autoscalers do."""
     meta = {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]}
     path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/eviction"
     api.create(path, {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta})
@@ -86,20 +86,19 @@ def test_the_work_of_a_lost_pod_goes_on_without_retries(
 
 
 def experiment(name: str, **more: object) -> dict[str, object]:
-    """An experiment of one process that goes on until it is taken away."""
     env = {"AGAIN": {"config": "taken", "key": "away", "optional": True}}
     lone = {"cmds": [WORK], "image": "busybox:1.37.0", "grace_period": 1, "env": env, **more}
     return {"name": name, "processes": {"lone": lone}}
 
 
 def last_log(run: Release) -> str:
-    """What the pod that took the place of a lone lost one wrote, which may be done before that is gone."""
+    """Return the log of the replacement pod, which may finish before the lost pod is gone."""
     eventually(lambda: len(run.pods()) == 1, 60, lambda: describe(run.programs, run.namespace))
     return run.log("lone")
 
 
 def note_the_loss(run: Release) -> None:
-    """Let pods that start from now on know that there was one before."""
+    """Record in a ConfigMap, for later pods, that an earlier one was lost."""
     run.programs.kubectl("-n", run.namespace, "create", "configmap", "taken", "--from-literal=away=yes")
 
 
@@ -124,7 +123,7 @@ def test_the_work_of_a_node_that_is_taken_away_goes_on_and_its_retries_stay(
 
 
 def ends(run: Release) -> dict[str, str]:
-    """How the Jobs of a release have ended, by group; nothing until all have."""
+    """Return how the Jobs of a release ended, by group; empty until all have ended."""
     found: dict[str, str] = {}
     for job in run.objects("jobs"):
         ended = [c["type"] for c in job["status"].get("conditions", []) if c["status"] == "True"]

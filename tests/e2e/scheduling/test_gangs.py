@@ -1,4 +1,4 @@
-"""All or nothing: Kubernetes' own gang scheduling, as it is switched on in 1.36, and the coscheduling plugin."""
+"""All or nothing: Kubernetes' own gang scheduling, enabled as in 1.36, and the coscheduling plugin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AS_GANG = ("workload.gang=native", "workload.gang_version=v1alpha2")
 
 @pytest.fixture
 def one_node(programs: Programs) -> Iterator[str]:
-    """Leaves one node that takes pods; the name of the other."""
+    """Leave one node that takes pods; yield the name of the other."""
     name = "standard-1"
     programs.kubectl("cordon", name)
     yield name
@@ -31,7 +31,7 @@ def one_node(programs: Programs) -> Iterator[str]:
 
 
 def whole() -> dict[str, object]:
-    """An experiment of a small pod and of two that need a node each."""
+    """Return an experiment of a small pod and of two that need a node each."""
     large = {"cmds": ["echo done"], "requests": {"cpu": 5, "memory": "64Mi"}}
     small = {**large, "requests": {"cpu": 1, "memory": "64Mi"}}
     processes = {"master": small, "worker": {**large, "replicas": 2}}
@@ -39,7 +39,7 @@ def whole() -> dict[str, object]:
 
 
 def nodes_of(programs: Programs, namespace: str) -> list[str]:
-    """Where the pods of a namespace are; empty for each that is nowhere."""
+    """Return the nodes of the pods of a namespace; empty for each unbound pod."""
     pods = json.loads(programs.kubectl("-n", namespace, "get", "pods", "-o", "json"))["items"]
     return [pod["spec"].get("nodeName", "") for pod in pods]
 
@@ -73,7 +73,7 @@ def test_an_experiment_starts_with_all_its_pods_or_none(
 
 @pytest.fixture(scope="session")
 def coscheduler(cluster: Cluster, programs: Programs) -> Iterator[str]:
-    """The name of a second scheduler that knows gangs."""
+    """Yield the name of a second scheduler that supports gangs."""
     daemon = start_coscheduler(cluster.folder, programs)
     yield NAME
     daemon.stop()
@@ -90,7 +90,7 @@ def test_a_coscheduler_starts_all_pods_or_none(
     assert (waited.code, nodes_of(programs, namespace)) == (6, ["", "", ""]), waited.out
     run.uninstall()
     programs.kubectl("uncordon", one_node)
-    # The same once more: no new node makes the plugin look again at a gang that it has rejected, only time does.
+    # Again from the start: the plugin retries a rejected gang only after some time, not for a new node.
     run.install(chart)
     assert symph("wait", "whole", "--on", "kube", "--timeout", "60s").code == 0
 

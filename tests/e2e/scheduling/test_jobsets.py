@@ -20,13 +20,13 @@ ENDLESS = {"cmds": ["sleep 600"], "grace_period": 1}
 
 
 def end_of(run: Release) -> str:
-    """How the JobSet of a release has ended; empty before."""
+    """Return how the JobSet of a release ended; empty until then."""
     (found,) = run.objects("jobsets")
     return str(found.get("status", {}).get("terminalState", ""))
 
 
 def states(symph: Symph, name: str) -> dict[str, str]:
-    """The state of each process, as ``symph ps`` tells it; ``symph describe`` has to agree."""
+    """Return the state of each process from ``symph ps``; ``symph describe`` has to agree."""
     said, described = (symph(verb, name, "--on", "kube", "-o", "json") for verb in ("p", "describe"))
     assert (said.code, described.code) == (0, 0), said.err + described.err
     found = json.loads(said.out)["items"]
@@ -94,7 +94,7 @@ def test_all_of_a_set_begin_again_when_one_has_failed(release: Releases, symph: 
 
 
 def test_who_waits_is_told_how_many_are_ready_and_who_failed(release: Releases, symph: Symph, tmp_path: Path) -> None:
-    # Without a check one that fails at once would be ready for a moment, as for any pod.
+    # Without a check, a process that fails at once would be ready for a moment, as for any pod.
     actor = {
         "cmds": ['test "$SYMPH_INDEX" != 1 || exit 9', "touch /tmp/ready", "sleep 600"],
         "ready": {"exec": ["test", "-e", "/tmp/ready"], "period": "1s"},

@@ -23,7 +23,7 @@ GANGS = {
 }
 """Each way to ask for nearness."""
 NO_ROOM = {"native": "unschedulable", "kueue": "topology"}
-"""A word of the reason where no node has room for all."""
+"""A word of the reason if no node has room for all."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""docs/workloads.md on this cluster: the blocks that need JobSet, gangs and Kueue do what they say."""
+"""The blocks of docs/workloads.md that need JobSet, gangs and Kueue work on this cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def steps_with(text: str) -> list[Shown]:
 
 @pytest.fixture
 def line(programs: Programs, namespace: str, tmp_path: Path) -> Line:
-    """Runs a line of the page in a folder with its experiment; the page's namespace is that of the test."""
+    """Return a runner of a page's line in a folder with its experiment; the page's namespace is the test's."""
     process = {"cmds": ["echo done"], "requests": {"cpu": 1, "memory": "64Mi"}}
     spec = {"name": "rl", "image": "busybox:1.37.0", "processes": {"agent": process}}
     (tmp_path / "experiment.yaml").write_text(json.dumps(spec))

@@ -35,12 +35,12 @@ def experiment(name: str, seconds: int, **more: object) -> dict[str, object]:
 
 @pytest.fixture
 def quota(programs: Programs, namespace: str) -> Quota:
-    """Makes or changes the queue `mine` of the test's namespace: so many processors are to be had."""
+    """Return a function that sets the number of processors in the queue `mine` of the test's namespace."""
     return partial(make_queue, programs, namespace)
 
 
 def seen(symph: Symph, name: str) -> tuple[str, set[str]]:
-    """Phase and reasons of an experiment, as ``symph describe`` tells them."""
+    """Return phase and reasons of an experiment from ``symph describe``."""
     said = symph("describe", name, "--on", "kube", "-o", "json")
     assert said.code == 0, said.err
     status = json.loads(said.out)
@@ -48,12 +48,12 @@ def seen(symph: Symph, name: str) -> tuple[str, set[str]]:
 
 
 def why(symph: Symph, name: str) -> str:
-    """Why an experiment does not run, as ``symph status`` tells it."""
+    """Return the reason of ``symph status`` why an experiment does not run."""
     (there,) = json.loads(symph("status", name, "-o", "json").out)["items"]
     return str(there["why"])
 
 
-# Of a set, half would fit into one processor.
+# Half of the set would fit into one processor.
 @pytest.mark.parametrize(("kind", "too_small"), [("jobs", "500m"), ("jobset", "1"), ("appwrapper", "1")])
 def test_an_experiment_is_held_while_its_quota_is_too_small(
     release: Releases, symph: Symph, quota: Quota, tmp_path: Path, kind: str, too_small: str

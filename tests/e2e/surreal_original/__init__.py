@@ -1,4 +1,4 @@
-"""Surreal itself, of the registry, without the libraries that its learners need and its launchers do not."""
+"""Surreal itself, from the registry, without the libraries that its learners need and its launchers do not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STAND_INS = Path(__file__).with_name("stand_ins.py")
 
 
 def surreal_folder(place: Path) -> Path | None:
-    """`place`, made the folder to go first on PYTHONPATH; None where the registry is out of reach."""
+    """Fill `place`, the folder to go first on PYTHONPATH, and return it; None if the registry is out of reach."""
     surreal = kept(
         f"surreal-{VERSION}", lambda to: pip("install", "--no-deps", "--target", str(to), f"surreal=={VERSION}")
     )

@@ -1,4 +1,4 @@
-"""Stands in for what Surreal imports and none of its launchers calls: torch, pyarrow and their like.
+"""Fakes of modules that Surreal imports and none of its launchers calls: torch, pyarrow and the like.
 
 Python runs it as `sitecustomize`, before anything else. It imports nothing of this package.
 """
@@ -52,8 +52,6 @@ def _anything(name: str) -> Any:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Answers for those names."""
-
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
         stands = fullname.partition(".")[0] in _STANDS_FOR
         return ModuleSpec(fullname, self, is_package=True) if stands else None

@@ -1,6 +1,6 @@
-"""Symphony itself, of the registry, in a folder of its own: beside it stands what answers to its names here.
+"""Symphony itself, from the registry, in its own folder, to compare with our replacement of its names.
 
-Once installed it stays in the user's cache, beside the other things that the tests build.
+Once installed it stays in the user's cache, beside the tests' other builds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 VERSION = "0.10"
 DRIVER = Path(__file__).with_name("driver.py")
 CONFTEST = Path(__file__).with_name("conftest_of_tests.py")
-# What it imports, as of its time where a later version no longer has what it calls.
+# Its imports, in old versions where a later one has dropped functions that it calls.
 _NEEDS = (
     "libtmux==0.8.5",
     "benedict==0.3.2",
@@ -29,7 +29,7 @@ _COMMON = ("pygments", "pyyaml", "requests", "urllib3", "idna", "certifi", "char
 
 
 def symphony_folder() -> Path | None:
-    """The folder to go first on PYTHONPATH; None where the registry is out of reach."""
+    """Return the folder to go first on PYTHONPATH; None if the registry is out of reach."""
 
     def install(beside: Path) -> bool:
         argv = ["install", "--no-deps", "--target", str(beside), f"symphony=={VERSION}", *_NEEDS, *_COMMON]
@@ -39,7 +39,7 @@ def symphony_folder() -> Path | None:
 
 
 def symphony_tests() -> Path | None:
-    """The folder of Symphony's own tests, which its source package holds; None where the registry is out of reach."""
+    """Return the folder of Symphony's own tests, from its source package; None if the registry is out of reach."""
 
     def unpack(beside: Path) -> bool:
         sources = beside.with_name("sources")
@@ -55,13 +55,13 @@ def symphony_tests() -> Path | None:
 
 
 def pip(*words: str) -> bool:
-    """Run pip; whether it succeeded."""
+    """Run pip; return True if it succeeded."""
     argv = [sys.executable, "-m", "pip", *words, "--quiet"]
     return subprocess.run(argv, capture_output=True, timeout=600, check=False).returncode == 0
 
 
 def kept(name: str, make: Callable[[Path], bool]) -> Path | None:
-    """The folder `name` of the cache, made where it is missing; None where it cannot be made."""
+    """Return the folder `name` of the cache, made if missing; None if it cannot be made."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "symphony-charts"
     place = cache / name
     if place.exists():
@@ -74,6 +74,6 @@ def kept(name: str, make: Callable[[Path], bool]) -> Path | None:
         try:
             beside.rename(place)
         except OSError:
-            if not place.exists():  # another test run was quicker
+            if not place.exists():  # a parallel test run was quicker
                 raise
     return place

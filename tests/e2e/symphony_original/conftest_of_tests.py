@@ -1,4 +1,4 @@
-"""Lies beside Symphony's own tests, which run with the names of this package: each has a machine of its own."""
+"""A conftest for Symphony's own tests, which run with the names of this package, each on a machine of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ symphony.tmux.cluster = SimpleNamespace(_SERVER_NAME=None, _DEFAULT_WINDOW="__ma
 
 @pytest.fixture(autouse=True)
 def own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No test sees the runs of another, which its sessions were all that was left of there."""
+    """Isolate the runs of each test; upstream, only tmux sessions were left of them."""
     monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path / "state"))
     yield
     for run in live_runs():

@@ -1,4 +1,4 @@
-"""Builds experiments out of calls and dumps them: the same program for Symphony itself and for what stands for it.
+"""Builds experiments from calls and dumps them: the same program for Symphony itself and for our replacement.
 
 It reads a list of cases from stdin and writes a list of answers. It imports nothing of this package.
 """
@@ -12,13 +12,13 @@ import json
 import sys
 from typing import Any
 
-# Symphony 0.10 was written for a Python in which these names still stood there.
+# Symphony 0.10 was written for a Python whose `collections` still had these names.
 for _name in ("Mapping", "Sequence"):
     setattr(collections, _name, getattr(collections.abc, _name))
 
 
 def build(case: dict[str, Any]) -> Any:
-    """The experiment of one case: each call names its object, a method and its keywords."""
+    """Build one experiment; each call of a case names its object, a method and its keywords."""
     import symphony
 
     kind = {"kube": symphony.KubeExperimentSpec, "tmux": symphony.TmuxExperimentSpec}[case["backend"]]
@@ -31,18 +31,18 @@ def build(case: dict[str, Any]) -> Any:
 
 
 def readable(dump: dict[str, Any]) -> Any:
-    """A dump as its reader takes it: Symphony's own takes attribute dictionaries alone."""
+    """Return a dump as its reader takes it: Symphony's own takes attribute dictionaries only."""
     try:
-        from benedict import BeneDict  # type: ignore[import-not-found]  # which came with Symphony
+        from benedict import BeneDict  # type: ignore[import-not-found]  # part of Symphony
     except ImportError:
         return dump
     return BeneDict(dump)
 
 
 def main() -> None:
-    """Answer every case: its dump, or that of what was loaded from `load`, and its address book before and after.
+    """Answer every case: its dump, or a dump of the experiment in `load`, and its address book before and after.
 
-    With `pods` Symphony's own are in the answer, as it sends them to a cluster.
+    With `pods` the answer has Symphony's own pods, as it sends them to a cluster.
     """
     answers = []
     for case in json.load(sys.stdin):

@@ -14,7 +14,6 @@ from tests.e2e.tools.system import ensure_programs
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; 0, or the exit code of the error that was printed."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.tools", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="make programs stand in tests/e2e/.tools")

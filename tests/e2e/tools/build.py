@@ -1,9 +1,8 @@
-"""Building the programs from their pinned Go modules, once per machine.
+"""Builds of the programs from their pinned Go modules, once per machine.
 
-A built program is kept in a cache that all checkouts on the machine share, in a folder named after everything that
-went into it; `.tools/` beside this package holds links into that cache (or to a fitting program that already stood on
-the machine). So a second call does nothing, a fresh clone is warm, and a build that was cut short goes on from Go's
-own cache.
+A built program is kept in a cache that all checkouts on the machine share, in a folder named after the hash of its
+inputs; `.tools/` beside this package holds links into that cache (or to a fitting program already on the
+machine). So a second call does nothing, a fresh clone is warm, and an interrupted build resumes from Go's own cache.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ _HEARTBEAT_S = 30
 
 
 def cache_folder() -> Path:
-    """Where built programs are kept for all checkouts: below $XDG_CACHE_HOME or ~/.cache."""
+    """Return the folder of built programs for all checkouts: below $XDG_CACHE_HOME or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "symphony-charts" / "e2e-tools"
 
 
 def find_tool(name: str) -> Path:
-    """The program `name`, ready to run.
+    """Return the path of the program `name`, ready to run.
 
     Raises NotFound for a name the catalog lacks, ToolMissing if it has not been built.
     """
@@ -50,7 +49,7 @@ def find_tool(name: str) -> Path:
 
 
 def find_existing(tool: Tool) -> Path | None:
-    """A copy in $KUBEBUILDER_ASSETS or on PATH whose version fits, or None."""
+    """Return a copy in $KUBEBUILDER_ASSETS or on PATH whose version fits, or None."""
     places = [os.environ.get("KUBEBUILDER_ASSETS", ""), *os.environ.get("PATH", "").split(os.pathsep)]
     for place in filter(None, places):
         path = Path(place) / tool.name
@@ -60,7 +59,7 @@ def find_existing(tool: Tool) -> Path | None:
 
 
 def key_of(tool: Tool, go: Go) -> str:
-    """What decides the built bytes, in 16 hex digits: Go's version, the module's files, package and stamp."""
+    """Return the hash of the build's inputs, in 16 hex digits: Go's version, the module's files, package and stamp."""
     folder = _MODULES / tool.group
     text = "\0".join([go.version, tool.package, repr(sorted(tool.stamp.items()))])
     parts = [text.encode(), (folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes()]
@@ -69,7 +68,7 @@ def key_of(tool: Tool, go: Go) -> str:
 
 
 def build(names: Iterable[str] = ()) -> int:
-    """Make the programs `names` (default: all but dear ones) stand in `FOLDER`; the number of programs compiled."""
+    """Build the programs `names` (default: all but dear ones) into `FOLDER`; return the number of programs compiled."""
     wanted = [TOOLS[name] for name in names] or [tool for tool in TOOLS.values() if not tool.is_dear]
     FOLDER.mkdir(exist_ok=True)
     missing = []
@@ -99,12 +98,12 @@ def _said(path: Path, asks: tuple[str, ...]) -> str:
     try:
         done = subprocess.run([path, *asks], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""  # a program that cannot even say its version is no copy to use
+        return ""  # a program that cannot print its version is no usable copy
     return done.stdout + done.stderr if done.returncode == 0 else ""
 
 
 def _link(tool: Tool, target: Path) -> None:
-    """Let `FOLDER/<tool>` point at `target`, in one step, so that a running test never finds it absent."""
+    """Point `FOLDER/<tool>` at `target` atomically, so that a running test never finds it absent."""
     link = FOLDER / tool.name
     if link.is_symlink() and link.readlink() == target:
         return
@@ -149,7 +148,7 @@ def _compile(tool: Tool, go: Go, kept: Path, label: str) -> None:
 
 @contextmanager
 def _heartbeat(label: str, started: float) -> Iterator[None]:
-    """Say every half minute that the build still goes on: a cold one is silent for minutes."""
+    """Report every half minute that the build is running: a cold one is silent for minutes."""
     done = threading.Event()
 
     def beat() -> None:

@@ -1,4 +1,4 @@
-"""The programs, their pinned versions, and which copies that already stand on a machine will do instead."""
+"""The programs, their pinned versions, and the acceptable versions of copies already on a machine."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _STAMP = "k8s.io/component-base/version"
 class Tool:
     """One program: `group` is the folder of its go.mod, `package` the Go main package.
 
-    One that `is_dear` takes minutes to build, and is built only when it is asked for by name.
-    `stamp` sets string variables at link time. `asks` are the arguments that make the program print its version; empty
-    if it cannot say, and then no copy from elsewhere is trusted. A copy fits from version `oldest` on, and below
-    `below` where the interface of later ones is not known.
+    `is_dear` programs take minutes to build, and are built only on request by name.
+    `stamp` sets string variables at link time. `asks` are the arguments that make the program print its version; if
+    empty, no copy from elsewhere is trusted. A copy fits from version `oldest` on, and below `below`, from which on
+    the interface is unknown.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Tool:
     below: tuple[int, ...] = (1 << 30,)
 
     def fits(self, said: str) -> bool:
-        """Whether the first version number in `said`, the program's own words, is one that will do."""
+        """Return True if the first version number in `said`, the program's own output, is acceptable."""
         found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said)
         if not found or not self.asks:
             return False
@@ -40,7 +40,7 @@ class Tool:
 
 
 def _kubernetes(name: str) -> Tool:
-    """A part of the control plane. Unstamped it says v0.0.0, and helm refuses charts that have a `kubeVersion`."""
+    """Return a part of the control plane. Unstamped it is v0.0.0, and helm refuses charts that have a `kubeVersion`."""
     major, minor, _ = KUBERNETES.split(".")
     return Tool(
         name=name,
@@ -54,7 +54,7 @@ def _kubernetes(name: str) -> Tool:
 
 
 def _tool(name: str, package: str, asks: str = "", oldest: tuple[int, ...] = (), **more: Any) -> Tool:
-    """Return a tool in the group that has its name unless told."""
+    """Return a tool whose group is its name by default."""
     return Tool(
         **{"name": name, "group": name, "package": package, "asks": tuple(asks.split()), "oldest": oldest, **more}
     )
@@ -108,11 +108,11 @@ _ALL = (
     _tool("sops", "github.com/getsops/sops/v3/cmd/sops", "--version", (3, 8)),
 )
 
-# Both link the libraries of all clouds: about five minutes of one core, where nothing is cached yet.
+# Both link the libraries of all clouds: about five minutes of one core with a cold cache.
 _DEAR = tuple(
     Tool(name=name, group="flux", package=f"github.com/fluxcd/{name}", is_dear=True)
     for name in ("source-controller", "kustomize-controller")
 )
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (*_ALL, *_DEAR)}
-"""Every program by name, in the order in which they are built: what the tests wait for longest comes first."""
+"""Every program by name, in build order: the ones that tests wait for longest come first."""

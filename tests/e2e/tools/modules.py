@@ -1,4 +1,4 @@
-"""Files out of Go modules: custom resource definitions, which projects ship in their sources."""
+"""Files from Go modules: custom resource definitions, which projects ship in their sources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MODULES = (
 
 
 def keep() -> None:
-    """Let `FOLDER` point at all modules, so that tests, which have another home, need not download them again."""
+    """Point `FOLDER` at all modules, so that tests, which have another home, need not download them again."""
     for module in MODULES:
         link = _link_of(module)
         folder = module_folder(module)
@@ -55,7 +55,7 @@ def keep() -> None:
 
 
 def module_folder(module: str) -> Path:
-    """The unpacked sources of ``path@version``, downloaded if need be. Raises ToolFailed where they cannot be had."""
+    """Return the unpacked sources of ``path@version``, downloaded if need be. Raises ToolFailed if that fails."""
     kept = _link_of(module)
     return kept if (kept / "go.mod").exists() else _download(module)
 

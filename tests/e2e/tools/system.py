@@ -1,4 +1,4 @@
-"""Programs of the system that the rig calls: found on PATH, or installed by apt where that is possible."""
+"""System programs that the rig calls: found on PATH, or installed by apt if possible."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _PACKAGES = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux", "setp
 
 
 def missing_programs() -> dict[str, str]:
-    """The programs that are not on PATH, each with the Debian package that brings it."""
+    """Return the programs that are not on PATH, each with its Debian package."""
     places = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     return {program: package for program, package in _PACKAGES.items() if not shutil.which(program, path=places)}
 
 
 def ensure_programs() -> None:
-    """Install what is missing, as root and with apt; ToolMissing says what to install by hand anywhere else."""
+    """Install missing programs with apt as root; elsewhere raise ToolMissing with the packages to install."""
     missing = missing_programs()
     if not missing:
         return
@@ -32,7 +32,7 @@ def ensure_programs() -> None:
         ["apt-get", "update", "-qq"],
         ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages],
     ):
-        # An update that fails is no loss where the package lists are there already.
+        # A failed update does not matter if the package lists exist already.
         subprocess.run(argv, env=env, stdout=subprocess.DEVNULL, timeout=600, check=False)
     if missing_programs():
         raise ToolMissing(f"apt-get could not install {', '.join(packages)}", next="apt-get update, then try again")

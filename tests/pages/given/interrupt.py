@@ -1,4 +1,4 @@
-"""Stands in for a reader at a terminal, who edits FILE when LINE is printed, and presses Ctrl-C when LAST is.
+"""Plays a user at a terminal, who edits FILE when LINE is printed, and presses Ctrl-C when LAST is.
 
 python interrupt.py LINE FILE LAST COMMAND...
 """
@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 def main(line: str, file: str, last: str, *command: str) -> int:
-    """Print what COMMAND prints; the status is 0 where Ctrl-C ended it."""
-    # What a shell starts in the background would ignore it, and all that it starts.
+    """Print the output of COMMAND; return 0 if Ctrl-C ended it."""
+    # Background jobs of a shell ignore it, and so would all their children.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         for text in process.stdout or ():

@@ -16,7 +16,6 @@ from tests.e2e.rig.nodes import DEFAULT_POOLS, read_pools
 
 
 def main() -> int:
-    """Serve until TERM."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--pools", type=Path, default=DEFAULT_POOLS)

@@ -32,13 +32,11 @@ from tests.e2e.tools.build import cache_folder
 _FIRST_BACKOFF_S = 1.0
 _TRIES = 60
 _RETRY_S = 0.5
-_LOAD_BALANCERS = "198.18"  # for benchmarks (RFC 2544): nobody's, so it leads nowhere but here
+_LOAD_BALANCERS = "198.18"  # for benchmarks (RFC 2544): unassigned, so it leads nowhere else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What one kubelet process is told."""
-
     state: Path
     kubeconfig: Path
     pools: tuple[Pool, ...]
@@ -48,7 +46,7 @@ class Settings:
 
 
 class Agent:
-    """All nodes of one cluster."""
+    """The kubelet of all nodes of one cluster."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -91,16 +89,15 @@ class Agent:
         return await self._loop.run_in_executor(self._threads, functools.partial(function, *arguments))
 
     def find_pod(self, namespace: str, name: str) -> Pod | None:
-        """The pod of that name, if it runs here."""
         for pod in self.pods.values():
             if (pod.pod["metadata"]["namespace"], pod.pod["metadata"]["name"]) == (namespace, name):
                 return pod
         return None
 
-    # --- what the API server says ---
+    # --- from the API server ---
 
     def _watch(self, path: str, handle: Callable[[str, Object], None]) -> None:
-        """In a thread of its own: feed every event to the loop, and begin again whenever the watch breaks."""
+        """In a thread of its own, feed every event to the loop, and restart the watch whenever it breaks."""
         while True:
             seen: set[str] = set()
             try:
@@ -146,7 +143,7 @@ class Agent:
         is_over = item["status"].get("phase") in ("Succeeded", "Failed")
         if mine:
             mine.pod["metadata"] = meta
-            # Others say why a pod goes (DisruptionTarget), which no later word of ours may wipe out.
+            # Others give the reason of a pod's end (DisruptionTarget), which our later statuses must not remove.
             ours = mine.pod["status"].get("conditions", [])
             types = {condition["type"] for condition in ours}
             others = [c for c in item["status"].get("conditions", []) if c["type"] not in types]
@@ -168,10 +165,10 @@ class Agent:
         try:
             await pod.stop(grace_s)
         finally:
-            # Even if its deletion was not confirmed: the next event of the pod has that asked for again.
+            # Even if its deletion was not confirmed: the next event of the pod repeats the request.
             self.pods.pop(pod.pod["metadata"]["uid"], None)
 
-    # --- what it tells the API server ---
+    # --- to the API server ---
 
     async def _send_status(self, pod: Object, status: Object) -> None:
         body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
@@ -188,7 +185,7 @@ class Agent:
         await self._persist(self.api.delete, _path(pod), body)
 
     async def _persist(self, call: Callable[..., Any], *arguments: Any) -> None:
-        """Make a call until the API server has answered it; what is told must arrive.
+        """Retry a call until the API server has answered it.
 
         Raises ApiError if the answer is a refusal, the last error if no try was answered.
         """
@@ -226,19 +223,19 @@ class Agent:
         try:
             await self._persist(functools.partial(self.api.create, path, body, exists_ok=True))
         except (SymphError, OSError, HTTPException) as error:
-            # A namespace that is going away takes no new objects.
+            # A namespace that is being deleted takes no new objects.
             print(f"event not recorded: {error}", file=sys.stderr, flush=True)
 
     def _give_address(self, service: Object) -> None:
         spec = service["spec"]
         is_ours = spec.get("type") == "LoadBalancer" and not spec.get("loadBalancerClass")
         if is_ours and not service["status"].get("loadBalancer"):
-            # Two bytes, for the cluster's addresses are of a /16.
+            # Two bytes, since the cluster's addresses are in a /16.
             address = ".".join([_LOAD_BALANCERS, *spec["clusterIP"].split(".")[2:]])
             body = {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}
             self._keep(self._persist(self.api.merge, f"{_path(service, 'services')}/status", body))
 
-    # --- what it does by itself ---
+    # --- background work ---
 
     async def _forward_services(self) -> None:
         while True:
@@ -264,7 +261,7 @@ class Agent:
                     print(f"lease of {name} not renewed: {error}", file=sys.stderr, flush=True)
 
     def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Run `work` beside everything else; what it raises is printed, not lost."""
+        """Run `work` in the background; its errors are printed, not lost."""
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._forget)

@@ -1,4 +1,4 @@
-"""Starting `launcher.py` and talking with it: one object per sandbox, container or exec."""
+"""The parent's side of `launcher.py`: one object per sandbox, container or exec."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
 class StartError(Exception):
-    """The command could not be started; the text is the launcher's."""
+    """A command that could not be started; the text is the launcher's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How a command ended: `code` is 128 + `signal` if a signal ended it."""
+    """The end of a command: `code` is 128 + `signal` if a signal ended it."""
 
     code: int
     signal: int = 0
 
 
 class _Control:
-    """The socket to one launcher. A stream of asyncio would lose what was said last if a write met a closed end."""
+    """The socket to one launcher. An asyncio stream would lose the last data if a write met a closed end."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
         self._sock, self._rest = sock, b""
 
     async def say(self, data: bytes) -> None:
-        """Send all of `data`."""
         await asyncio.get_running_loop().sock_sendall(self._sock, data)
 
     def signal(self, name: str) -> None:
-        """Ask for a signal; fine if the launcher is gone."""
+        """Request a signal; fine if the launcher is gone."""
         with suppress(OSError):
             self._sock.send(f"{name}\n".encode())
 
     async def hear(self) -> dict[str, Any]:
-        """The next line, decoded; empty when there is none."""
+        """Return the next line, decoded; empty at the end."""
         while b"\n" not in self._rest:
             try:
                 data = await asyncio.get_running_loop().sock_recv(self._sock, 1 << 16)
@@ -61,8 +60,6 @@ class _Control:
 
 
 class Launched:
-    """A command that runs under a launcher."""
-
     def __init__(self, process: asyncio.subprocess.Process, control: _Control, pid: int) -> None:
         self.pid = pid
         self._process, self._control = process, control
@@ -78,16 +75,16 @@ class Launched:
         return not self._waiter.done()
 
     async def wait(self) -> Exit:
-        """How it ended; any number of callers may wait."""
+        """Return how it ended; any number of callers may wait."""
         return await asyncio.shield(self._waiter)
 
     def send(self, signal_name: str) -> None:
-        """Send a signal, ``TERM`` or ``KILL``; nothing happens once it has ended."""
+        """Send a signal, ``TERM`` or ``KILL``; do nothing once it has ended."""
         if self.is_running:
             self._control.signal(signal_name)
 
     async def release(self) -> None:
-        """Let go: what still runs is killed; returns when nothing is left."""
+        """Kill the remaining processes; return when none is left."""
         self.send("KILL")
         await self.wait()
 
@@ -95,7 +92,7 @@ class Launched:
         said = await self._control.hear()
         await self._process.wait()
         self._control.close()
-        # A launcher that was itself killed takes its command along.
+        # A killed launcher takes its command along.
         return Exit(code=said.get("exited", 137), signal=said.get("signal", 0 if said else 9))
 
 
@@ -117,7 +114,7 @@ async def launch(spec: dict[str, Any], streams: tuple[int, int, int] | None = No
         await control.say(json.dumps(spec).encode() + b"\n")
         said = await control.hear() or {"error": f"the launcher exited with {await process.wait()}"}
     except BaseException:
-        control.close()  # the launcher ends by itself then
+        control.close()  # then the launcher ends by itself
         raise
     if "error" in said:
         await process.wait()

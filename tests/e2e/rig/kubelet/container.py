@@ -1,4 +1,4 @@
-"""One container of a running pod: started, probed, started again by its policy, stopped."""
+"""One container of a running pod: started, probed, restarted by its policy, stopped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BACKOFF_RESET_S = 600.0
 
 
 class Host(Protocol):
-    """What a container needs of its pod."""
+    """The interface that a container needs from its pod."""
 
     address: str
     first_backoff_s: float
@@ -34,23 +34,21 @@ class Host(Protocol):
         """The process that holds the pod's namespaces."""
 
     async def launch_spec(self, container: Object, root: Path, log: Path) -> Object:
-        """What to give the launcher; raises ConfigMissing."""
+        """Return the launcher's instructions; raises ConfigMissing."""
 
     def container_folder(self, name: str) -> Path:
-        """Where its logs are kept."""
+        """Return the folder of its logs."""
 
     def changed(self) -> None:
-        """Its state is different now: tell the API server."""
+        """Report a changed state to the API server."""
 
     def event(self, reason: str, message: str, *, is_warning: bool = False) -> None:
-        """Something worth an Event happened."""
+        """Record an Event."""
 
 
 class Container:
-    """A container and its current run, if any."""
-
     def __init__(self, spec: Object, host: Host, *, is_init: bool, restarts: str) -> None:
-        """`restarts` is its restart policy: Always, OnFailure or Never."""
+        """Take the restart policy as `restarts`: Always, OnFailure or Never."""
         self.spec, self.host, self.restarts = spec, host, restarts
         is_sidecar = is_init and spec.get("restartPolicy") == "Always"
         self.state = ContainerState(spec["name"], spec["image"], is_init=is_init, is_sidecar=is_sidecar)
@@ -64,7 +62,7 @@ class Container:
         return self.state.name
 
     async def supervise(self) -> int:
-        """Run it, again and again as its policy says; the last exit code."""
+        """Run the container, restarting it by its policy; return the last exit code."""
         backoff = self.host.first_backoff_s
         while True:
             began = time.monotonic()
@@ -85,7 +83,7 @@ class Container:
             self.state.last_state = self.state.state if "terminated" in self.state.state else self.state.last_state
 
     async def stop(self, grace_s: float) -> None:
-        """End the current run: preStop hook, TERM, after `grace_s` seconds KILL."""
+        """Stop the current run: preStop hook, TERM, KILL after `grace_s` seconds."""
         self._end_probes()
         run = self.run
         if run is None or "terminated" in self.state.state:
@@ -106,7 +104,7 @@ class Container:
         self.host.changed()
 
     async def execute(self, argv: list[str], timeout_s: float) -> tuple[int, str]:
-        """Run `argv` inside; its exit code (-1 if it took too long) and output."""
+        """Run `argv` inside; return its exit code (-1 on timeout) and output."""
         ours, theirs = await _pipe()
         try:
             command = await self.start_exec(argv, (-3, theirs, theirs))
@@ -155,7 +153,7 @@ class Container:
         return ended
 
     async def _resolve(self, folder: Path) -> Object:
-        """The launcher's instructions, waiting for what is not there yet: images, ConfigMaps, Secrets, an answer."""
+        """Return the launcher's instructions, waiting for missing images, ConfigMaps, Secrets or an answer."""
         told = is_printed = False
         image = self.spec["image"]
         while True:
@@ -244,7 +242,7 @@ class Container:
                 raise asyncio.CancelledError
             said = await probe_once(probe, self.spec, self.host.sandbox_pid, self.host.address, self.execute)
             if said not in ("", told):
-                # The kubelet says each failure; the same words again would only be counted.
+                # The kubelet reports each failure; a repeated message would only increase the Event's count.
                 self.host.event("Unhealthy", f"{kind} probe failed: {said}", is_warning=True)
             told = said
             return not said

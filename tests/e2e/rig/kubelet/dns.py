@@ -18,7 +18,7 @@ _HEADER = struct.Struct(">HHHHHH")
 
 
 class DnsServer(asyncio.DatagramProtocol):
-    """Answers each query from what `names` returns at that moment."""
+    """Answers each query from the current result of `names`."""
 
     def __init__(self, names: Callable[[], Mapping[str, tuple[str, ...]]]) -> None:
         self._names = names
@@ -29,14 +29,13 @@ class DnsServer(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str | int, int]) -> None:
-        """Answer one query; what is no query gets no answer."""
         reply = answer(data, self._names())
         if reply and self._transport:
             self._transport.sendto(reply, addr)
 
 
 def answer(query: bytes, names: Mapping[str, tuple[str, ...]]) -> bytes | None:
-    """The reply to `query`, None if it is malformed: addresses for type A, nothing for other types of known names."""
+    """Return the reply to `query`, None if malformed: addresses for type A, nothing for other types of known names."""
     try:
         identity, flags, count, *_ = _HEADER.unpack_from(query)
         name, end = _read_name(query, _HEADER.size)
@@ -47,7 +46,7 @@ def answer(query: bytes, names: Mapping[str, tuple[str, ...]]) -> bytes | None:
         return None
     addresses = names.get(name.lower(), ())
     records = [ipaddress.IPv4Address(a).packed for a in addresses] if kind == _A else []
-    # A name that only leads to others (svc.cluster.local) exists, without addresses of its own.
+    # A name that is only a suffix of others (svc.cluster.local) exists, without addresses of its own.
     exists = bool(addresses) or any(known.endswith(f".{name.lower()}") for known in names)
     code = _NO_ERROR if exists else _NAME_ERROR
     header = _HEADER.pack(identity, 0x8480 | (flags & 0x0100) | code, 1, len(records), 0, 0)

@@ -1,4 +1,4 @@
-"""What a container is started with: its environment and its command line, by the kubelet's rules.
+"""The environment and the command line of a container, by the kubelet's rules.
 
 Source: kubernetes/kubernetes, pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables) and
 third_party/forked/golang/expansion/expand.go.
@@ -32,7 +32,7 @@ class ConfigMissing(Exception):  # noqa: N818 - what the kubelet calls CreateCon
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
-    """`text` with ``$(NAME)`` replaced where `values` has it, ``$$`` by ``$``; anything else stays as it is."""
+    """Return `text` with ``$(NAME)`` replaced from `values` and ``$$`` by ``$``; unknown names stay."""
 
     def one(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -46,7 +46,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
 def environment_of(
     pod: Object, container: Object, lookup: Lookup, links: Mapping[str, str], addresses: Mapping[str, str]
 ) -> dict[str, str]:
-    """The variables of `container`; `links` are those of services, `addresses` hold ``podIP`` and ``hostIP``.
+    """Return the variables of `container`; `links` are those of services, `addresses` hold ``podIP`` and ``hostIP``.
 
     Raises ConfigMissing, naming the object, if one that is not optional is absent.
     """
@@ -64,13 +64,13 @@ def environment_of(
 
 
 def command_line(container: Object, environment: Mapping[str, str]) -> list[str]:
-    """Command and arguments with references expanded; what the image would add is not known here."""
+    """Return command and arguments with references expanded; the image's defaults are unknown here."""
     words = [*container.get("command", []), *container.get("args", [])]
     return [expand(word, environment) for word in words]
 
 
 def service_links(services: Iterable[Object], namespace: str, *, all_of_them: bool) -> dict[str, str]:
-    """The variables that tell of Services: those of `namespace` if `all_of_them`, and always the API server's own.
+    """Return the service variables: those of `namespace` if `all_of_them`, and always the API server's own.
 
     Source: pkg/kubelet/envvars/envvars.go (FromServices).
     """
@@ -86,7 +86,7 @@ def service_links(services: Iterable[Object], namespace: str, *, all_of_them: bo
 
 
 def quantity(text: str) -> Fraction:
-    """A Kubernetes quantity (``100m``, ``2Gi``, ``1e3``) as an exact number."""
+    """Return a Kubernetes quantity (``100m``, ``2Gi``, ``1e3``) as an exact number."""
     match = re.fullmatch(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]*)", text.strip())
     if not match or match.group(2) not in _SUFFIXES:
         raise ValueError(f"not a quantity: {text!r}")
@@ -138,7 +138,7 @@ def _texts(found: Object) -> dict[str, str]:
 
 
 def field_of(pod: Object, path: str, addresses: Mapping[str, str]) -> str:
-    """What the downward API says for `path`, such as ``metadata.labels['app']`` or ``status.podIP``."""
+    """Return the downward API's value of `path`, such as ``metadata.labels['app']`` or ``status.podIP``."""
     keyed = re.fullmatch(r"metadata\.(labels|annotations)\['(.*)'\]", path)
     if keyed:
         return str(pod["metadata"].get(keyed.group(1), {}).get(keyed.group(2), ""))

@@ -1,4 +1,4 @@
-"""What stands in for container images: a table of patterns; an unknown image is this machine's own file system."""
+"""Substitutes for container images: a table of patterns; an unknown image is this machine's own file system."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import yaml
 
 
 class ImageRefused(Exception):  # noqa: N818 - as `ConfigMissing`
-    """No registry gives the image; the text is what a container runtime says then."""
+    """An image that no registry has; the text is a container runtime's error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """What an image would bring: entry point, working directory, variables, user, folders put first on PATH.
+    """The properties of an image: entry point, working directory, variables, user, folders put first on PATH.
 
-    With `refused` it cannot be pulled, for that reason; ``{image}`` stands for its name.
+    With `refused` it cannot be pulled, for that reason; ``{image}`` is a placeholder for its name.
     """
 
     entrypoint: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Image:
 
 
 def read_images(path: Path) -> dict[str, Image]:
-    """The table in a YAML file: pattern -> fields of `Image`; folders of `path` count from the file."""
+    """Return the table in a YAML file: pattern -> fields of `Image`; folders of `path` are relative to the file."""
     rows = yaml.safe_load(path.read_text())["images"]
     found = {}
     for pattern, row in rows.items():
@@ -42,7 +42,7 @@ def read_images(path: Path) -> dict[str, Image]:
 
 
 def find_image(images: Mapping[str, Image], name: str) -> Image:
-    """The first entry whose pattern fits `name`, or a bare one. Raises ImageRefused for one that cannot be pulled."""
+    """Return the first entry whose pattern fits `name`, or a bare one. Raises ImageRefused if it cannot be pulled."""
     image = next((image for pattern, image in images.items() if fnmatchcase(name, pattern)), Image())
     if image.refused:
         raise ImageRefused(image.refused.format(image=name))

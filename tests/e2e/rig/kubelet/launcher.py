@@ -1,14 +1,14 @@
 # ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH108, PTH110, PTH112, PTH113, PTH114, PTH116, PTH118, PTH120, PTH123, PTH211
-# (it changes roots under itself, between two system calls: plain paths say what the kernel is told)
+# (it changes its own root between two system calls: plain paths are the strings that the kernel gets)
 """The program that becomes a container: started by the kubelet once per sandbox, container and exec.
 
-It runs alone, with the standard library only (``python -I -S launcher.py FD``). FD is a socket to the kubelet: one
-line of JSON comes in and says what to become, later lines are signal names to send; lines of JSON go out. When the
-socket closes, because the kubelet let go or died, everything that was started here is killed by the kernel.
+It runs alone, with the standard library only (``python -I -S launcher.py FD``). FD is a socket to the kubelet: the
+first line of JSON sets the role, later lines are names of signals to send; lines of JSON go out. When the socket
+closes, because the kubelet closed it or died, the kernel kills everything that was started here.
 
 A sandbox holds the namespaces of a pod (network, host name, IPC, mounts of shared memory). A container joins them and
-adds a process namespace, in which its command is process 1, and a root of its own: the machine's file system, with
-every write kept in memory and forgotten at the end. An exec joins a running container.
+adds a process namespace, in which its command is process 1, and its own root: the machine's file system, with every
+write kept in memory and dropped at the end. An exec joins a running container.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ def _run_exec(spec: Spec, control: socket.socket) -> None:
     os.close(failure[1])
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
-        os.dup2(null, descriptor)  # else the other ends would never see the command close its own
+        os.dup2(null, descriptor)  # else the other ends never see the command close its own
     if _report_start(control, child, failure[0]):
         _tend(control, child, {})
 
 
-# --- watching over the command ---------------------------------------------------------------------------------------
+# --- supervision of the command --------------------------------------------------------------------------------------
 
 
 class _Lines:
@@ -128,7 +128,7 @@ class _Lines:
 
 
 def _tend(control: socket.socket, child: int, streams: dict[int, _Lines]) -> None:
-    """Pass output and signals on until the command has ended, then say how."""
+    """Forward output and signals until the command has ended, then report how it ended."""
     pidfd = os.pidfd_open(child)
     poll = select.poll()
     for descriptor in (control.fileno(), pidfd, *streams):
@@ -154,7 +154,7 @@ def _tend(control: socket.socket, child: int, streams: dict[int, _Lines]) -> Non
 
 
 def _obey(control: socket.socket, child: int, ended: int | None) -> bool:
-    """Send the signals asked for; False, after a KILL, once the kubelet has let go."""
+    """Send the requested signals; return False, after a KILL, once the kubelet has closed the socket."""
     names = control.recv(4096).decode().split()
     for name in names or ["KILL"]:
         if ended is None:
@@ -163,7 +163,7 @@ def _obey(control: socket.socket, child: int, ended: int | None) -> bool:
 
 
 def _report_start(control: socket.socket, child: int, failure: int) -> bool:
-    """Wait for the command to run, or to fail before it could; tell the kubelet which."""
+    """Wait until the command runs or has failed to start; report it to the kubelet."""
     said = b""
     while chunk := os.read(failure, 4096):
         said += chunk
@@ -179,7 +179,7 @@ def _report_start(control: socket.socket, child: int, failure: int) -> bool:
 
 
 def _become(spec: Spec, streams: tuple[int, int, int], failure: int, *, is_new: bool) -> None:
-    """Turn into the command; what goes wrong before that is written to `failure`."""
+    """Turn into the command; write any earlier error to `failure`."""
     try:
         _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for target, descriptor in enumerate(streams):
@@ -192,7 +192,7 @@ def _become(spec: Spec, streams: tuple[int, int, int], failure: int, *, is_new: 
         _enter_workdir(spec["cwd"], is_new=is_new)
         _drop_privileges(spec)
         _execute(spec["argv"], dict(spec["env"]))
-    except BaseException as error:  # whatever it is, it belongs in the pod's status
+    except BaseException as error:  # every error belongs in the pod's status
         os.write(failure, (str(error) or repr(error)).encode())
     finally:
         os._exit(127)
@@ -217,12 +217,12 @@ def _build_root(spec: Spec) -> None:
     _call("umount2", b"/.old", _MNT_DETACH)
     os.rmdir("/.old")
     if spec["read_only_root"]:
-        for path in ("/tmp", "/run", "/"):  # the container's own
+        for path in ("/tmp", "/run", "/"):  # private to the container
             _mount("none", path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY)
 
 
 def _mount_system(spec: Spec) -> None:
-    """What every container finds: /proc of its own processes, /sys to read, a minimal /dev, empty /tmp and /run."""
+    """Mount a container's defaults: /proc of its processes, read-only /sys, a minimal /dev, empty /tmp and /run."""
     _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     _bind("/.old/sys", "/sys", read_only=True)
     _mount("tmpfs", "/dev", "tmpfs", _MS_NOSUID, "mode=0755,size=64k")
@@ -233,8 +233,8 @@ def _mount_system(spec: Spec) -> None:
     os.mkdir("/dev/pts")
     _mount("devpts", "/dev/pts", "devpts", _MS_NOSUID | _MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
     os.symlink("pts/ptmx", "/dev/ptmx")
-    _bind(f"/.old{spec['shm']}", "/dev/shm", read_only=False)  # the pod's own
-    for path, mode in (("/tmp", "1777"), ("/run", "0755")):  # the container's own
+    _bind(f"/.old{spec['shm']}", "/dev/shm", read_only=False)  # private to the pod
+    for path, mode in (("/tmp", "1777"), ("/run", "0755")):  # private to the container
         _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode={mode}")
     for path in spec["keep"]:
         # A checkout or a cache below the machine's own /tmp; the cache may be missing.
@@ -243,7 +243,7 @@ def _mount_system(spec: Spec) -> None:
 
 
 def _bind(source: str, target: str, *, read_only: bool) -> None:
-    """Let `source` be seen at `target`, which is made if it is not there."""
+    """Bind `source` to `target`, which is created if missing."""
     if os.path.islink(target):
         os.unlink(target)
     if stat.S_ISDIR(os.stat(source).st_mode):
@@ -257,7 +257,7 @@ def _bind(source: str, target: str, *, read_only: bool) -> None:
 
 
 def _let_all_pass(path: str) -> None:
-    """Let every user walk down to `path`, in this container: interpreters may stand in root's home."""
+    """Let every user walk down to `path`, in this container: interpreters may be in root's home."""
     while len(path) > 1:
         if os.path.isdir(path):
             mode = stat.S_IMODE(os.stat(path).st_mode)
@@ -287,7 +287,7 @@ def _drop_privileges(spec: Spec) -> None:
 
 
 def _execute(argv: list[str], env: dict[str, str]) -> None:
-    """Replace this process, looking `argv[0]` up on the container's own PATH."""
+    """Replace this process, looking up `argv[0]` on the container's own PATH."""
     for sign in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
         signal.signal(sign, signal.SIG_DFL)
     program = argv[0]
@@ -330,7 +330,7 @@ def _call(name: str, *arguments: object, ignored: tuple[int, ...] = ()) -> None:
 
 
 def _read_spec(control: socket.socket) -> Spec:
-    """The first line, read byte by byte past its newline never: what follows it are commands."""
+    """Read the first line, byte by byte and never past its newline: commands follow it."""
     data = b""
     while not data.endswith(b"\n"):
         chunk = control.recv(1 << 16, socket.MSG_PEEK)
@@ -346,7 +346,7 @@ def _say(control: socket.socket, **event: object) -> None:
     try:
         control.sendall(json.dumps(event).encode() + b"\n")
     except BrokenPipeError:
-        return  # the kubelet is gone: nobody to tell
+        return  # the kubelet is gone
 
 
 if __name__ == "__main__":

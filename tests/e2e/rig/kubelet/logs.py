@@ -1,4 +1,4 @@
-"""Reading the log files of containers as `kubectl logs` asks for them.
+"""A reader of container log files for `kubectl logs`.
 
 Source of the options: kubernetes/api core/v1 PodLogOptions; of the line format: kubernetes/cri-client pkg/logs.
 """
@@ -16,7 +16,7 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRequest:
-    """What of a log is wanted; `since` is a moment as in the log."""
+    """The requested part of a log; `since` is a timestamp as in the log."""
 
     follow: bool = False
     previous: bool = False
@@ -42,7 +42,7 @@ class LogRequest:
 
 
 def select_lines(text: bytes, request: LogRequest) -> bytes:
-    """What of the log `text`, whole lines in the runtime's format, answers `request`."""
+    """Return the part of the log `text`, whole lines in the runtime's format, that answers `request`."""
     lines = [line for line in text.split(b"\n") if line]
     if request.since:
         since = _comparable(request.since.encode())
@@ -53,7 +53,7 @@ def select_lines(text: bytes, request: LogRequest) -> bytes:
 
 
 async def read_log(path: Path, request: LogRequest, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """The log's content; with `follow`, what is added too, until `is_over` says that nothing more comes."""
+    """Yield the log's content; with `follow`, also later lines, until `is_over` returns True."""
     with path.open("rb") as file:
         done = is_over()
         text = file.read()
@@ -71,7 +71,7 @@ async def read_log(path: Path, request: LogRequest, is_over: Callable[[], bool])
 
 
 def _comparable(moment: bytes) -> bytes:
-    """A moment in UTC so that order of text is order of time: the API server asks for whole seconds, "04Z"."""
+    """Return a timestamp in UTC that sorts as text: the API server asks for whole seconds, "04Z"."""
     whole, _, fraction = moment.removesuffix(b"Z").partition(b".")
     return b"%s.%s" % (whole, fraction.ljust(9, b"0"))
 

@@ -1,7 +1,7 @@
 """The pods' network: one router namespace, and a point-to-point link from it to each pod.
 
-Everything lives in namespaces that live as long as a process of ours, so nothing of the machine's own network is
-touched and nothing can stay behind. All traffic between pods passes the router, where Services are rewritten.
+All namespaces live as long as a process of ours, so the machine's own network is untouched and nothing is left
+behind. All traffic between pods passes the router, where Services are rewritten.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check_tools() -> None:
-    """Raise ToolMissing unless this machine can make pods: root, and the programs it is done with."""
+    """Raise ToolMissing unless this machine can make pods: root, and the needed programs."""
     if os.geteuid() != 0:
         raise ToolMissing("the process kubelet makes namespaces and mounts: it needs root", next="run as root")
     missing = missing_programs()
@@ -58,7 +58,7 @@ def inside(pid: int) -> Iterator[None]:
 
 
 class Network:
-    """The router, and who is attached to it."""
+    """The router and the pods attached to it."""
 
     def __init__(self, router: Launched) -> None:
         self._router = router
@@ -91,7 +91,7 @@ class Network:
         return dict(_POD_SYSCTLS)
 
     async def attach(self, pid: int) -> str:
-        """Link the namespace of `pid` to the router; its new address."""
+        """Link the namespace of `pid` to the router; return its new address."""
         number = next(self._numbers)
         address = f"10.244.{number >> 8 & 255}.{number & 255}"
         await _ip(
@@ -115,7 +115,7 @@ class Network:
         return address
 
     async def forward(self, rules: list[Forward]) -> None:
-        """Make `rules` the whole of what Services do, in one step."""
+        """Replace the rules of all Services by `rules`, in one step."""
         if rules != self._rules:
             await _run(self._router.launcher_pid, ["nft", "-f", "-"], ruleset(rules, SERVICE_RANGE))
             self._rules = rules

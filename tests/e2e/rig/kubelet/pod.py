@@ -1,4 +1,4 @@
-"""One pod from the moment it is bound to a node of ours until nothing of it is left."""
+"""One pod, from its binding to a node of this rig until it is removed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.e2e.rig.kubelet.status import phase_of, status_of
 from tests.e2e.rig.kubelet.volumes import VolumeMissing, files_of, is_read_only, memory_size, write_files
 
 _MOUNT_RETRY_S = 0.5
-# What a pod may take to end beyond its grace period, in seconds.
+# The time that a pod may take to end beyond its grace period, in seconds.
 _STOP_MARGIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What all pods share: folders, the network, the images, and ways to the API server."""
+    """The resources that all pods share: folders, network, images, and access to the API server."""
 
     pods: Path
     logs: Path
@@ -49,8 +49,6 @@ class Machine:
 
 
 class Pod:
-    """A pod that this kubelet runs."""
-
     def __init__(self, pod: Object, machine: Machine) -> None:
         self.pod, self.machine = pod, machine
         spec, policy = pod["spec"], pod["spec"].get("restartPolicy", "Always")
@@ -69,7 +67,7 @@ class Pod:
         self._life.add_done_callback(_print_failure)
         self._end: asyncio.Task[None] | None = None
 
-    # --- what its containers need of it ---
+    # --- needs of its containers ---
 
     @property
     def containers(self) -> list[Container]:
@@ -89,7 +87,7 @@ class Pod:
         return self._sandbox.launcher_pid
 
     def container_folder(self, name: str) -> Path:
-        """The logs of one container; they outlive the pod, for whoever reads what went wrong."""
+        """Return the log folder of one container; it outlives the pod, for debugging."""
         meta = self.pod["metadata"]
         return self.machine.logs / f"{meta['namespace']}_{meta['name']}_{meta['uid'][:8]}" / name
 
@@ -101,7 +99,7 @@ class Pod:
         )
         states = [container.state for container in self.containers]
         if phase in ("Succeeded", "Failed") and any("running" in state.state for state in states):
-            phase = "Running"  # a pod is not over while a sidecar still ends
+            phase = "Running"  # a pod is still running while a sidecar ends
         status = status_of(self.pod, states, phase, self.address, is_initialised=self._is_initialised)
         self.pod["status"].update(status)
         self.machine.tell(self.pod, status)
@@ -110,7 +108,7 @@ class Pod:
         self.machine.event(self.pod, reason, message, is_warning)
 
     async def launch_spec(self, container: Object, root: Path, log: Path) -> Object:
-        """What the launcher needs to start `container`; raises ConfigMissing."""
+        """Return the launcher's instructions for `container`; raises ConfigMissing."""
         spec = self.pod["spec"]
         image = find_image(self.machine.images, container["image"])
         links = service_links(
@@ -138,10 +136,10 @@ class Pod:
             **identity_of(self.pod, container, image.user),
         }
 
-    # --- its life ---
+    # --- lifecycle ---
 
     async def stop(self, grace_s: float) -> None:
-        """End it within `grace_s` seconds and remove it from the API server; safe to call again with less grace."""
+        """Stop the pod within `grace_s` seconds and delete it from the API server; a later call may shorten this."""
         if self._end is None:
             self._end = asyncio.ensure_future(self._finish(grace_s))
         elif grace_s == 0:
@@ -156,7 +154,7 @@ class Pod:
         try:
             await asyncio.wait_for(self._stop_containers(grace_s), grace_s + _STOP_MARGIN_S)
         except asyncio.TimeoutError:
-            # What does not end by itself ends with its sandbox, below; a pod must never stay for that.
+            # Processes that do not end are killed with their sandbox below; they must not keep the pod alive.
             self.event("FailedKillPod", "containers did not end in time", is_warning=True)
             for container in self.containers:
                 if "running" in container.state.state:
@@ -173,7 +171,7 @@ class Pod:
         try:
             await asyncio.wait_for(self._run_all(), deadline)
         except asyncio.TimeoutError:
-            # A socket's timeout is the same class since Python 3.11.
+            # Since Python 3.11, a socket's timeout is the same class.
             if deadline is None:
                 raise
             self._phase_override = "Failed"
@@ -198,7 +196,7 @@ class Pod:
         await self._stop_sidecars(time.monotonic() + self._grace_s)
 
     async def _initialise(self, sidecars: list[asyncio.Future[int]]) -> bool:
-        """Run the init containers in turn, leaving sidecars running; whether all went well."""
+        """Run the init containers in turn, leaving sidecars running; return True if all succeeded."""
         for container in self.inits:
             if container.state.is_sidecar:
                 sidecars.append(asyncio.ensure_future(container.supervise()))
@@ -216,7 +214,7 @@ class Pod:
         return float(self.pod["spec"].get("terminationGracePeriodSeconds", 30))
 
     async def _stop_containers(self, grace_s: float) -> None:
-        """Ordinary containers first, then sidecars, the last one started first, within what is left of the time."""
+        """Stop ordinary containers first, then sidecars in reverse start order, within the remaining time."""
         deadline = time.monotonic() + grace_s
         await asyncio.gather(*(c.stop(grace_s) for c in self.containers if not c.state.is_sidecar))
         await self._stop_sidecars(deadline)
@@ -230,7 +228,7 @@ class Pod:
         if not self._phase_override:
             self._phase_override = "Succeeded" if all(code == 0 for code in codes) else "Failed"
 
-    # --- what it stands on ---
+    # --- sandbox and volumes ---
 
     async def _make_sandbox(self) -> None:
         meta, spec = self.pod["metadata"], self.pod["spec"]
@@ -325,7 +323,7 @@ def _print_failure(life: asyncio.Task[None]) -> None:
 
 
 async def _all(tasks: Iterable[asyncio.Future[int]]) -> None:
-    """Wait for all; if this is cancelled, so are they, and they have ended when it returns."""
+    """Wait for all; a cancellation cancels them, and they have ended when this returns."""
     group = list(tasks)
     try:
         await asyncio.gather(*group)
@@ -358,7 +356,7 @@ def _hosts(pod: Object, address: str) -> str:
 def _resolv_conf(namespace: str, spec: Object) -> str:
     policy = spec.get("dnsPolicy", "ClusterFirst")
     if policy == "Default" or (policy == "ClusterFirst" and spec.get("hostNetwork")):
-        # The DNS of the node does not know the cluster's names.
+        # The DNS server of the node does not know the cluster's names.
         return "options timeout:1 attempts:1\n"
     config = spec.get("dnsConfig") or {}
     search = [f"{namespace}.svc.cluster.local", "svc.cluster.local", "cluster.local", *config.get("searches", [])]

@@ -1,4 +1,4 @@
-"""Probes: whether a container has started, is ready, is alive.
+"""Startup, readiness and liveness probes.
 
 Source: kubernetes/kubernetes pkg/kubelet/prober and pkg/probe/{tcp,http,exec}.
 """
@@ -14,13 +14,13 @@ from tests.e2e.rig.api import Object
 from tests.e2e.rig.kubelet.network import inside
 
 Execute = Callable[[list[str], float], Awaitable[tuple[int, str]]]
-"""Runs a command in the container, killed after so many seconds; its exit code and output."""
+"""Runs a command in the container with a timeout in seconds; returns its exit code and output."""
 
 
 async def watch_probe(
     probe: Object, check: Callable[[], Awaitable[bool]], report: Callable[[bool], None], *, starts_as: bool | None
 ) -> None:
-    """Check again and again; `report` each change of verdict, beginning with `starts_as`."""
+    """Check periodically; `report` each change of verdict, beginning with `starts_as`."""
     await asyncio.sleep(probe.get("initialDelaySeconds", 0))
     verdict, in_a_row, last = starts_as, 0, None
     while True:
@@ -32,12 +32,12 @@ async def watch_probe(
             verdict = passed
             report(verdict)
         period = probe.get("periodSeconds", 10)
-        # Where failures change nothing (not ready stays not ready), asking more often only spares the tests a wait.
+        # While failures change nothing (not ready stays not ready), a shorter period only saves the tests time.
         await asyncio.sleep(min(1, period) if verdict is False else period)
 
 
 async def probe_once(probe: Object, container: Object, pid: int, address: str, execute: Execute) -> str:
-    """Empty if the probe passes, else what is wrong."""
+    """Return "" if the probe passes, else the fault."""
     timeout = float(probe.get("timeoutSeconds", 1))
     try:
         if "exec" in probe:
@@ -68,7 +68,7 @@ def port_number(port: int | str, container: Object) -> int:
 async def connect(
     pid: int, host: str, port: int, tls: ssl.SSLContext | None = None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection made from inside the network namespace of `pid`."""
+    """Return a connection made from inside the network namespace of `pid`."""
     with inside(pid):
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setblocking(False)

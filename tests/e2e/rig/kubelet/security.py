@@ -1,6 +1,6 @@
-"""The user, groups and capabilities that a container runs with.
+"""The user, groups and capabilities of a container.
 
-Source: kubernetes/kubernetes pkg/securitycontext/util.go; the default capabilities are those of containerd.
+Source: kubernetes/kubernetes pkg/securitycontext/util.go; the default capabilities are containerd's.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _NOBODY = 65534
 
 
 def identity_of(pod: Object, container: Object, image_user: int) -> Object:
-    """The launcher's `user`, `group`, `groups`, `capabilities`, `no_new_privileges` and `read_only_root`.
+    """Return the launcher's `user`, `group`, `groups`, `capabilities`, `no_new_privileges` and `read_only_root`.
 
-    An image that must not run as root, and says no user itself, is taken to say nobody.
+    An image that must not run as root, and sets no user itself, is assumed to set `nobody`.
     """
     general, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
     both = {**general, **own}

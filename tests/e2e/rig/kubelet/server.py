@@ -1,4 +1,4 @@
-"""The kubelet's API, which the API server calls: logs as plain HTTP, exec over SPDY, ports over SPDY or WebSocket."""
+"""The kubelet's API, called by the API server: logs as plain HTTP, exec over SPDY, ports over SPDY or WebSocket."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Request:
 
 
 async def serve(agent: Agent, pki: Path, port: int) -> asyncio.Server:
-    """Listen on loopback for callers that bear a certificate of the cluster's authority."""
+    """Listen on loopback for callers with a certificate of the cluster's authority."""
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(pki / "ca.crt"))
     tls.verify_mode = ssl.CERT_REQUIRED
     tls.load_cert_chain(pki / "kubelet.crt", pki / "kubelet.key")
@@ -46,7 +46,7 @@ async def serve(agent: Agent, pki: Path, port: int) -> asyncio.Server:
         try:
             await _answer(agent, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
-            pass  # the caller went away
+            pass  # the caller closed the connection
         finally:
             writer.close()
 

@@ -1,4 +1,4 @@
-"""What Services mean to the network: the rules that forward their addresses, and the answers of the cluster's DNS.
+"""The network's view of Services: the rules that forward their addresses, and the answers of the cluster's DNS.
 
 A ClusterIP is no address of any pod: packets for it are rewritten on their way through the router. Sources:
 kubernetes/kubernetes pkg/proxy (which endpoints count), kubernetes/dns docs/specification.md (names).
@@ -13,13 +13,13 @@ from tests.e2e.rig.api import Object
 
 DNS_ADDRESS = "10.96.0.10"
 GATEWAY = "169.254.1.1"
-"""The router, as every pod sees it; a pod that dials itself through a Service is answered from there."""
+"""The router, as every pod sees it; also the source address for a pod that dials itself through a Service."""
 _ZONE = "cluster.local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forward:
-    """Connections to `address`:`port` go to one of `targets` (address, port); to none, and they are refused."""
+    """Connections to `address`:`port` go to one of `targets` (address, port); without targets they are refused."""
 
     address: str
     protocol: str
@@ -28,7 +28,7 @@ class Forward:
 
 
 def forwards(services: Iterable[Object], slices: Iterable[Object]) -> list[Forward]:
-    """What to forward, in a stable order: each port of each Service that has an address of its own."""
+    """Return the rules, in a stable order: each port of each Service that has an address of its own."""
     by_service = _group(slices)
     found = []
     for service in sorted(services, key=lambda s: (s["metadata"]["namespace"], s["metadata"]["name"])):
@@ -41,12 +41,12 @@ def forwards(services: Iterable[Object], slices: Iterable[Object]) -> list[Forwa
 
 
 def ruleset(rules: Iterable[Forward], service_range: str) -> str:
-    """The nftables script that replaces all forwarding by `rules`, in one transaction."""
+    """Return the nftables script that replaces all forwarding by `rules`, in one transaction."""
     rules = list(rules)
     forwarded = [_dnat(rule) for rule in rules if rule.targets]
     itself = sorted({address for rule in rules for address, _ in rule.targets})
     hairpins = [f"ip saddr {address} ip daddr {address} snat to {GATEWAY}" for address in itself]
-    # Whatever still bears a service's address after the rewriting leads nowhere, and its sender learns so at once.
+    # A packet that still has a service's address after the rewriting leads nowhere; reject it at once.
     stray = f"ip daddr {service_range} ip daddr != {DNS_ADDRESS}"
     refusals = [f"{stray} meta l4proto tcp reject with tcp reset", f"{stray} reject with icmp type port-unreachable"]
     lines = ["table ip symph {}", "delete table ip symph", "table ip symph {"]
@@ -57,7 +57,7 @@ def ruleset(rules: Iterable[Forward], service_range: str) -> str:
 
 
 def names(services: Iterable[Object], slices: Iterable[Object]) -> dict[str, tuple[str, ...]]:
-    """Every name the cluster's DNS knows, without a final dot, and its addresses.
+    """Return every name of the cluster's DNS, without a final dot, and its addresses.
 
     A headless Service answers with its ready endpoints, and each that has a host name answers by that name too.
     """
@@ -97,7 +97,7 @@ def _addresses(service: Object) -> list[str]:
 
 
 def _usable(piece: Object) -> list[Object]:
-    """The ready endpoints; if there is none, those that end but still serve, as kube-proxy falls back to."""
+    """Return the ready endpoints; if there are none, those that end but still serve, as kube-proxy does."""
     endpoints = piece.get("endpoints") or []
     ready = [e for e in endpoints if e.get("conditions", {}).get("ready") is not False]
     serving = [e for e in endpoints if e.get("conditions", {}).get("serving") is not False]

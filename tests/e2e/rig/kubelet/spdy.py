@@ -1,4 +1,4 @@
-"""SPDY/3.1 as Kubernetes speaks it for exec and port-forward: many byte streams over one upgraded connection.
+"""SPDY/3.1 as Kubernetes uses it for exec and port-forward: many byte streams over one upgraded connection.
 
 Flow control is left out, as in the peers' own implementation. Source: SPDY Protocol, Draft 3.1 (sections 2.2-2.6).
 """
@@ -41,7 +41,7 @@ def _dictionary() -> bytes:
 
 
 def encode_headers(headers: Mapping[str, str], packer: zlib._Compress) -> bytes:
-    """A header block, compressed by the connection's `packer`."""
+    """Return a header block, compressed by the connection's `packer`."""
     parts = [struct.pack(">I", len(headers))]
     for pair in headers.items():
         parts += [struct.pack(">I", len(text.encode())) + text.encode() for text in pair]
@@ -49,7 +49,7 @@ def encode_headers(headers: Mapping[str, str], packer: zlib._Compress) -> bytes:
 
 
 def decode_headers(data: bytes, unpacker: zlib._Decompress) -> dict[str, str]:
-    """The headers of a block; `unpacker` goes on where the connection's last block ended."""
+    """Return the headers of a block; `unpacker` keeps its state from the connection's last block."""
     plain = unpacker.decompress(data)
     (count,), at, texts = struct.unpack_from(">I", plain), 4, []
     for _ in range(2 * count):
@@ -60,14 +60,13 @@ def decode_headers(data: bytes, unpacker: zlib._Decompress) -> dict[str, str]:
 
 
 class Stream:
-    """One stream: what the peer sends is read from `reader`, which ends with the peer's last frame."""
+    """One stream: `reader` has the peer's data and ends with the peer's last frame."""
 
     def __init__(self, connection: Connection, number: int, headers: dict[str, str]) -> None:
         self.headers, self.reader = headers, asyncio.StreamReader()
         self._connection, self._number = connection, number
 
     async def write(self, data: bytes) -> None:
-        """Send `data`."""
         for start in range(0, len(data), _CHUNK):
             await self._connection.send_data(self._number, data[start : start + _CHUNK])
 
@@ -76,8 +75,6 @@ class Stream:
 
 
 class Connection:
-    """The server's side of an upgraded connection."""
-
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._streams: dict[int, Stream] = {}
@@ -85,7 +82,7 @@ class Connection:
         self._unpacker = zlib.decompressobj(zdict=_dictionary())
 
     async def streams(self) -> AsyncIterator[Stream]:
-        """Every stream the peer opens, until it goes away; meanwhile the data of all is handed out."""
+        """Yield every stream the peer opens, until it closes; meanwhile deliver the data of all streams."""
         try:
             while True:
                 first, rest = struct.unpack(">II", await self._reader.readexactly(8))

@@ -1,4 +1,4 @@
-"""The state of the containers of a pod, and telling the API server the status: the newest arrives, none is sent twice.
+"""The state of the containers of a pod, and status updates to the API server: the newest arrives, none is sent twice.
 
 Source: kubernetes/kubernetes pkg/kubelet/kubelet_pods.go (getPhase) and pkg/kubelet/status/generate.go.
 """
@@ -20,7 +20,7 @@ from tests.e2e.rig.nodes import now
 
 @dataclass(slots=True)
 class ContainerState:
-    """One container of a pod, as its status tells it; `is_init` and `is_sidecar` as its place in the pod says."""
+    """One container of a pod, as in its status; `is_init` and `is_sidecar` follow from its place in the pod."""
 
     name: str
     image: str
@@ -34,7 +34,7 @@ class ContainerState:
     container_id: str = ""
 
     def wait(self, reason: str, message: str = "") -> None:
-        """It does not run, for `reason`."""
+        """Set the container to waiting for `reason`."""
         if "terminated" in self.state:
             self.last_state = self.state
         self.state = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
@@ -61,7 +61,7 @@ class ContainerState:
 
     @property
     def exit_code(self) -> int | None:
-        """What it ended with, None while it has not."""
+        """The exit code; None while it runs."""
         ended = self.state.get("terminated")
         return int(ended["exitCode"]) if ended else None
 
@@ -80,7 +80,7 @@ class ContainerState:
 
 
 def phase_of(restart_policy: str, containers: Iterable[ContainerState], *, is_initialised: bool) -> str:
-    """The pod's phase, from its ordinary containers; sidecars do not count."""
+    """Return the pod's phase, from its ordinary containers; sidecars do not count."""
     states = list(containers)
     if not is_initialised:
         return "Pending"
@@ -101,7 +101,7 @@ def phase_of(restart_policy: str, containers: Iterable[ContainerState], *, is_in
 def status_of(
     pod: Object, states: Iterable[ContainerState], phase: str, address: str, *, is_initialised: bool
 ) -> Object:
-    """The status to merge into the pod's; times of conditions that did not change are kept."""
+    """Return the status to merge into the pod's; times of unchanged conditions are kept."""
     states = list(states)
     mains = [state for state in states if not state.is_init]
     is_over = phase in ("Succeeded", "Failed")
@@ -145,7 +145,7 @@ def _condition(previous: Object | None, kind: str, holds: bool, reason: str) -> 
 
 
 class Reporter:
-    """Sends statuses by `send` (pod, status), one at a time for each pod; changes during a request are one."""
+    """Sends statuses by `send` (pod, status), one at a time per pod; changes during a request are merged into one."""
 
     def __init__(self, send: Callable[[Object, Object], Coroutine[Any, Any, None]]) -> None:
         self._send = send
@@ -154,7 +154,7 @@ class Reporter:
         self._sending: dict[str, asyncio.Task[None]] = {}
 
     def tell(self, pod: Object, status: Object) -> None:
-        """Send `status` unless it is what was sent last."""
+        """Send `status` unless it equals the last one sent."""
         uid = pod["metadata"]["uid"]
         self._waiting[uid] = status
         if uid not in self._sending:
@@ -177,8 +177,9 @@ class Reporter:
                     await self._send(pod, status)
                     self._sent[uid] = status
                 except (OSError, HTTPException, SymphError) as error:
-                    # A newer status may wait, and may be taken.
+                    # A newer status may wait, and may be accepted.
                     print(f"status of pod {uid} not sent: {error}", file=sys.stderr, flush=True)
         finally:
-            # Here and not when the task is done, which is a turn of the loop later: what is told in between would stay.
+            # Here and not when the task is done, which is a turn of the loop later: a status reported between would
+            # be lost.
             del self._sending[uid]

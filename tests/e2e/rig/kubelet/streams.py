@@ -21,7 +21,7 @@ from tests.e2e.rig.kubelet.pod import Pod
 from tests.e2e.rig.kubelet.probes import connect
 from tests.e2e.rig.kubelet.spdy import Connection, Stream
 
-# Each pipe of a command blocks one; those of the loop itself are fewer than the commands that wait for input.
+# Each pipe of a command blocks a thread; the loop's own pool is too small for the commands that wait for input.
 _THREADS = ThreadPoolExecutor(512, "stream")
 
 EXEC_PROTOCOLS = ("v4.channel.k8s.io",)
@@ -31,7 +31,7 @@ FORWARD_PROTOCOL = "portforward.k8s.io"
 async def run_exec(
     connection: Connection, container: Container, argv: list[str], kinds: set[str], *, has_tty: bool
 ) -> None:
-    """Run `argv` in the container; the peer opens one stream for each of `kinds` (stdin, stdout...) and for errors."""
+    """Run `argv` in the container; the peer opens a stream for each of `kinds` (stdin, stdout...) and for errors."""
     streams: dict[str, Stream] = {}
     arriving = connection.streams()
     wanted = kinds | {"error"}
@@ -39,7 +39,7 @@ async def run_exec(
         streams[stream.headers["streamtype"]] = stream
         if wanted <= set(streams):
             break
-    pump = asyncio.ensure_future(_drain(arriving))  # the peer's data only moves while somebody waits for streams
+    pump = asyncio.ensure_future(_drain(arriving))  # the peer's data only moves while a task waits for streams
     try:
         await streams["error"].write(await _execute(container, argv, streams, has_tty=has_tty))
     finally:
@@ -50,7 +50,7 @@ async def run_exec(
 
 
 async def forward_ports(connection: Connection, pod: Pod) -> None:
-    """Serve pairs of streams, one for data and one for errors, each pair a connection to a port of the pod."""
+    """Serve pairs of streams, one for data and one for errors; each pair is a connection to a port of the pod."""
     errors: dict[str, Stream] = {}
     running: set[asyncio.Task[None]] = set()
     async for stream in connection.streams():
@@ -67,7 +67,7 @@ async def forward_ports(connection: Connection, pod: Pod) -> None:
 
 
 async def _execute(container: Container, argv: list[str], streams: dict[str, Stream], *, has_tty: bool) -> bytes:
-    """Run the command on its streams; the status to tell on the error stream."""
+    """Run the command on its streams; return the status for the error stream."""
     descriptors, ours, copies = _terminal(streams) if has_tty else _pipes(streams)
     try:
         command = await container.start_exec(argv, descriptors)
@@ -80,7 +80,7 @@ async def _execute(container: Container, argv: list[str], streams: dict[str, Str
             os.close(descriptor)
     tasks = [asyncio.ensure_future(copy) for copy in copies]
     ended = await command.wait()
-    # Output is read to its end; input has nobody left to read it.
+    # Output is read to its end; input has no reader any more.
     outputs = tasks[1:] if "stdin" in streams else tasks
     await asyncio.wait(outputs, timeout=5) if outputs else None
     for task in tasks:
@@ -92,7 +92,7 @@ async def _execute(container: Container, argv: list[str], streams: dict[str, Str
 
 
 Wiring = tuple[tuple[int, int, int], list[int], list[Coroutine[Any, Any, None]]]
-"""The command's descriptors, those to close when it has ended, and what to run meanwhile (input first)."""
+"""The command's descriptors, those to close when it has ended, and the tasks to run meanwhile (input first)."""
 
 
 def _pipes(streams: dict[str, Stream]) -> Wiring:
@@ -192,7 +192,7 @@ async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 def _status(problem: str, ended: Exit | None) -> bytes:
-    """What kubectl reads its own exit status from: a Status object."""
+    """Return the Status object from which kubectl reads its own exit status."""
     if ended and ended.code == 0:
         return json.dumps({"metadata": {}, "status": "Success"}).encode()
     status: dict[str, Any] = {"metadata": {}, "status": "Failure", "reason": "InternalError", "message": problem}

@@ -18,7 +18,7 @@ _DEFAULT_MODE = 0o644
 
 
 class VolumeMissing(Exception):  # noqa: N818 - what the kubelet calls FailedMount
-    """An object that a volume is made from is not there."""
+    """A missing source object of a volume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class File:
 
 
 def files_of(volume: Object, pod: Object, lookup: Lookup, addresses: Mapping[str, str]) -> list[File] | None:
-    """The files of a configMap, secret, projected or downwardAPI volume; None for any other kind.
+    """Return the files of a configMap, secret, projected or downwardAPI volume; None for any other kind.
 
     Raises VolumeMissing, naming the object, if one that is not optional is absent.
     """
@@ -47,12 +47,12 @@ def files_of(volume: Object, pod: Object, lookup: Lookup, addresses: Mapping[str
 
 
 def is_read_only(volume: Object) -> bool:
-    """Whether containers cannot write to it whatever they ask for."""
+    """Return True if containers cannot write to it, regardless of their settings."""
     return any(kind in volume for kind in ("configMap", "secret", "projected", "downwardAPI", "hostPath"))
 
 
 def memory_size(volume: Object) -> str | None:
-    """The size of an emptyDir in memory in bytes ("" for no limit of its own), or None if it is none."""
+    """Return the size of an emptyDir in memory in bytes ("" if unlimited), or None for other volumes."""
     empty = volume.get("emptyDir")
     if not isinstance(empty, dict) or empty.get("medium") != "Memory":
         return None
@@ -124,5 +124,5 @@ def _projected(source: Object, pod: Object, lookup: Lookup, addresses: Mapping[s
             files += _keys({"defaultMode": mode, **part["secret"]}, "secrets", part["secret"]["name"], lookup)
         elif "downwardAPI" in part:
             files += _downward({"defaultMode": mode, **part["downwardAPI"]}, pod, addresses)
-        # A service account's token would reach no API server from a pod's network: it is left out.
+        # A service account's token is left out: it would reach no API server from a pod's network.
     return files

@@ -1,4 +1,4 @@
-"""Port-forward over WebSocket, as clients without SPDY ask for it: ``v4.channel.k8s.io``, two channels for each port.
+"""Port-forward over WebSocket, for clients without SPDY: ``v4.channel.k8s.io``, two channels for each port.
 
 Source: RFC 6455; kubernetes/cri-streaming pkg/streaming/portforward/websocket.go.
 """
@@ -25,7 +25,7 @@ def accept_key(key: str) -> str:
 async def forward_over_websocket(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pod: Pod, port: int
 ) -> None:
-    """Carry one connection to `port` of the pod until either side ends."""
+    """Forward one connection to `port` of the pod until either side ends."""
     for channel in (0, 1):
         _send(writer, _BINARY, bytes([channel]) + struct.pack("<H", port))
     try:
@@ -49,7 +49,7 @@ async def forward_over_websocket(
 
 
 async def _inward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, outer: asyncio.StreamWriter) -> None:
-    """Pass on what the client sends; its end is the end of the connection."""
+    """Forward the client's data; its end is the end of the connection."""
     try:
         while True:
             code, data = await _receive(reader)
@@ -67,7 +67,7 @@ async def _inward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ou
 
 
 async def _receive(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Opcode and content of the next message, whose frames a client masks."""
+    """Return opcode and content of the next message; a client masks its frames."""
     whole, code = b"", 0
     while True:
         first, second = await reader.readexactly(2)
