@@ -31,7 +31,7 @@ import yaml
 _VARIABLES = {f"V{number}": f"value-{number}" for number in range(30)}
 _SLEEP = ["/bin/sleep", "600"]
 _SLOW_S = 15.0
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of what is measured become children of this program
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of measured programs become children of this one
 _LIBTMUX = """
 import libtmux, sys
 count, folder = int(sys.argv[1]), sys.argv[2]

@@ -60,7 +60,6 @@ def measured(argv: Sequence[str], env: dict[str, str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure every command on both logs, in turns."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--size", type=int, default=1_000_000_000)

@@ -160,7 +160,6 @@ def nodes_of(plan: object) -> int:
 
 
 def verdicts_of(plan: object) -> str:
-    """Return the number of groups per verdict."""
     words = [group.verdict for group in plan.groups] if isinstance(plan, Plan) else []
     return ", ".join(f"{words.count(word)} {word}" for word in sorted(set(words)))
 

@@ -32,7 +32,7 @@ from local import cpu_seconds, descendants, environment, places, symph, timed
 RATE = 10_000
 OVERMIND, HONCHO = "v2.5.1", "2.0.0"
 RING = Path(__file__).parents[1] / "examples/ring/experiment.yaml"
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of what is measured become children of this program
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of measured programs become children of this one
 _WRITER = """
 import os, sys, time
 index, lines, step, count = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])

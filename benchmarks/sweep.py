@@ -87,7 +87,6 @@ def measured(make: Callable[[int, int, Path], list[str]], count: int, parallel: 
 
 
 def main() -> None:
-    """Measure in turns, and print medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", metavar="COUNT", nargs="?", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=1)

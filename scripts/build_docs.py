@@ -122,7 +122,7 @@ def menu() -> str:
 
 def cli_pages() -> dict[str, str]:
     """Return a page for each verb, from its parser, and an index page."""
-    sys.argv[0] = "symph"  # which is what the usage begins with
+    sys.argv[0] = "symph"  # the first word of the usage
     parser = SymphonyParser()
     parser.load_all()
     index = ["# Verbs", "", "`symph VERB --help` says the same in a terminal.", ""]
@@ -195,7 +195,6 @@ def with_settings(text: str) -> str:
 
 
 def _records(schema: dict[str, Any], first: str, level: str) -> Iterator[str]:
-    """Yield a table for each record of a schema."""
     records = {name: part for name, part in schema["$defs"].items() if part.get("properties")}
     for name in sorted(records, key=lambda name: (name != first, name)):
         part = records[name]
@@ -254,7 +253,6 @@ def python_pages() -> dict[str, str]:
 
 
 def decisions_page() -> str:
-    """Return the list of decisions."""
     paths = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     titles = [(path.name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for path in paths]
     return "\n".join(["# Decisions", "", *(f"- [{title}]({name})" for name, title in titles)]) + "\n"

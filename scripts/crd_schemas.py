@@ -215,7 +215,6 @@ def metadata_schema() -> dict[str, object]:
 
 
 def _read(source: Source) -> Iterator[Mapping[str, object]]:
-    """Yield the definitions in the file of a source."""
     text = (modules.module_folder(source.origin) / source.path).read_text(encoding="utf-8")
     for document in yaml.load_all(text, yaml.CSafeLoader):
         if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
@@ -223,7 +222,6 @@ def _read(source: Source) -> Iterator[Mapping[str, object]]:
 
 
 def main() -> None:
-    """Write one file per kind and version."""
     metadata = metadata_schema()
     for source in SOURCES:
         for definition in _read(source):

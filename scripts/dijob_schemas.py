@@ -156,7 +156,6 @@ def _read(tar: tarfile.TarFile, name: str) -> dict[str, Schema]:
 
 
 def main() -> None:
-    """Write one file per shape."""
     pods, metadata = _pods(), metadata_schema()
     for name in SHAPES:
         version = name.partition("_")[0]

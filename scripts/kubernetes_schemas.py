@@ -113,7 +113,6 @@ def compressed(data: object) -> bytes:
 
 
 def main(minors: Iterable[int] = MINORS) -> None:
-    """Write one file per minor version."""
     distribution = metadata.distribution("kubernetes-validate")
     root = Path(str(distribution.locate_file("kubernetes_validate/kubernetes-json-schema")))
     source = f"kubernetes-validate {distribution.version} (Apache-2.0), made from the API's OpenAPI documents"

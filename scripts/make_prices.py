@@ -272,7 +272,7 @@ def _units(machines: list[Machine], prices: dict[str, float]) -> tuple[float, fl
         choose(rows, key=lambda row: row[1] / row[0]) for choose in (min, max)
     )
     determinant = cpu * more_gib - more_cpu * gib
-    if abs(determinant) < 1e-6 and _has_one_ratio(machines[0].family):  # all of it in the vCPU
+    if abs(determinant) < 1e-6 and _has_one_ratio(machines[0].family):  # the whole price is the vCPU's
         found = price / cpu, 0.0
     elif abs(determinant) < 1e-6:
         return None

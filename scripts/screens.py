@@ -195,7 +195,6 @@ def play(screen: Screen, is_right: Callable[[str], bool]) -> str:
 
 
 def _without_prompt(screen: str) -> str:
-    """Return the screen without the empty prompt below the output."""
     return re.sub(r"\n\$ *\n*$", "\n", screen.rstrip("\n") + "\n")
 
 

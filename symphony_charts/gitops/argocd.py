@@ -85,7 +85,7 @@ def _projects(content: bytes | None) -> Iterator[Mapping[str, object]]:
     try:
         documents = list(yaml.load_all(content or b"", getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (yaml.YAMLError, ValueError):
-        return  # What is wrong with the file itself is said by others.
+        return  # other checks report an invalid file
     yield from (item for item in documents if isinstance(item, dict) and item.get("kind") == "AppProject")
 
 

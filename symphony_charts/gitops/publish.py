@@ -94,7 +94,7 @@ def decide_version(
 
 
 def _is_at(chart: Chart, version: str, oid: str, tops: dict[str, dict[str, Entry]]) -> bool:
-    """Return True if the tree `oid` holds `chart` under `version`; `tops` caches the version-independent part by hash."""
+    """Return True if the tree `oid` holds `chart` under `version`; `tops` caches version-independent entries."""
     hash_name = hash_of(oid)
     if hash_name not in tops:
         tops[hash_name] = top_entries(chart.files, hash_name)
@@ -219,7 +219,7 @@ class Publish:
         try:
             old = self.chart_files if before.chart == after.chart else tip.below(before.chart)
         except Conflict:
-            return None  # Edited by hand since: what it runs is not known.
+            return None  # edited by hand since, so its run is unknown
         runs = [
             run_of(old, before.chart, before.values, release),
             run_of(self.chart_files, after.chart, after.values, release),
@@ -264,5 +264,5 @@ def _values(tip: Snapshot, chart: str) -> Values | None:
     try:
         values = load(content.decode()) if content is not None else None
     except (SpecError, UnicodeDecodeError):
-        return None  # Edited by hand since: what it would have run is not known.
+        return None  # edited by hand since, so its values are unknown
     return values if isinstance(values, dict) else None

@@ -248,7 +248,6 @@ def _dial(login: Login) -> socket.socket:
 
 @contextmanager
 def _closed_on_error(line: socket.socket) -> Iterator[None]:
-    """Close the socket where what is done with it fails."""
     try:
         yield
     except BaseException:

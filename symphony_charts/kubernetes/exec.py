@@ -310,7 +310,6 @@ def run_captured(
 
 
 def _run(api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], **options: Any) -> int:
-    """Run a command in the container of an instance; `options` are keyword arguments of `run_in_pod`."""
     container = instance.container or instance.process
     return run_in_pod(api, namespace, instance.pod, container, command, **options)
 

@@ -213,7 +213,6 @@ def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
 
 
 def _is_of_run(pod: Object, run: str) -> bool:
-    """Return True if a Job of the run made the pod."""
     owners = pod["metadata"].get("ownerReferences") or []
     return bool(run) and run_of(pod) == run and any(kind_for(owner) is KINDS["jobs"] for owner in owners)
 

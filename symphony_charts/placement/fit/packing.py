@@ -275,7 +275,7 @@ def _weights(cluster: Cluster, whole: Vector, left: Sequence[int]) -> list[float
     return [ask / have**3 if have else 0.0 for ask, have in zip(asked, whole, strict=True)]
 
 
-_Node = tuple[int, Vector, Contents]  # class, what is free, who is there
+_Node = tuple[int, Vector, Contents]  # class, free resources, contents
 
 
 @dataclass(slots=True)

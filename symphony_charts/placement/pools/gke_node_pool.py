@@ -71,7 +71,6 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
 
 
 def _model_uncertainties(config: NodePoolConfig) -> Iterator[Uncertainty]:
-    """Yield the facts about such a pool that the model cannot know."""
     if _is_windows(config):
         yield Uncertainty(text="nodes of Windows keep back more memory and disk than is known here")
     if config.gpu_driver == "INSTALLATION_DISABLED" and config.gpu_count:
@@ -180,7 +179,7 @@ def _labels(config: NodePoolConfig, machine: Machine, gpu_type: str, gpus: int, 
         labels[f"{prefix}gke-gpu-driver-version"] = config.gpu_driver.removeprefix("INSTALLATION_").lower()
     if config.reservation:
         labels[f"{prefix}reservation-name"] = config.reservation
-    if config.placement and config.placement != "compact":  # what readers put for a policy without a name
+    if config.placement and config.placement != "compact":  # the readers' value for a policy without a name
         labels[f"{prefix}placement-policy-name"] = config.placement
     return labels | config.labels
 

@@ -115,7 +115,6 @@ def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, obje
 
 
 def _reader_of(data: object, name: str) -> _Reader:
-    """Return the reader that claims `data`. Raises SpecError if none does."""
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}
         if "guestCpus" in first:

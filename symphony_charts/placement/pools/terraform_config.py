@@ -41,7 +41,7 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
             if zone and not attributes.get("node_locations") and not isinstance(attributes.get("location"), str):
                 attributes["location"] = zone
             if not attributes.get("name") and not attributes.get("name_prefix"):
-                attributes["name"] = path.rsplit(".", 1)[-1]  # the provider makes one up
+                attributes["name"] = path.rsplit(".", 1)[-1]  # the provider generates a name
             fields = Fields.of(attributes, path + index, faults)
             if not _can_expand(fields):
                 continue
@@ -87,7 +87,6 @@ def _has_dynamic(data: object) -> bool:
 
 
 def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterSettings]:
-    """Return the settings of each cluster by the resource's name."""
     sizes: dict[str, int] = {}
     for _, body in _resources(data, "google_compute_reservation"):
         for _, attributes in instances(body, scope):
