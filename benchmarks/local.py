@@ -170,6 +170,7 @@ def cpu_seconds() -> float:
 
 
 def settle(count: int) -> None:
+    """Wait until `count` programs below this one sleep."""
     deadline = time.monotonic() + 60
     while sum(_name(pid) == "sleep" for pid in descendants()) < count:
         if time.monotonic() > deadline:
@@ -186,6 +187,7 @@ def _name(pid: int) -> str:
 
 
 def clear() -> None:
+    """End all processes below this program."""
     deadline = time.monotonic() + 30
     while left := descendants():
         for pid in left:

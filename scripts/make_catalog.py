@@ -307,6 +307,7 @@ def text_of(table: list[Row]) -> str:
 
 
 def catalog_rows() -> list[Row]:
+    """Return the rows of the catalogue in the order of its file."""
     return sorted(rows(), key=lambda row: str(row["name"]))
 
 

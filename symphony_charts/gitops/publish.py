@@ -57,6 +57,7 @@ def version_key(version: str) -> tuple[object, ...]:
 
 
 def newest(versions: Iterable[str]) -> str | None:
+    """Return the highest of `versions`, None if there are none."""
     return max((v for v in versions if _NUMBERS.fullmatch(v)), key=version_key, default=None)
 
 

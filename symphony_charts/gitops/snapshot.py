@@ -58,6 +58,7 @@ class Snapshot:
     more: Callable[[Snapshot, Iterable[NotLoadedError]], Snapshot] | None = None
 
     def folder(self, path: str) -> Mapping[str, Entry]:
+        """Return the entries of a folder, empty if it is absent. Raises Conflict if a file is there instead."""
         parent, _, name = path.rpartition("/")
         if path:
             entry = self.folder(parent).get(name)
@@ -184,6 +185,8 @@ def parse_tree(data: bytes, hash_name: str = "sha1") -> dict[str, Entry]:
     return entries
 
 
+# Source: git, Documentation/user-manual.txt, "The Object Database".
+
 # path -> content; None removes the file or folder. Other edits may add files below a removed folder.
 Edits: TypeAlias = Mapping[str, "bytes | None"]
 
@@ -228,10 +231,12 @@ def tree_object(entries: Mapping[str, Entry], hash_name: str) -> GitObject:
 
 
 def tree_id(files: Mapping[str, bytes], hash_name: str = "sha1") -> str:
+    """Return the id of the tree that holds exactly `files` (path -> content)."""
     return build_tree(Snapshot(hash_name=hash_name), files).oid
 
 
 def top_entries(files: Mapping[str, bytes], hash_name: str) -> dict[str, Entry]:
+    """Return the entries at the top of the tree that holds exactly `files`."""
     entries: dict[str, Entry] = {}
     folders: dict[str, dict[str, bytes]] = {}
     for path, content in files.items():

@@ -267,6 +267,7 @@ class _Answers:
 
 
 def _warn_and_end(caller: socket.socket, problem: str) -> None:
+    """End a connection with a warning: nothing can catch an exception here, and the caller sees the connection end."""
     if problem:
         sys.stderr.write(f"warning: {problem}\n")
     with suppress(OSError):

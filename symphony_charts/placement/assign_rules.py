@@ -77,6 +77,7 @@ def named_pool(name: str, pools: Pools) -> Pool:
 
 
 def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
+    """Return the label of the pool's nodes: GKE's, else Cloudwise's ``name``; empty if unknown."""
     if pool.selector is not None:
         return (pool.selector,)
     for label in (GKE_POOL_LABEL, "name"):

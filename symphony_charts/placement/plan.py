@@ -86,6 +86,7 @@ class Plan:
 
     @property
     def verdict(self) -> Verdict:
+        """The worst verdict of all groups."""
         return min((group.verdict for group in self.groups), key=WORST.index, default="PROVEN")
 
     def refusal(self) -> PlacementError | None:

@@ -163,6 +163,7 @@ class Store:
         return self.at_tip()(folders, files)
 
     def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
+        """Return a function that reads folders and files of the current tip without fetching a newer one."""
         with self.cache.locked(self._timeout_s):
             tip = self._newest()
 

@@ -171,6 +171,7 @@ class _Answer:
         return _decoded(self.body)
 
     def warnings(self) -> list[str]:
+        """The server's warnings, which share one header."""
         return [text.replace('\\"', '"') for text in _WARNING.findall(self.headers.get("Warning", ""))]
 
     def message(self) -> str:

@@ -395,6 +395,7 @@ def prepared_chart(
 
 
 def _chart_name(path: Path) -> str:
+    """Return the name in a chart's Chart.yaml. Raises NotFound or SpecError."""
     try:
         data = load(_chart_yaml(path))
     except FileNotFoundError as error:

@@ -185,6 +185,7 @@ def _open(state: _State, node: int, key: tuple[Vector, Contents], count: int, de
 
 
 def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, demand: int, pods: int) -> None:
+    """Put `pods` more pods of `demand` on `count` of the nodes in the state `key`."""
     here = state.open_nodes[node]
     here[key] -= count
     if not here[key]:

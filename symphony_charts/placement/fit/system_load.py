@@ -48,6 +48,7 @@ def _is_gke(accuracy: str) -> bool:
 
 
 def empty_of(demands: Sequence[Demand]) -> tuple[Demand, ...]:
+    """Return the same shapes without pods."""
     return tuple(Demand(demand.shape, []) for demand in demands)
 
 
@@ -75,7 +76,7 @@ def has_room_for(cluster: Cluster, packing: Packing, first: int) -> bool:
         need, fits = cluster.needs[number], cluster.fits[number]
         if not fits:
             continue
-        place = 0  # what could not hold one more holds none later
+        place = 0  # a node without room for one stays without room
         for _ in range(cluster.demands[number].count):
             while place < len(rooms) and not (rooms[place][0] in fits and _holds(rooms[place][1], need)):
                 place += 1

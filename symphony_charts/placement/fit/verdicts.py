@@ -210,6 +210,7 @@ def _concerns(cluster: Cluster, pool: Pool, uncertainty: Uncertainty) -> bool:
 
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
+    """Return the cluster without pools that have uncertainties of these weights."""
     doubtful = {
         number
         for number, pool in enumerate(cluster.pools)

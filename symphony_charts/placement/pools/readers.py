@@ -115,6 +115,7 @@ def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, obje
 
 
 def _reader_of(data: object, name: str) -> _Reader:
+    """Return the reader for `data`. Raises SpecError if none matches."""
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}
         if "guestCpus" in first:

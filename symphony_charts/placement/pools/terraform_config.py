@@ -87,6 +87,7 @@ def _has_dynamic(data: object) -> bool:
 
 
 def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterSettings]:
+    """Return the settings of each cluster by the resource's name."""
     sizes: dict[str, int] = {}
     for _, body in _resources(data, "google_compute_reservation"):
         for _, attributes in instances(body, scope):
