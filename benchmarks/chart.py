@@ -100,7 +100,6 @@ def _spent_s() -> float:
 
 
 def template_of(version: str, folder: Path) -> str:
-    """Return the output of `helm template`."""
     argv = [str(helm(version)), "template", "r", str(folder)]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 

@@ -216,7 +216,6 @@ def places() -> Iterator[Path]:
 
 
 def turn(contender: str, count: int) -> Cost:
-    """Return the cost of starting `count` processes once."""
     for folder in places():
         env, commands = environment(folder), CONTENDERS[contender](count, folder)
         before = cpu_seconds()
@@ -227,7 +226,6 @@ def turn(contender: str, count: int) -> Cost:
 
 
 def compare(count: int, repeat: int) -> None:
-    """Print the cost of each contender for `count` processes."""
     found: dict[str, list[Cost]] = {name: [] for name in CONTENDERS}
     for _ in range(repeat):
         for name, costs in found.items():

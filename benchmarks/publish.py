@@ -44,7 +44,6 @@ def main() -> None:
 
 
 def bench(scratch: Path, options: argparse.Namespace) -> None:
-    """Print one line per measurement."""
     seed = scratch / "seed.git"
     took = clock(lambda: make_repository(seed, options.charts))
     print(

@@ -179,7 +179,6 @@ def lost(text: str, count: int, lines: int) -> tuple[int, int, int]:
 
 
 def compare(contenders: dict[str, list[str] | None], count: int, seconds: float, repeat: int, *, waits: bool) -> None:
-    """Print the losses and costs of each contender."""
     found: dict[str, list[Turn]] = {each: [] for each in contenders}
     for _ in range(repeat):
         for each, peer in contenders.items():

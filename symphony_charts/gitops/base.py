@@ -76,7 +76,6 @@ def _one_line(text: str) -> str:
 
 
 def deploy_folders(env: str, team: str, name: str) -> list[str]:
-    """Return the folders that a deployment reads."""
     flux = snapshot.flux_path(env, team, name).rpartition("/")[0]
     return [snapshot.pointer_folder(env, team), "envs", "bootstrap", flux]
 

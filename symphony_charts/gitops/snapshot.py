@@ -379,12 +379,12 @@ def flux_path(env: str, team: str, name: str) -> str:
 
 
 def flux_keeper_path(env: str) -> str:
-    """Return the file that keeps an environment's folder of HelmReleases; Flux ignores it because it is not YAML."""
+    """Return the path of the file that keeps an environment's folder of HelmReleases; not YAML, so Flux ignores it."""
     return f"flux/{env}/README.md"
 
 
 def flux_secret_path(env: str, team: str, name: str) -> str:
-    """Return the encrypted Secret of an experiment, which Flux decrypts."""
+    """Return the path of an experiment's encrypted Secret, which Flux decrypts."""
     return f"flux/{env}/{team}/{name}.secret.yaml"
 
 

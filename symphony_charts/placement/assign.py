@@ -87,7 +87,6 @@ def _asks_for_gpus(pod: Pod) -> bool:
 
 
 def asks_for_tpu(pod: Pod) -> bool:
-    """Return True if a process of the pod requests TPU chips."""
     return any(_asks(process, "google.com/tpu") for process in pod.processes.values())
 
 

@@ -73,7 +73,6 @@ def with_pointer(events: Iterable[Event], pointer: Pointer | None, log: Log, nam
 
 
 def _merged(told: Iterable[Event], rest: list[Event], order: list[str | None]) -> Iterator[Event]:
-    """Merge both in the `order` of their commits."""
     for event in told:
         while rest and event.commit in order and order.index(rest[0].commit) < order.index(event.commit):
             yield rest.pop(0)
