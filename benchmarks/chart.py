@@ -50,7 +50,7 @@ SPEC = {
     },
     "configs": {"a.yaml": {"text": "x: 1\ny: 2\n" * 10}},
 }
-# A spec of the thousand.
+# A spec of `symph package` for the thousand.
 MANY = """\
 name: e{number}
 image: busybox:1.37.0
@@ -60,12 +60,12 @@ processes:
 """
 BUDGET_MS, BUDGET_DEMAND_MS, BUDGET_THOUSAND_S, BUDGET_AGAIN_S = 4.0, 2.0, 5.0, 0.5
 BUDGET_RATIOS = {10: 1.3, 100: 2.0}
-# Kubernetes takes a Secret of 1 MiB.
+# Kubernetes limits a Secret to 1 MiB.
 BUDGET_SECRETS_KB = {1: 45, 200: 1024}
 
 
 def many(groups: int, replicas: int = 1) -> Experiment:
-    """Return an experiment of groups that each connect to a service of their neighbour."""
+    """Return an experiment of groups that each connect to a service of the next group."""
     processes = {
         f"p{number}": {
             "command": ["run", f"--number={number}"],
@@ -81,12 +81,11 @@ def many(groups: int, replicas: int = 1) -> Experiment:
 
 
 def built(experiment: Experiment) -> BuiltChart:
-    """Return the chart of an experiment."""
     return build(experiment, allocate(experiment))
 
 
 def cpu_ms(work: Callable[[], object], *, rounds: int) -> float:
-    """Return the CPU milliseconds of one call, those of children included, in the fastest round."""
+    """Return the CPU milliseconds of one call, including children, in the fastest round."""
     best = float("inf")
     for _ in range(rounds):
         before = _spent_s()
@@ -101,7 +100,6 @@ def _spent_s() -> float:
 
 
 def template_of(version: str, folder: Path) -> str:
-    """Return what `helm template` prints."""
     argv = [str(helm(version)), "template", "r", str(folder)]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
@@ -116,7 +114,7 @@ def static_chart(printed: str, folder: Path) -> Path:
 
 
 def show_sizes(folder: Path) -> None:
-    """Print files, lines and bytes of charts, and of the one that `helm create` makes."""
+    """Print files, lines and bytes of charts, and of the chart that `helm create` makes."""
     subprocess.run([str(helm(HELM_VERSIONS[-1])), "create", str(folder / "created")], capture_output=True, check=True)
     charts = {"helm create": folder / "created"}
     for groups in (4, 10, 100):
@@ -129,7 +127,7 @@ def show_sizes(folder: Path) -> None:
 
 
 def show_in_process(*, is_small: bool) -> None:
-    """Print the time of each step from an experiment to the archive of its chart, and of reading 100 pods' requests."""
+    """Print the time of each step from an experiment to its chart's archive, and of reading 100 pods' requests."""
     rounds = 1 if is_small else 10
     times = 1 if is_small else 30
     experiment = from_data(SPEC)
@@ -163,7 +161,7 @@ def show_in_process(*, is_small: bool) -> None:
 
 
 def show_thousand(folder: Path, *, is_small: bool) -> None:
-    """Print the time of `symph package` of a thousand specs, then again with nothing changed."""
+    """Print the time of `symph package` for a thousand specs, then again without changes."""
     specs = [f"e{number}.yaml" for number in range(2 if is_small else 1000)]
     folder.mkdir()
     for number, name in enumerate(specs):
@@ -192,7 +190,7 @@ def show_helm(folder: Path, *, is_small: bool) -> None:
 
 
 def show_secrets(folder: Path, *, is_small: bool) -> None:
-    """Print how much Helm keeps of a release."""
+    """Print the size of helm's record of a release."""
     template = ChartTemplate(package_data.folder("chart-template"))
     print()
     for groups, budget in BUDGET_SECRETS_KB.items():
@@ -203,12 +201,11 @@ def show_secrets(folder: Path, *, is_small: bool) -> None:
 
 
 def verdict(figure: float, budget: float) -> str:
-    """Return the budget, and whether the figure holds it."""
+    """Return the budget and the verdict on the figure."""
     return f"budget {budget:g}: {'ok' if figure <= budget else 'MISSED'}"
 
 
 def main() -> None:
-    """Print all figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="everything once, with few")
     is_small = parser.parse_args().small

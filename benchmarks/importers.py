@@ -18,7 +18,7 @@ from symphony_charts.integrations.torchx.options import RunOptions
 
 
 def app(roles: int, replicas: int) -> dict[str, object]:
-    """An AppDef whose roles have arguments, variables, a port and resources."""
+    """Return an AppDef whose roles have arguments, variables, a port and resources."""
     role = {
         "image": "busybox:1",
         "entrypoint": "python",
@@ -39,7 +39,7 @@ def imported(data: object) -> Imported:
 
 
 def best_ms(action: Callable[[], object], runs: int = 15) -> float:
-    """The least CPU time of several runs, in milliseconds."""
+    """Return the least CPU time of several runs, in milliseconds."""
     times = []
     for _ in range(runs):
         started = time.process_time()
@@ -49,7 +49,6 @@ def best_ms(action: Callable[[], object], runs: int = 15) -> float:
 
 
 def main() -> None:
-    """Print a line for each size."""
     print(f"{'roles':>5} {'replicas':>8} {'ms':>7} {'x json':>7}")
     for roles, replicas in ((1, 1), (1, 1000), (20, 1), (20, 1000)):
         data = app(roles, replicas)

@@ -19,7 +19,7 @@ from tests.e2e.leak_samples import FILES, FORMS, found_by_gitleaks, found_by_us,
 
 
 def found_with(samples: Mapping[str, bytes], is_kept: Callable[[View], bool]) -> set[str]:
-    """Return the paths in which the guard finds something in the views that are kept."""
+    """Return the paths in which the guard finds something in the kept views."""
 
     def some(path: str, data: bytes) -> Iterator[View]:
         return (view for view in views(path, data) if is_kept(view))
@@ -60,7 +60,7 @@ def tables(folders: list[Path], *, is_small: bool) -> Iterator[str]:
 
 
 def _needs(layer: str, corpus: Mapping[str, Mapping[str, bytes]]) -> str:
-    """Return how many files of each sample are found only with this layer."""
+    """Return the number of files of each sample that are found only with this layer."""
     lost = {
         title: len(found_by_us(samples)) - len(found_with(samples, lambda view: layer not in view.layers))
         for title, samples in corpus.items()
@@ -69,7 +69,6 @@ def _needs(layer: str, corpus: Mapping[str, Mapping[str, bytes]]) -> str:
 
 
 def main() -> None:
-    """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("folders", nargs="*", type=Path)

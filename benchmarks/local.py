@@ -31,7 +31,7 @@ import yaml
 _VARIABLES = {f"V{number}": f"value-{number}" for number in range(30)}
 _SLEEP = ["/bin/sleep", "600"]
 _SLOW_S = 15.0
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of what is measured become children of this program
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of measured programs become children of this one
 _LIBTMUX = """
 import libtmux, sys
 count, folder = int(sys.argv[1]), sys.argv[2]
@@ -43,32 +43,30 @@ for number in range(1, count):
     window = session.new_window(attach=False, window_shell="/bin/sleep 600", environment=variables)
     window.active_pane.cmd("pipe-pane", f"exec cat >>{folder}/log-{number}")
 """
-# Writes the moment of its death down and dies of it.
+# Writes the time of its death to a file and fails.
 _DIE = "import sys, time; open(sys.argv[1], 'w').write(str(time.time()))"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Seconds of wall clock, and of CPU of everything that was started."""
+    """Seconds of wall clock, and CPU seconds of all started processes."""
 
     wall: float
     cpu: float
 
 
 def symph(*words: str) -> list[str]:
-    """The command line of one verb of ours."""
     return [sys.executable, "-m", "symphony_charts", *words]
 
 
 def ours(count: int, folder: Path) -> list[list[str]]:
-    """`symph up` of an experiment with the processes."""
     process = {"command": _SLEEP, "env": _VARIABLES}
     _write_spec(folder, {f"p{number}": process for number in range(count)})
     return [symph("up", str(folder / "experiment.yaml"))]
 
 
 def source_file(count: int, folder: Path, *, is_bare: bool = False) -> list[list[str]]:
-    """One tmux that reads all its commands from one file."""
+    """Return the commands for one tmux that reads all its commands from one file."""
     env = "" if is_bare else " ".join(f"-e {name}={value}" for name, value in _VARIABLES.items())
     lines = []
     for number in range(count):
@@ -79,17 +77,16 @@ def source_file(count: int, folder: Path, *, is_bare: bool = False) -> list[list
 
 
 def bare(count: int, folder: Path) -> list[list[str]]:
-    """The same without variables and logs."""
+    """Return the same commands without variables and logs."""
     return source_file(count, folder, is_bare=True)
 
 
 def libtmux(count: int, folder: Path) -> list[list[str]]:
-    """A Python program that makes each window by an object of libtmux."""
     return [[sys.executable, "-c", _LIBTMUX, str(count), str(folder)]]
 
 
 def tmuxp(count: int, folder: Path) -> list[list[str]]:
-    """`tmuxp load`, which knows no logs: those are added by one `source-file` when it is done."""
+    """Return the commands for `tmuxp load`, and one `source-file` after it, since tmuxp does not support logs."""
     window = {"window_shell": " ".join(_SLEEP), "environment": _VARIABLES, "panes": ["blank"]}
     windows = [{"window_name": f"p{number}", **window} for number in range(count)]
     (folder / "load.yaml").write_text(yaml.dump({"session_name": "x", "windows": windows}, Dumper=yaml.CSafeDumper))
@@ -119,16 +116,16 @@ def _write_spec(folder: Path, processes: dict[str, object]) -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """An environment in which nobody meets the user's own tmux or runs."""
+    """Return an environment isolated from the user's own tmux and runs."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")}
-    # libtmux cannot read what tmux answers in a locale without UTF-8.
+    # libtmux cannot read tmux's output in a locale without UTF-8.
     own = {"SYMPH_STATE_DIR": f"{folder}/state", "SYMPH_RUNTIME_DIR": f"{folder}/run", "LC_ALL": "C.UTF-8"}
     return {**kept, **own}
 
 
 def timed(argv: list[str], env: dict[str, str], timeout_s: int = 300) -> float:
-    """The wall clock of one command, which must succeed."""
-    # Not the timeout of subprocess, which looks every 50 ms whether the program has ended.
+    """Return the wall clock of one command, which must succeed."""
+    # Not the timeout of subprocess, which polls every 50 ms.
     signal.alarm(timeout_s)
     began = time.perf_counter()
     subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -138,7 +135,6 @@ def timed(argv: list[str], env: dict[str, str], timeout_s: int = 300) -> float:
 
 
 def descendants() -> list[int]:
-    """Every process below this one."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))):
@@ -152,7 +148,7 @@ def descendants() -> list[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name: state, parent, and so on."""
+    """Return the fields of /proc/PID/stat after the name: state, parent, and so on."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -160,7 +156,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def cpu_seconds() -> float:
-    """What everything started from here has used by now: who lives, who was waited for by whom, who was by us."""
+    """Return the CPU seconds of all processes started from here: live ones, and ended ones through their parents."""
     ours_ended = os.times()
     total = ours_ended.children_user + ours_ended.children_system
     for pid in descendants():
@@ -174,7 +170,7 @@ def cpu_seconds() -> float:
 
 
 def settle(count: int) -> None:
-    """Wait until `count` programs sleep below this one."""
+    """Wait until `count` programs below this one sleep."""
     deadline = time.monotonic() + 60
     while sum(_name(pid) == "sleep" for pid in descendants()) < count:
         if time.monotonic() > deadline:
@@ -191,7 +187,7 @@ def _name(pid: int) -> str:
 
 
 def clear() -> None:
-    """End everything below this program."""
+    """End all processes below this program."""
     deadline = time.monotonic() + 30
     while left := descendants():
         for pid in left:
@@ -210,7 +206,7 @@ def clear() -> None:
 
 
 def places() -> Iterator[Path]:
-    """A folder for one turn, after which nothing of it is left."""
+    """Yield a folder for one turn; remove everything afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="symph-b-", dir="/tmp"))
     try:
         yield folder
@@ -220,7 +216,6 @@ def places() -> Iterator[Path]:
 
 
 def turn(contender: str, count: int) -> Cost:
-    """What starting `count` processes costs once."""
     for folder in places():
         env, commands = environment(folder), CONTENDERS[contender](count, folder)
         before = cpu_seconds()
@@ -231,7 +226,6 @@ def turn(contender: str, count: int) -> Cost:
 
 
 def compare(count: int, repeat: int) -> None:
-    """Print what everybody needs to start `count` processes."""
     found: dict[str, list[Cost]] = {name: [] for name in CONTENDERS}
     for _ in range(repeat):
         for name, costs in found.items():
@@ -249,7 +243,7 @@ def compare(count: int, repeat: int) -> None:
 
 
 def verbs(count: int, repeat: int) -> None:
-    """Print what asking and stopping cost, and the supervisor."""
+    """Print the cost of querying and stopping, and of the supervisor."""
     rows = []
     for _ in range(repeat):
         for folder in places():
@@ -271,7 +265,7 @@ def verbs(count: int, repeat: int) -> None:
 
 
 def deaths(count: int) -> None:
-    """Print how long after its death it is known of processes that die while others are still being started."""
+    """Print the delay until the death of processes is reported while others are still being started."""
     for folder in places():
         python = [sys.executable, "-I", "-S", "-c", _DIE]
         ends = {f"p{n}": {"command": [*python, str(folder / str(n))], "restart": "never"} for n in range(count)}
@@ -293,7 +287,6 @@ def _ends(state: Path) -> dict[int, float]:
 
 
 def main() -> None:
-    """Measure each count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("counts", nargs="*", type=int, default=[100, 500])
     parser.add_argument("--repeat", type=int, default=3)

@@ -27,7 +27,7 @@ _SMALL = 1_000_000
 
 
 def make_run(state: Path, name: str, size: int) -> Path:
-    """An ended run whose one process has printed so many bytes; its log."""
+    """Make an ended run whose process has printed `size` bytes; return its log."""
     run = state / "local" / name / "20260101-000000-000000"
     (run / "p" / "0").mkdir(parents=True)
     process = {"slot": 0, "name": "a", "group": "", "pod": "a", "process": "a", "phase": "done", "status": 0}
@@ -49,7 +49,7 @@ def make_run(state: Path, name: str, size: int) -> Path:
 
 
 def measured(argv: Sequence[str], env: dict[str, str]) -> tuple[float, float]:
-    """Seconds of wall clock of a program and megabytes that it had at the most."""
+    """Return seconds of wall clock of a program, and its peak memory in megabytes."""
     began = time.perf_counter()
     child = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -60,7 +60,6 @@ def measured(argv: Sequence[str], env: dict[str, str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure every command on both logs, in turns."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--size", type=int, default=1_000_000_000)

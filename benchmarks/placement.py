@@ -34,19 +34,16 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Case:
-    """Pools, and pods by shape."""
-
     pools: Pools
     demands: list[Demand]
 
     @property
     def pods(self) -> int:
-        """How many pods there are."""
         return sum(demand.count for demand in self.demands)
 
 
 def make_case(pods: int, shapes: int, pools: int, seed: int = 1, most_nodes: int = 400) -> Case:
-    """Random machines of the catalogue and random shapes; there are nodes enough."""
+    """Return random machines of the catalogue and random shapes, with enough nodes."""
     rng = random.Random(seed)
     machines = sorted(
         m.name
@@ -73,7 +70,7 @@ def _asks(rng: random.Random) -> dict[str, int]:
 
 
 def one_pool(pods: int, shapes: int, seed: int = 1) -> Case:
-    """The solver's case: one pool of n1-standard-16, as many nodes as first-fit could want."""
+    """Return the solver's case: one pool of n1-standard-16, with enough nodes for first-fit."""
     rng = random.Random(seed)
     pools = pools_of_data({"pools": [{"name": "p", "machine_type": "n1-standard-16", "max_nodes": pods}]})
     demands = [
@@ -83,14 +80,14 @@ def one_pool(pods: int, shapes: int, seed: int = 1) -> Case:
 
 
 def timed(work: Callable[[], object]) -> tuple[float, object]:
-    """Seconds of CPU (the work has one thread, and the machine may have other guests) and the result."""
+    """Return CPU seconds (the work has one thread, and other programs may run on the machine) and the result."""
     start = time.process_time()
     result = work()
     return time.process_time() - start, result
 
 
 def first_fit(case: Case, limit_s: float = 120.0) -> tuple[int, int, bool]:
-    """Nodes opened, pods left over, and whether it came to an end: one pod at a time, pools in order of the file."""
+    """Return opened nodes, pods left over, and True if it finished: one pod at a time, pools in order of the file."""
     start, opened, left = time.perf_counter(), 0, 0
     nodes: list[list[list[int]]] = [[] for _ in case.pools.pools]
     usable = [(pool.usable["cpu"], pool.usable["memory"], pool.usable["pods"]) for pool in case.pools.pools]
@@ -126,7 +123,7 @@ def _first(
 
 
 def solve(case: Case, limit_s: float, slots: int) -> str:
-    """What CP-SAT reaches within `limit_s`: nodes and seconds of its best solution, and its bound."""
+    """Return CP-SAT's result within `limit_s`: nodes and seconds of its best solution, and its bound."""
     try:
         from ortools.sat.python import cp_model  # type: ignore[import-not-found]  # for this benchmark alone
     except ImportError:
@@ -159,18 +156,16 @@ def solve(case: Case, limit_s: float, slots: int) -> str:
 
 
 def nodes_of(plan: object) -> int:
-    """Nodes that a plan opens."""
     return sum(use.nodes for use in plan.uses) if isinstance(plan, Plan) else 0
 
 
 def verdicts_of(plan: object) -> str:
-    """How many groups have which verdict."""
     words = [group.verdict for group in plan.groups] if isinstance(plan, Plan) else []
     return ", ".join(f"{words.count(word)} {word}" for word in sorted(set(words)))
 
 
 def large(pods: int, shapes: int, pools: int) -> None:
-    """One line: a plan of a large case, in this process."""
+    """Print one line: a plan of a large case, in this process."""
     case = make_case(pods, shapes, pools)
     seconds, plan = timed(lambda: plan_demands(case.demands, case.pools))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -181,7 +176,7 @@ def large(pods: int, shapes: int, pools: int) -> None:
 
 
 def lone(processes: int, pools: int) -> None:
-    """One line: the same from an experiment of so many processes of their own, each said apart and rendered."""
+    """Print one line: the same from a rendered experiment of `processes` separately declared processes."""
     case = make_case(200, 200, pools)
     texts = [(f"{d.shape.amount('cpu')}m", f"{d.shape.amount('memory') // MIB}Mi") for d in case.demands]
     experiment = Experiment(
@@ -200,7 +195,7 @@ def lone(processes: int, pools: int) -> None:
 
 
 def beside_first_fit(pods: int, shapes: int, pools: int) -> None:
-    """One line: ours beside one pod at a time."""
+    """Print one line: our planner beside one pod at a time."""
     case = make_case(pods, shapes, pools)
     ours, plan = timed(lambda: plan_demands(case.demands, case.pools))
     theirs, result = timed(lambda: first_fit(case))
@@ -213,7 +208,7 @@ def beside_first_fit(pods: int, shapes: int, pools: int) -> None:
 
 
 def beside_solver(pods: int, shapes: int, limit_s: float) -> None:
-    """One line: ours beside CP-SAT on one pool."""
+    """Print one line: our planner beside CP-SAT on one pool."""
     case = one_pool(pods, shapes)
     seconds, plan = timed(lambda: plan_demands(case.demands, case.pools))
     told = solve(case, limit_s, nodes_of(plan) + 2)
@@ -221,7 +216,7 @@ def beside_solver(pods: int, shapes: int, limit_s: float) -> None:
 
 
 def main() -> int:
-    """Prints all comparisons; each large case runs in a process of its own, so that its memory is its own."""
+    """Print all comparisons; each large case runs in a separate process, so that its memory can be measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--full", action="store_true", help="let CP-SAT take 120 s for each size instead of 20")
     parser.add_argument("--no-solver", action="store_true", help="leave CP-SAT out")

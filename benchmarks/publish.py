@@ -44,7 +44,6 @@ def main() -> None:
 
 
 def bench(scratch: Path, options: argparse.Namespace) -> None:
-    """Print one line a measurement."""
     seed = scratch / "seed.git"
     took = clock(lambda: make_repository(seed, options.charts))
     print(
@@ -94,7 +93,7 @@ def bench(scratch: Path, options: argparse.Namespace) -> None:
 
 
 def whole_command(seed: Path, scratch: Path, runs: int) -> tuple[float, float]:
-    """Median of wall clock and CPU of `symph publish` into the large repository, from a cache that knows it."""
+    """Return median wall clock and CPU of `symph publish` into the large repository, with a warm cache."""
     with fresh(seed, scratch) as (repo, work):
         project = work / "project"
         project.mkdir()
@@ -116,7 +115,7 @@ def whole_command(seed: Path, scratch: Path, runs: int) -> tuple[float, float]:
 
 
 def helps() -> float:
-    """How long Python takes to start and to print the help."""
+    """Return the time that Python needs to start and to print the help."""
     return clock(
         lambda: subprocess.run([sys.executable, "-m", "symphony_charts", "--help"], check=True, capture_output=True)
     )
@@ -139,7 +138,7 @@ def clock(work: Callable[[], object]) -> float:
 
 
 def files_of(name: str) -> dict[str, bytes]:
-    """Twelve files, most of them the same in every chart, as charts of one template are."""
+    """Return twelve files, most of them equal in every chart, as in charts of one template."""
     fixed = {f"templates/t{number}.yaml": b"kind: ConfigMap\n" * (20 + number) for number in range(9)}
     own = {"Chart.yaml": f'name: {name}\nversion: "0.1.0"\n', "values.yaml": f"name: {name}\n", "README.md": name}
     return {**fixed, **{path: content.encode() for path, content in own.items()}}
@@ -151,7 +150,7 @@ def small(name: str) -> Publish:
 
 
 def make_repository(repo: Path, charts: int) -> None:
-    """A bare repository with that many charts, in one commit."""
+    """Make a bare repository with that many charts, in one commit."""
     git("init", "-q", "--bare", "-b", "main", str(repo))
     git("config", "uploadpack.allowFilter", "true", folder=repo)
     git("config", "uploadpack.allowAnySHA1InWant", "true", folder=repo)
@@ -166,7 +165,7 @@ def make_repository(repo: Path, charts: int) -> None:
 
 @contextmanager
 def fresh(seed: Path, scratch: Path) -> Iterator[tuple[Path, Path]]:
-    """A copy of the repository, and an empty folder to work in."""
+    """Yield a copy of the repository, and an empty folder to work in."""
     with tempfile.TemporaryDirectory(dir=scratch) as place:
         repo, work = Path(place) / "repo.git", Path(place) / "work"
         shutil.copytree(seed, repo)
@@ -197,7 +196,7 @@ def ours(seed: Path, scratch: Path, runs: int, name: Callable[[], str], *, is_wa
 
 
 def store(repo: Path, cache: Path) -> Store:
-    # By file:// and not by path: a path would let git take shortcuts that no server has.
+    # By file://, not by path: with a path git would take shortcuts that no server has.
     return Store(f"file://{repo}", "main", root=cache, author=Author(name="Ann <ann@example.org>"))
 
 
@@ -241,7 +240,7 @@ def writers(repo: Path, work: Path, count: int, name: Callable[[], str]) -> None
 
 
 def rebase_writers(repo: Path, work: Path, count: int) -> None:
-    """What a shell script in CI does: commit, push, on a refusal pull --rebase and push again."""
+    """Publish like a shell script in CI: commit, push; if refused, pull --rebase and push again."""
 
     def five(number: int) -> None:
         checkout = work / f"w{number}"
@@ -264,7 +263,7 @@ def rebase_writers(repo: Path, work: Path, count: int) -> None:
 
 
 def check(repo: Path, charts: int) -> None:
-    """Every chart is there, and the repository is whole."""
+    """Check that every chart is there, and the repository is valid."""
     if charts < 50:
         git("fsck", "--connectivity-only", folder=repo)
     added = git(

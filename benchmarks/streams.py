@@ -32,7 +32,7 @@ from local import cpu_seconds, descendants, environment, places, symph, timed
 RATE = 10_000
 OVERMIND, HONCHO = "v2.5.1", "2.0.0"
 RING = Path(__file__).parents[1] / "examples/ring/experiment.yaml"
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of what is measured become children of this program
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of measured programs become children of this one
 _WRITER = """
 import os, sys, time
 index, lines, step, count = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
@@ -54,7 +54,7 @@ _TEXT = "of a program that says a little each time"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one turn lost, and its seconds of wall clock and of CPU."""
+    """One turn's lost lines, and its seconds of wall clock and of CPU."""
 
     missing: int
     twice: int
@@ -64,20 +64,19 @@ class Turn:
 
 
 def ours(folder: Path, programs: dict[str, list[str]]) -> list[str]:
-    """`symph run`."""
     spec = {"name": "many", "processes": {name: {"command": argv} for name, argv in programs.items()}}
     (folder / "experiment.json").write_text(json.dumps(spec))
     return symph("run", str(folder / "experiment.json"))
 
 
 def procfile(folder: Path, programs: dict[str, list[str]]) -> str:
-    """The same as a Procfile."""
+    """Return the programs as a Procfile."""
     (folder / "Procfile").write_text("".join(f"{name}: exec {' '.join(argv)}\n" for name, argv in programs.items()))
     return str(folder / "Procfile")
 
 
 def peers(folder: Path) -> dict[str, list[str]]:
-    """The command lines of those who can be had here, without the Procfile."""
+    """Return the command lines of the available peers, without the Procfile."""
     found = {}
     module = f"module peers\n\ngo 1.24\n\nrequire github.com/DarthSim/overmind/v2 {OVERMIND}\n"
     (folder / "go.mod").write_text(module)
@@ -109,7 +108,7 @@ def _has_worked(name: str, commands: list[list[str]], folder: Path, **env: str) 
 
 
 def turn(peer: list[str] | None, count: int, seconds: float, *, waits: bool) -> Turn:
-    """One turn of `symph run` (None), or of a peer."""
+    """Return one turn of `symph run` (None), or of a peer."""
     lines = int(RATE * seconds / count)
     for folder in places():
         (folder / "ends").mkdir()
@@ -137,7 +136,7 @@ def turn(peer: list[str] | None, count: int, seconds: float, *, waits: bool) -> 
 
 
 def _wait(running: subprocess.Popen[bytes]) -> None:
-    """Wait until the program has ended; what goes on long after the last writer is ended, as overmind does."""
+    """Wait until the program has ended; end it if it runs long after the last writer, as overmind does."""
     quiet_since, deadline = time.monotonic() + 20, time.monotonic() + 120
     while running.poll() is None:
         if any("writer.py" in text for text in map(_command_line, descendants())):
@@ -156,7 +155,7 @@ def _command_line(pid: int) -> str:
 
 
 def lost(text: str, count: int, lines: int) -> tuple[int, int, int]:
-    """How many lines are missing, came more than once, and are not whole."""
+    """Return the numbers of missing, repeated and incomplete lines."""
     seen: Counter[tuple[int, int]] = Counter()
     torn = 0
     for line in text.splitlines():
@@ -180,7 +179,6 @@ def lost(text: str, count: int, lines: int) -> tuple[int, int, int]:
 
 
 def compare(contenders: dict[str, list[str] | None], count: int, seconds: float, repeat: int, *, waits: bool) -> None:
-    """Print what everybody loses and costs."""
     found: dict[str, list[Turn]] = {each: [] for each in contenders}
     for _ in range(repeat):
         for each, peer in contenders.items():
@@ -197,13 +195,13 @@ def compare(contenders: dict[str, list[str] | None], count: int, seconds: float,
 
 
 def ring(repeat: int) -> None:
-    """Print what `symph run` takes more than `symph up --wait`."""
+    """Print the extra time of `symph run` over `symph up --wait`."""
     found: dict[str, list[float]] = {"run": [], "up": []}
     for number in range(2 * repeat):
         for folder in places():
             shutil.copytree(RING.parent, folder / "ring")
             words = {"run": ("run",), "up": ("up", "--wait")}
-            # Whoever comes second in a turn was first in the last one.
+            # Alternate the order between turns.
             for verb in ("run", "up") if number % 2 else ("up", "run"):
                 argv = symph(words[verb][0], str(folder / "ring" / RING.name), *words[verb][1:])
                 found[verb].append(timed(argv, environment(folder)))
@@ -212,7 +210,6 @@ def ring(repeat: int) -> None:
 
 
 def main() -> None:
-    """Measure both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=5.0)

@@ -42,38 +42,35 @@ study.optimize(objective, n_trials=count, n_jobs=parallel)
 
 @contextmanager
 def places() -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """A folder that is removed afterwards, and an environment in which ours keeps everything in it."""
+    """Yield a folder that is removed afterwards, and an environment in which symph keeps everything in it."""
     with tempfile.TemporaryDirectory(prefix="bench-sweep-") as folder:
         private = {"SYMPH_STATE_DIR": f"{folder}/state", "SYMPH_RUNTIME_DIR": f"{folder}/run"}
         yield Path(folder), {**os.environ, **private}
 
 
 def ours(count: int, parallel: int, folder: Path) -> list[str]:
-    """`symph sweep --up`."""
     (folder / "e.yaml").write_text(_SPEC)
     grid = ["--grid", f"seed=1..{count}", "--up", "--parallel", str(parallel), "-o", "name"]
     return [sys.executable, "-m", "symphony_charts", "sweep", str(folder / "e.yaml"), *grid]
 
 
 def xargs(count: int, parallel: int, _folder: Path) -> list[str]:
-    """A shell for each line."""
     return ["sh", "-c", f"seq {count} | xargs -P {parallel} -I N env SEED=N sh -c '{_TRIAL}'"]
 
 
 def optuna(count: int, parallel: int, folder: Path) -> list[str]:
-    """Its own loop."""
     return [sys.executable, "-c", _OPTUNA, str(count), str(parallel), str(folder / "journal"), _TRIAL]
 
 
 def again(count: int, parallel: int, folder: Path) -> list[str]:
-    """`symph sweep --up` once more, of which all is kept."""
+    """Return the same `symph sweep --up` again, after the sweep has finished."""
     command = ours(count, parallel, folder)
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return command
 
 
 def measured(make: Callable[[int, int, Path], list[str]], count: int, parallel: int) -> tuple[float, float]:
-    """Seconds of wall clock, and of CPU of what was waited for."""
+    """Return seconds of wall clock, and CPU seconds of waited-for children."""
     with places() as (folder, environment):
         previous = {name: os.environ.get(name) for name in ("SYMPH_STATE_DIR", "SYMPH_RUNTIME_DIR")}
         os.environ.update(environment)
@@ -90,7 +87,6 @@ def measured(make: Callable[[int, int, Path], list[str]], count: int, parallel: 
 
 
 def main() -> None:
-    """Measure in turns, and print medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", metavar="COUNT", nargs="?", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=1)

@@ -26,12 +26,12 @@ SCHEDULERS = {
 
 
 def torchx(folder: str, *words: str) -> tuple[float, int]:
-    """CPU seconds of one call, and how many bytes it printed."""
+    """Return CPU seconds of one call, and the number of printed bytes."""
     return cpu(folder, "torchx.cli.main", *words)
 
 
 def cpu(folder: str, *words: str) -> tuple[float, int]:
-    """The same of any module's command."""
+    """Return the same for any module's command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     argv = [sys.executable, "-m", *words]
     done = subprocess.run(argv, cwd=folder, env={**os.environ, "HOME": folder}, capture_output=True, check=True)
@@ -40,7 +40,7 @@ def cpu(folder: str, *words: str) -> tuple[float, int]:
 
 
 def best(folder: str, runs: int, *words: str) -> tuple[float, int]:
-    """The least CPU time of several calls."""
+    """Return the least CPU time of several calls, and the number of printed bytes."""
     return min(torchx(folder, *words) for _ in range(runs))
 
 
@@ -61,7 +61,7 @@ def big() -> AppDef:
 
 
 def big_chart(folder: str, runs: int) -> tuple[float, float]:
-    """CPU seconds of the chart of an application of 20 roles x 1,000: through TorchX, and by `symph package` alone."""
+    """Return CPU seconds of the chart of 20 roles x 1,000 replicas: with TorchX, and with `symph package` alone."""
     Path(folder, "big.py").write_text(COMPONENT)
     words = ("run", "-s", "symph", "-cfg", "on=chart,dest=charts", "--workspace", "", "big.py:big")
     through, _ = best(folder, runs, *words)
@@ -72,7 +72,6 @@ def big_chart(folder: str, runs: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print a line for each scheduler and size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true")
     is_small = parser.parse_args().small

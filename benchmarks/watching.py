@@ -21,7 +21,7 @@ from pathlib import Path
 
 
 def timed(argv: list[str], env: dict[str, str], runs: int) -> list[float]:
-    """Seconds of each run after one that warms up."""
+    """Return the seconds of each run after a warm-up run."""
     found = []
     for _ in range(runs + 1):
         started = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Builds docs/site by zensical from README, docs/ and pages that follow from the code; fails on a dead link.
+"""Build docs/site with zensical from README, docs/ and pages generated from the code; fail on a dead link.
 
-The pages of the command come from its parser, those of the spec from its JSON Schema, those of Python from
-docstrings. ``make docs`` installs the generator into an environment of its own.
+The pages of the command come from its parser, those of the spec from its JSON Schema, those of Python from docstrings.
+``make docs`` installs the generator into a separate environment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from symphony_charts.spec.json_schema import json_schema  # noqa: E402 - likewis
 
 PAGES, SITE = ROOT / "build" / "docs", ROOT / "docs" / "site"
 GENERATOR = ROOT / ".cache" / "docs" / "bin" / "zensical"
-# What is in the menu, besides the references. A page that no part names stands under the last one.
+# The menu, besides the references. Pages that no part names go into the last part.
 PARTS = {
     "Tutorial": ["tutorial-rl", "tutorial-platform"],
     "Guides": [
@@ -51,7 +51,7 @@ PYTHON = {
 
 
 def main() -> None:
-    """Lay the pages, build the site, and look at every link of it."""
+    """Write the pages, build the site, and check all its links."""
     for name in ("pictures", "screens"):
         subprocess.run([sys.executable, str(ROOT / "scripts" / f"{name}.py")], check=True)
     settings = ROOT / "docs" / "settings.md"
@@ -83,7 +83,7 @@ def lay_pages(folder: Path) -> None:
 
 
 def without_links_outside(page: Path) -> str:
-    """The text of a page, where a link to a file that no page is, such as an example, is its text alone."""
+    """Return the text of a page; links to files outside of the site, such as an example, become plain text."""
 
     def keep(match: re.Match[str]) -> str:
         target = match[2].partition("#")[0]
@@ -96,7 +96,6 @@ def without_links_outside(page: Path) -> str:
 
 
 def menu() -> str:
-    """The menu, as the generator reads it."""
     known = {name for names in PARTS.values() for name in names}
     others = sorted(path.stem for path in (ROOT / "docs").glob("*.md") if path.stem not in known)
     lines = ["", "nav:", "  - Overview: index.md"]
@@ -122,8 +121,8 @@ def menu() -> str:
 
 
 def cli_pages() -> dict[str, str]:
-    """A page for each verb, from its parser, and one that lists them."""
-    sys.argv[0] = "symph"  # which is what the usage begins with
+    """Return a page for each verb, from its parser, and an index page."""
+    sys.argv[0] = "symph"  # the first word of the usage
     parser = SymphonyParser()
     parser.load_all()
     index = ["# Verbs", "", "`symph VERB --help` says the same in a terminal.", ""]
@@ -178,7 +177,7 @@ def _value(action: argparse.Action) -> str:
 
 
 def schema_pages() -> dict[str, str]:
-    """One page with a table for each record."""
+    """Return one page with a table for each record."""
     lines = [
         "# Fields of an experiment",
         "",
@@ -190,13 +189,12 @@ def schema_pages() -> dict[str, str]:
 
 
 def with_settings(text: str) -> str:
-    """The text of docs/settings.md with every key of `.symph.yaml` in its last part."""
+    """Return docs/settings.md with a reference of every key of `.symph.yaml` in its last part."""
     heading = "## Every key\n"
     return "\n".join([text.partition(heading)[0] + heading, *_records(settings_schema(), "Keys", "###")])
 
 
 def _records(schema: dict[str, Any], first: str, level: str) -> Iterator[str]:
-    """A table for each record of a schema."""
     records = {name: part for name, part in schema["$defs"].items() if part.get("properties")}
     for name in sorted(records, key=lambda name: (name != first, name)):
         part = records[name]
@@ -221,7 +219,7 @@ def _records(schema: dict[str, Any], first: str, level: str) -> Iterator[str]:
 
 
 def _form(form: dict[str, Any]) -> str:
-    """A schema in words: `a text`, `list of Mount`..."""
+    """Return a schema in words: `a text`, `list of Mount`..."""
     if "$ref" in form:
         name = form["$ref"].rpartition("/")[2]
         return name if name == "AnyVolume" else f"[{name}](#{name.lower()})"
@@ -245,7 +243,7 @@ def _form(form: dict[str, Any]) -> str:
 
 
 def python_pages() -> dict[str, str]:
-    """The Python interface, which the generator reads out of docstrings."""
+    """Return the pages of the Python interface, which the generator fills from docstrings."""
     lines = ["# Python", "", "What scripts import: [the spec](spec.md) shows the builders at work.", ""]
     for title, modules in PYTHON.items():
         lines += [f"## {title}", ""]
@@ -255,14 +253,13 @@ def python_pages() -> dict[str, str]:
 
 
 def decisions_page() -> str:
-    """The list of decisions."""
     paths = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     titles = [(path.name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for path in paths]
     return "\n".join(["# Decisions", "", *(f"- [{title}]({name})" for name, title in titles)]) + "\n"
 
 
 def _text(text: str) -> str:
-    """Text of a help page, where angle brackets and stars mean themselves."""
+    """Return help text with angle brackets and stars escaped."""
     return text.replace("<", "&lt;").replace("*", "\\*")
 
 
@@ -285,7 +282,7 @@ class _Links(HTMLParser):
 
 
 def dead_links(site: Path) -> Iterator[str]:
-    """Links within the site, to a page, a file or an anchor, that lead nowhere."""
+    """Yield links within the site, to a page, a file or an anchor, that lead nowhere."""
     pages = {}
     for path in site.rglob("*.html"):
         pages[path] = _Links()

@@ -1,7 +1,7 @@
-"""Writes `symphony_charts/spec/builder/keywords.py`: what the builders' keywords are, for type checkers and editors.
+"""Write `symphony_charts/spec/builder/keywords.py`: the builders' keywords, for type checkers and editors.
 
-Made of the JSON Schema, which is made of the records and knows their short forms. `--check` only says whether the file
-is as it would be written (status 1: it is not).
+The source is the JSON Schema, which comes from the records and knows their short forms. With `--check`, only exit with
+status 1 if the file is out of date.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ def main(argv: list[str]) -> int:
 
 
 def keywords_text() -> str:
-    """The content of the file."""
     schemas: dict[str, Any] = json_schema()["$defs"]
     process, experiment = (schemas[name]["properties"] for name in ("Process", "Experiment"))
     pod = {name: process[name] for name in PodSettings.__struct_fields__}
@@ -106,7 +105,7 @@ def _class(name: str, bases: str, doc: str, fields: Mapping[str, str]) -> str:
 
 
 def _typed(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The annotation of each field, and of Symphony's names for it; None always means that it is not given."""
+    """Return the annotation of each field, and of Symphony's names for it; None always means "not given"."""
     typed = {}
     for field, schema in properties.items():
         names = [field, *(alias for alias, meant in ALIASES.items() if meant == field)]
@@ -118,7 +117,7 @@ def _typed(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _options(schema: Mapping[str, Any]) -> Iterable[str]:
-    """The Python types that a schema lets through, short forms included."""
+    """Return the Python types that a schema accepts, short forms included."""
     if "anyOf" in schema:
         for option in schema["anyOf"]:
             yield from _options(option)

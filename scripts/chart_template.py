@@ -1,6 +1,6 @@
-"""Write `chart-template/cookiecutter.json`: what cookiecutter makes when it is given nothing else.
+"""Write `chart-template/cookiecutter.json`: cookiecutter's defaults.
 
-Run it after a change of the generator of charts; a test fails until then.
+Run it after a change of the chart generator; a test fails until then.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from symphony_charts.spec.pods import allocate
 
 FOLDER = Path(__file__).resolve().parent.parent / "chart-template"
 
-# What `cookiecutter chart-template` makes when nothing else is said: one server, one client.
+# The default of `cookiecutter chart-template`: one server, one client.
 HELLO = {
     "name": "hello",
     "image": "python:3.12-slim",
@@ -28,14 +28,14 @@ HELLO = {
 
 
 def cookiecutter_json() -> bytes:
-    """The context: what a chart differs in, and how cookiecutter has to read the template."""
+    """Return the context: the variable parts of a chart, and how cookiecutter must read the template."""
     experiment = from_data(HELLO)
     chart = build(experiment, allocate(experiment))
     texts = chart.texts()
     context: dict[str, object] = dict(context_of(chart, texts, ValuesSchema(chart), "0.1.0"))
     files = {path: content.decode() for path, content in generated_files(chart, texts).items()}
     context["_files"] = json.dumps(files, ensure_ascii=False)
-    # Go's delimiters stay Go's. Only what is listed as not copied verbatim is rendered.
+    # Go's delimiters stay unchanged. Only files that are not listed as copied verbatim are rendered.
     context["_jinja2_env_vars"] = {
         "variable_start_string": "[[",
         "variable_end_string": "]]",

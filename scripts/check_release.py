@@ -20,19 +20,19 @@ else:
 _ROOT = Path(__file__).resolve().parents[1]
 _FACTS = "pyproject.toml, [tool.hatch.metadata.hooks.custom.project]"
 _ADDRESS = r"https://[\w.-]+\.[a-z]{2,}(?:/[\w.~%/-]+)?"
-# What each fact looks like, in words and as a pattern.
+# The form of each fact, in words and as a pattern.
 _FORMS = {
     "repository": ("https://github.com/OWNER/NAME", r"https://github\.com/[\w.-]+/[\w.-]+(?<!\.git)"),
     "documentation": ("the https address of the site", _ADDRESS),
     "contact": ("an e-mail address, or the https address of a form", rf"[\w.+-]+@[\w.-]+\.[a-z]{{2,}}|{_ADDRESS}"),
 }
 _HEADING = re.compile(r"^## \[(?P<version>[^\]]+)\](?: - (?P<date>.+))?$", re.MULTILINE)
-# Names that are nobody's. Source: RFC 2606.
+# Reserved names. Source: RFC 2606.
 _NOBODY = re.compile(r"\bexample\.(?:com|net|org)|\.(?:example|invalid|test)\b")
 
 
 def faults_of(root: Path, tag: str | None, repository: str | None) -> Iterator[tuple[str, str, str]]:
-    """What is wrong, where, and what to do about it."""
+    """Yield each fault, its place, and a fix."""
     facts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]["hooks"]["custom"][
         "project"
     ]
@@ -48,13 +48,12 @@ def faults_of(root: Path, tag: str | None, repository: str | None) -> Iterator[t
 
 
 def version_of(root: Path) -> str:
-    """The version in ``version.py``."""
     match = re.search(r'^__version__ = "(.+)"$', (root / "symphony_charts/version.py").read_text(), re.MULTILINE)
     return match[1] if match else ""
 
 
 def notes_of(changelog: str, version: str) -> str:
-    """What the changelog says of `version`, without its heading; empty if it does not know it."""
+    """Return the changelog's section about `version`, without its heading; empty if there is none."""
     for heading, after in pairwise((*_HEADING.finditer(changelog), None)):
         if heading is not None and heading["version"] == version:
             return changelog[heading.end() : after.start() if after else None].strip()
@@ -86,7 +85,7 @@ def _changelog_faults(changelog: str, version: str) -> Iterator[tuple[str, str, 
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print every fault; 0 if there is none."""
+    """Print every fault; return 0 if there is none."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tag", help="the tag that is released")
     parser.add_argument("--repository", metavar="URL", help="where it is released")

@@ -1,10 +1,10 @@
-"""Writes the strict schemas of other projects' kinds of `symph validate`, from their custom resource definitions.
+"""Write the strict schemas of other projects' kinds for `symph validate`, from custom resource definitions.
 
     python -m scripts.crd_schemas
 
 Per kind and version one compressed file, named ``<group>_<version>_<Kind>.json.gz``: without prose, status and
-defaults; unknown fields are refused where the API server would drop them; parts that stand in several places are kept
-once. CEL rules are left out. Where the definition comes from stands in the file itself.
+defaults; unknown fields are refused where the API server would drop them; repeated parts are stored once. CEL rules are
+omitted. The file contains the source of the definition.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "chart" / "li
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a definition stands: the file `path` of the Go module `origin`, ``module@version``."""
+    """The place of a definition: the file `path` of the Go module `origin`, ``module@version``."""
 
     origin: str
     path: str
@@ -86,13 +86,13 @@ SOURCES = (
 )
 
 _DROPPED = ("description", "default", "example", "externalDocs", "format", "title")
-# What says something about a value but nothing about its fields: no place to refuse unknown ones.
+# Keywords that constrain a value but define no fields: no place to refuse unknown ones.
 _VALIDATIONS = ("anyOf", "allOf", "oneOf", "not")
 _LEAST_SHARED_BYTES = 120
 
 
 def schema_of(definition: Mapping[str, object], version: str, metadata: Mapping[str, object]) -> dict[str, object]:
-    """The draft-7 schema of one version of a CustomResourceDefinition; `metadata` is that of ObjectMeta."""
+    """Return the draft-7 schema of one version of a CustomResourceDefinition; `metadata` is ObjectMeta's schema."""
     spec = _map(definition["spec"])
     versions = {item["name"]: item for item in _list(spec["versions"])}
     root = strict(_map(_map(versions[version]["schema"])["openAPIV3Schema"]))
@@ -108,7 +108,7 @@ def schema_of(definition: Mapping[str, object], version: str, metadata: Mapping[
 
 
 def strict(node: dict[str, object], *, is_whole: bool = True) -> dict[str, object]:
-    """A structural schema of OpenAPI as draft 7 has it; unknown fields are refused where the server drops them."""
+    """Return a structural OpenAPI schema in draft 7; unknown fields are refused where the server drops them."""
     made: dict[str, object] = {}
     for key, value in node.items():
         if key in _DROPPED or key.startswith("x-") or key == "nullable":
@@ -157,7 +157,7 @@ def _text(node: object) -> str:
 
 
 def shared(root: dict[str, object]) -> dict[str, object]:
-    """`root` with each schema that stands in more than one place as one definition."""
+    """Return `root` with each repeated schema as one definition."""
     seen = Counter(_text(node) for node in _schemas(root))
     names: dict[str, str] = {}
     definitions: dict[str, object] = {}
@@ -196,7 +196,7 @@ def _schemas(node: dict[str, object]) -> Iterator[dict[str, object]]:
 
 
 def metadata_schema() -> dict[str, object]:
-    """ObjectMeta, with a name, as the API's own schema has it."""
+    """Return the API's own schema of ObjectMeta, with a required name."""
     bundled = json.loads(gzip.decompress((OUT / "v1.34.json.gz").read_bytes()))["definitions"]
     prefix = "io.k8s.apimachinery.pkg.apis.meta.v1."
     known = {name: schema for name, schema in bundled.items() if name.startswith(prefix)}
@@ -215,7 +215,6 @@ def metadata_schema() -> dict[str, object]:
 
 
 def _read(source: Source) -> Iterator[Mapping[str, object]]:
-    """The definitions in the file of a source."""
     text = (modules.module_folder(source.origin) / source.path).read_text(encoding="utf-8")
     for document in yaml.load_all(text, yaml.CSafeLoader):
         if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
@@ -223,7 +222,6 @@ def _read(source: Source) -> Iterator[Mapping[str, object]]:
 
 
 def main() -> None:
-    """Writes a file per kind and version."""
     metadata = metadata_schema()
     for source in SOURCES:
         for definition in _read(source):

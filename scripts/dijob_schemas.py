@@ -1,10 +1,10 @@
-"""Writes the strict schemas of DIJobs of `symph validate`, one per shape that operators of some versions read.
+"""Write the strict schemas of DIJobs for `symph validate`, one per shape that some operator versions read.
 
     python -m scripts.dijob_schemas
 
-DI-orchestrator is in no package registry. Its own fields, which are few, are written down here; the pods in them are
-those of the Kubernetes that its releases were built on, and come from kubernetes-validate 1.21.0 of PyPI. As in every
-definition that embeds pods, metadata inside them has no fields: labels and annotations of pods are dropped.
+DI-orchestrator is in no package registry. Its few own fields are defined here; the pods in them are from the Kubernetes
+version that its releases were built on, and come from kubernetes-validate 1.21.0 of PyPI. As in every definition that
+embeds pods, metadata inside them has no fields: labels and annotations of pods are dropped.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from scripts.kubernetes_schemas import cleaned, compressed
 
 PACKAGE = "kubernetes-validate==1.21.0"
 _FILE = "src/kubernetes_validate/kubernetes-json-schema/v{}.0-local-strict/_definitions.json"
-# The Kubernetes whose pods an API version holds.
+# The Kubernetes version of the pods in an API version.
 _PODS = {"v1alpha1": "1.20", "v2alpha1": "1.21"}
 _GROUP = "diengine.opendilab.org"
 _CORE = "io.k8s.api.core.v1."
 
 Schema = dict[str, object]
 
-# Stand-ins for what Kubernetes itself defines.
+# Placeholders for Kubernetes' own definitions.
 _TEMPLATE: Schema = {"$ref": "PodTemplateSpec"}
 _VOLUMES: Schema = {"type": "array", "items": {"$ref": "Volume"}}
 
@@ -71,7 +71,7 @@ _TASK = _closed(
 )
 _TASKS: dict[str, Schema] = {**_COMMON, "backoffLimit": _whole(), "tasks": {"type": "array", "items": _TASK}}
 
-# File name after the group: the specs' fields. Without a dialect it is what the newest operator of the version reads.
+# File name after the group: the specs' fields. Without a dialect, the shape of the newest operator of the version.
 SHAPES: dict[str, Schema] = {
     "v1alpha1_AggregatorConfig": _closed(("aggregator",), aggregator=_PART),
     "v1alpha1_DIJob": _closed(("coordinator",), **_ROLES),
@@ -91,7 +91,7 @@ SHAPES: dict[str, Schema] = {
 
 
 def shape_schema(name: str, pods: dict[str, Schema], metadata: Schema) -> Schema:
-    """The whole schema of one of `SHAPES`; `pods` are the definitions by their short names."""
+    """Return the complete schema of one of `SHAPES`; `pods` are the definitions by their short names."""
     version, _, kind = name.partition("@")[0].partition("_")
     whole = _closed(
         ("apiVersion", "kind", "metadata"),
@@ -106,7 +106,7 @@ def shape_schema(name: str, pods: dict[str, Schema], metadata: Schema) -> Schema
 
 
 def pod_schemas(definitions: dict[str, Schema]) -> dict[str, Schema]:
-    """PodTemplateSpec and Volume of the API's own definitions, each as one schema; metadata in them has no fields."""
+    """Return the API's PodTemplateSpec and Volume, each as one schema; metadata in them has no fields."""
 
     def inlined(node: object) -> object:
         if isinstance(node, list):
@@ -138,7 +138,7 @@ def _as_map(value: object) -> Schema:
 
 
 def _pods() -> dict[str, dict[str, Schema]]:
-    """The pods of each API version, out of the source distribution."""
+    """Return the pod schemas of each API version, from the source distribution."""
     with tempfile.TemporaryDirectory() as folder:
         argv = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "-d", folder]
         subprocess.run([*argv, PACKAGE], check=True, timeout=300)
@@ -156,7 +156,6 @@ def _read(tar: tarfile.TarFile, name: str) -> dict[str, Schema]:
 
 
 def main() -> None:
-    """Writes a file per shape."""
     pods, metadata = _pods(), metadata_schema()
     for name in SHAPES:
         version = name.partition("_")[0]

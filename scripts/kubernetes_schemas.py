@@ -1,7 +1,7 @@
-"""Writes the strict Kubernetes schemas that `symph validate` carries, from the kubernetes-validate distribution.
+"""Write the strict Kubernetes schemas of `symph validate`, from the kubernetes-validate distribution.
 
-Per minor version one compressed file: the kinds that a chart may hold and what they refer to, without prose; unknown
-fields are refused, and so is null, which no chart of ours emits. Source and version stand in the file itself.
+Per minor version one compressed file: the kinds that a chart may contain and their references, without prose; unknown
+fields are refused, and so is null, which our charts never emit. The file contains source and version.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KINDS = {
     "policy/v1": ("PodDisruptionBudget",),
     "rbac.authorization.k8s.io/v1": ("Role", "RoleBinding"),
 }
-# Kinds that come and go between versions; taken where they are.
+# Kinds that exist only in some versions; included where they exist.
 PASSING = {
     "scheduling.k8s.io/v1alpha2": ("PodGroup", "Workload"),
     "scheduling.k8s.io/v1beta1": ("PodGroup", "Workload"),
@@ -41,7 +41,7 @@ _DROPPED = ("description", "x-kubernetes-group-version-kind", "$schema", "x-kube
 
 
 def schemas_of(definitions: dict[str, object], source: str) -> dict[str, object]:
-    """The schemas of one version: `kinds` maps ``apiVersion/kind`` to a name in `definitions`."""
+    """Return the schemas of one version: `kinds` maps ``apiVersion/kind`` to a name in `definitions`."""
     kinds = {}
     for version, names in (*KINDS.items(), *PASSING.items()):
         for kind in names:
@@ -85,7 +85,7 @@ def _references(node: object) -> Iterator[str]:
 
 
 def cleaned(node: object) -> object:
-    """A schema without prose and null, its references those of a file of ours."""
+    """Return a schema without prose and null, with references to definitions in the same file."""
     if isinstance(node, list):
         return [cleaned(value) for value in node]
     if not isinstance(node, dict):
@@ -104,7 +104,7 @@ def cleaned(node: object) -> object:
 
 
 def compressed(data: object) -> bytes:
-    """JSON, gzipped to the same bytes every time."""
+    """Return JSON, gzipped to the same bytes every time."""
     text = json.dumps(data, separators=(",", ":"), sort_keys=True).encode()
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, filename="") as file:
@@ -113,7 +113,6 @@ def compressed(data: object) -> bytes:
 
 
 def main(minors: Iterable[int] = MINORS) -> None:
-    """Writes one file per minor version."""
     distribution = metadata.distribution("kubernetes-validate")
     root = Path(str(distribution.locate_file("kubernetes_validate/kubernetes-json-schema")))
     source = f"kubernetes-validate {distribution.version} (Apache-2.0), made from the API's OpenAPI documents"

@@ -1,8 +1,8 @@
-"""Writes the rules of the leak guard from those of gitleaks: without prose, one rule a line.
+"""Write the rules of the leak guard from gitleaks' rules: without prose, one rule per line.
 
     python -m scripts.leak_rules
 
-Patterns, keywords, entropy, paths, groups, stop words and exceptions are taken over as they are.
+Patterns, keywords, entropy, paths, groups, stop words and exceptions are copied unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "secrets" / "
 
 
 def rules_text(module: Path) -> str:
-    """The content of ``rules.json`` as it follows from gitleaks' sources in the folder `module`."""
+    """Return the content of ``rules.json`` from gitleaks' sources in the folder `module`."""
     import tomllib  # newer than the oldest Python that the package itself runs on
 
     config = tomllib.loads((module / "config" / "gitleaks.toml").read_text(encoding="utf-8"))

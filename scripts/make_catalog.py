@@ -29,7 +29,7 @@ CHECKED = "2026-11-21"
 
 ARM = {"t2a", "c4a", "n4a", "a4x", "e4a"}
 
-# What a witness says differently, and why it is not followed.
+# Differences of the witnesses, and the reason why each is not followed.
 EXCEPTIONS = {
     ("gke", "e2-micro"): "listed with its fractional share; the node shows 2 vCPU",
     ("gke", "e2-small"): "listed with its fractional share; the node shows 2 vCPU",
@@ -59,7 +59,7 @@ N4 = "2 4 8 16 32 48 64 80"
 N4A = "1 2 4 8 16 32 48 64"
 Z4D_SSD = "16:1 32:2 48:3 64:4 96:6 192:12"
 
-# series, GiB per vCPU, "vCPU" or "vCPU:local SSDs" of each size. Memory is rounded down to GiB, but for n1.
+# series, GiB per vCPU, "vCPU" or "vCPU:local SSDs" of each size. Memory is rounded down to GiB, except for n1.
 SERIES: list[tuple[str, float, str]] = [
     ("n1-standard", 3.75, "1 2 4 8 16 32 64 96"),
     ("n1-highmem", 6.5, "2 4 8 16 32 64 96"),
@@ -177,7 +177,7 @@ SINGLE: dict[str, tuple[int, float]] = {
 }
 SHARED = {"e2-micro", "e2-small", "e2-medium", "f1-micro", "g1-small"}
 
-# name, vCPU, GiB, GPU type, GPUs, local SSDs that come with it; a "-nolssd" twin exists where the last field is "+".
+# name, vCPU, GiB, GPU type, GPUs, built-in local SSDs; a "-nolssd" twin exists if the last field is "+".
 GPU_MACHINES: list[tuple[str, int, float, str, int, int, str]] = [
     *((f"a2-highgpu-{n}g", 12 * n, 85 * n, "nvidia-tesla-a100", n, 0, "") for n in (1, 2, 4, 8)),
     ("a2-megagpu-16g", 96, 1360, "nvidia-tesla-a100", 16, 0, ""),
@@ -222,7 +222,7 @@ Row = dict[str, object]
 
 
 def machine(name: str, vcpu: int, gib: float, ssds: int = 0) -> Row:
-    """One row of the catalogue, without accelerator; the family is the name up to its first hyphen."""
+    """Return one catalogue row without accelerator; the family is the name up to its first hyphen."""
     family = name.split("-")[0]
     row: Row = {"name": name, "family": "n1" if family in {"f1", "g1"} else family}
     row |= {"arch": "arm64" if family in ARM else "amd64", "vcpu": vcpu, "memory_mib": round(gib * 1024)}
@@ -234,7 +234,6 @@ def machine(name: str, vcpu: int, gib: float, ssds: int = 0) -> Row:
 
 
 def rows() -> Iterator[Row]:
-    """Every machine of the rules above."""
     for series, ratio, sizes in SERIES:
         for size in sizes.split():
             vcpu, _, ssds = size.partition(":")
@@ -252,7 +251,7 @@ def rows() -> Iterator[Row]:
 
 
 def witnesses(go: Path, gcp: Path) -> dict[str, dict[str, tuple[float, float]]]:
-    """What the two public tables say: source -> machine -> (vCPU, GiB)."""
+    """Return the data of the two public tables: source -> machine -> (vCPU, GiB)."""
     pattern = re.compile(r'NewMachineTypeInfo\("([^"]+)", ([0-9.]+), ([0-9.]+)\)')
     gke = {m[1]: (float(m[2]), float(m[3])) for m in pattern.finditer(go.read_text())}
     instances = yaml.safe_load(gcp.read_text())["compute"]["instance"]
@@ -261,7 +260,7 @@ def witnesses(go: Path, gcp: Path) -> dict[str, dict[str, tuple[float, float]]]:
 
 
 def check(table: list[Row], told: dict[str, dict[str, tuple[float, float]]]) -> list[str]:
-    """Records in each row which witness agrees; every disagreement that is no recorded exception."""
+    """Record the agreeing witnesses in each row; return every disagreement that is not in EXCEPTIONS."""
     faults = []
     for row in table:
         name, found = str(row["name"]), []
@@ -280,7 +279,7 @@ def check(table: list[Row], told: dict[str, dict[str, tuple[float, float]]]) -> 
 
 
 def shape_faults(table: list[Row]) -> list[str]:
-    """Names against contents: the suffix of a GPU or TPU machine is its number of accelerators, no name twice."""
+    """Return mismatches of names and contents: wrong accelerator count in a GPU or TPU suffix, duplicate names."""
     faults = []
     for row in table:
         count = re.search(r"-(\d+)([gt])(?:-|$)", str(row["name"]))
@@ -295,13 +294,12 @@ def shape_faults(table: list[Row]) -> list[str]:
 
 
 def with_recorded_sources(table: list[Row]) -> list[Row]:
-    """`table` with the sources that the file on disk names, so that a run without the public tables loses nothing."""
+    """Return `table` with the sources in the file on disk, so that a run without the public tables loses nothing."""
     recorded = {row["name"]: row.get("sources", []) for row in json.loads(OUTPUT.read_text())["machines"]}
     return [row | {"sources": recorded.get(row["name"], [])} for row in table]
 
 
 def text_of(table: list[Row]) -> str:
-    """The catalogue's file."""
     exceptions = [{"source": source, "machine": name, "why": why} for (source, name), why in EXCEPTIONS.items()]
     lines = ",\n".join(json.dumps(row) for row in table)
     head = json.dumps({"date": CHECKED, "exceptions": exceptions}, indent=1)[:-2]
@@ -309,12 +307,12 @@ def text_of(table: list[Row]) -> str:
 
 
 def catalog_rows() -> list[Row]:
-    """The rows of the catalogue in the order of its file."""
+    """Return the rows of the catalogue in the order of its file."""
     return sorted(rows(), key=lambda row: str(row["name"]))
 
 
 def main() -> int:
-    """Write the catalogue; 1 if a check failed."""
+    """Write the catalogue; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", nargs=2, type=Path, metavar=("GKE.go", "GCP.yml"))
     arguments = parser.parse_args()

@@ -1,25 +1,25 @@
-"""Write symphony_charts/placement/data/prices.json anew from price lists of others, one after the other.
+"""Write symphony_charts/placement/data/prices.json from public price lists, one after the other.
 
     pip download --no-deps apache-libcloud && unzip apache_libcloud-*.whl libcloud/data/pricing.json
     python scripts/make_prices.py libcloud/data/pricing.json "apache-libcloud 3.9.1"
     python scripts/make_prices.py initial-prices.json "karpenter-provider-gcp, pricing of each machine" 2026-08-03
     python scripts/make_prices.py vms.csv "SkyPilot's catalogue, v8 at 8427bbf" 2026-11-23
 
-The second list is that of cloudpilot-ai/karpenter-provider-gcp (Apache-2.0; pkg/providers/pricing), with the date of
-its commit; the third is catalogs/v8/gcp/vms.csv of skypilot-org/skypilot-catalog (Apache-2.0), and the day it was read.
-Of two lists that say the same field of a region the newer one is kept, unless it knows fewer kinds of GPU. Where units
-differ by more than 0.5 % the family must stand in REPRICED, or the script fails.
+The second list is from cloudpilot-ai/karpenter-provider-gcp (Apache-2.0; pkg/providers/pricing), with the date of its
+commit; the third is catalogs/v8/gcp/vms.csv of skypilot-org/skypilot-catalog (Apache-2.0), with the day of its
+download. If two lists have the same field of a region, the newer one wins, unless it knows fewer kinds of GPU. If units
+differ by more than 0.5 %, the family must be in REPRICED, or the script fails.
 
-karpenter-provider-gcp holds the price of each machine by region, on demand and on spot. A family whose machines all
-cost the same per vCPU and per GiB is described by these two numbers, as in Google's own list; other machines
-(accelerators, local SSDs, shared cores) keep their own price.
+karpenter-provider-gcp has the price of each machine by region, on demand and on spot. A family whose machines all cost
+the same per vCPU and per GiB is described by these two numbers, as in Google's own list; other machines (accelerators,
+local SSDs, shared cores) keep their own price.
 
-apache-libcloud (Apache-2.0) holds Google's unit prices by region: vCPU and GiB of predefined and custom machines, local
-SSDs, commitments. Its spot prices are older than its date and are left out, and so are prices of 0.
+apache-libcloud (Apache-2.0) has Google's unit prices by region: vCPU and GiB of predefined and custom machines, local
+SSDs, commitments. Its spot prices are older than its date and are omitted, and so are prices of 0.
 
-SkyPilot's catalogue has a row per number of accelerators in a zone. GPUs that are attached to n1 and TPUs are taken
-from it. Its machines are not: those with newer GPUs have the price of a flexible start in some regions and the price on
-demand in others, and the row does not tell which.
+SkyPilot's catalogue has a row per number of accelerators in a zone. It provides the prices of GPUs that are attached to
+n1, and of TPUs. Its machine prices are not used: machines with newer GPUs have the price of a flexible start in some
+regions and the price on demand in others, and the row does not show which.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from symphony_charts.placement.catalog import Machine, default_catalog
 from symphony_charts.placement.prices import PriceTable, is_plain
 
 OUTPUT = Path(__file__).parent.parent / "symphony_charts/placement/data/prices.json"
-# Families whose price is not what it was in an older list: by 7 % in europe-west6, by 9 % in us-east4 and us-west4; the
-# older list has nearly twice the price of n2d in asia-south1.
+# Families whose price differs from an older list: by 7 % in europe-west6, by 9 % in us-east4 and us-west4; the older
+# list has nearly twice the price of n2d in asia-south1.
 REPRICED = {
     ("asia-south1", "n2d"), ("europe-west6", "n1"), ("europe-west6", "e2"), ("us-east4", "c2"), ("us-west4", "n2"),
     ("us-west4", "c2"),
@@ -52,7 +52,7 @@ _CUSTOM = ("n1", "n2", "n2d", "e2")
 _Prices = dict[str, dict[str, object]]
 _CSV_HEAD = "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,"
 _ATTACHED = {name: f"nvidia-tesla-{name.lower()}" for name in ("K80", "P4", "P100", "T4", "V100")}
-# The smallest slice of each generation: its chips, and what GKE calls the kind.
+# The smallest slice of each generation: its chips, and GKE's name of the kind.
 _SLICES = {
     "tpu-v3-8": (4, ("tpu-v3-device", "tpu-v3-slice")),
     "tpu-v4-8": (4, ("tpu-v4-podslice",)),
@@ -60,12 +60,12 @@ _SLICES = {
     "tpu-v5p-8": (4, ("tpu-v5p-slice",)),
     "tpu-v6e-1": (1, ("tpu-v6e-slice",)),
 }
-# What SkyPilot writes where it knows no price of a TPU.
+# SkyPilot's value for an unknown TPU price.
 _NO_PRICE = 700.0
 
 
 def faults(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """Where both say what a standard machine of a family costs, and differ by more than 0.5 %."""
+    """Yield standard machines whose prices in the two lists differ by more than 0.5 %."""
     for region in sorted(before.keys() & now.keys()):
         units = [table[region].get("units", {}) for table in (before, now)]
         for family in sorted(units[0].keys() & units[1].keys() - {"m1"}):
@@ -77,7 +77,7 @@ def faults(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 
 def joined(before: dict[str, Any], now: dict[str, Any], origin: list[str], default: list[str]) -> dict[str, Any]:
-    """The fields of a region, each from the newer list; the origin of its units and machines is the region's."""
+    """Return the fields of a region, each from the newer list; the origin of `units` becomes the region's origin."""
     rest = [before.get("date", default[0]), before.get("source", default[1])]
     said = {key: value for key, value in before.items() if key not in ("date", "source", "origins")}
     origins = {key: before.get("origins", {}).get(key, rest) for key in said}
@@ -91,7 +91,7 @@ def joined(before: dict[str, Any], now: dict[str, Any], origin: list[str], defau
 
 
 def main() -> int:
-    """Write the file; 1 where the lists disagree."""
+    """Write the file; return 1 if the lists disagree."""
     path, name, date = (*sys.argv[1:], "")[:3]
     read = read_prices(Path(path).read_bytes(), name, date)
     listed = {region: _said(msgspec.to_builtins(prices)) for region, prices in read.regions.items()}
@@ -148,7 +148,7 @@ class _Libcloud(msgspec.Struct):
 
 
 def read_prices(text: bytes, name: str, date: str = "") -> PriceTable:
-    """Return the table of a price list with the source `name`; `date` is that of a list without one.
+    """Return the table of a price list with the source `name`; `date` is for lists without a date.
 
     Raises SpecError for any other text.
     """
@@ -254,7 +254,7 @@ def _is_of_family(machine: Machine) -> bool:
 
 
 def _families(prices: _Region) -> dict[str, list[Machine]]:
-    """The machines of a list that are nothing but vCPUs and memory, by family."""
+    """Return the machines of a list that consist only of vCPUs and memory, by family."""
     families: dict[str, list[Machine]] = {}
     for name in prices.on_demand:
         machine = default_catalog().get(name)
@@ -264,7 +264,7 @@ def _families(prices: _Region) -> dict[str, list[Machine]]:
 
 
 def _units(machines: list[Machine], prices: dict[str, float]) -> tuple[float, float] | None:
-    """What a vCPU and a GiB cost, if that explains the price of each machine to 0.1 %; else None."""
+    """Return the prices of a vCPU and a GiB, if they explain every machine's price to 0.1 %; else None."""
     rows = [(m.vcpu, m.memory_mib / 1024, prices[m.name]) for m in machines if m.name in prices]
     if len(rows) < len(machines):
         return None
@@ -272,7 +272,7 @@ def _units(machines: list[Machine], prices: dict[str, float]) -> tuple[float, fl
         choose(rows, key=lambda row: row[1] / row[0]) for choose in (min, max)
     )
     determinant = cpu * more_gib - more_cpu * gib
-    if abs(determinant) < 1e-6 and _has_one_ratio(machines[0].family):  # all of it in the vCPU
+    if abs(determinant) < 1e-6 and _has_one_ratio(machines[0].family):  # the whole price is the vCPU's
         found = price / cpu, 0.0
     elif abs(determinant) < 1e-6:
         return None
@@ -283,7 +283,7 @@ def _units(machines: list[Machine], prices: dict[str, float]) -> tuple[float, fl
 
 
 def _has_one_ratio(family: str) -> bool:
-    """Whether all machines of a family have as much memory for a vCPU, so that one of them speaks for all."""
+    """Return True if all machines of a family have the same memory per vCPU; one price then covers both."""
     plain = [m for m in default_catalog().machines.values() if m.family == family and _is_of_family(m)]
     return max(m.memory_mib / m.vcpu for m in plain) - min(m.memory_mib / m.vcpu for m in plain) < 1
 

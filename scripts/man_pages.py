@@ -1,4 +1,4 @@
-"""Writes the manual pages of the command and of each verb into a folder, for `man` and for packagers.
+"""Write the manual pages of the command and of each verb into a folder, for `man` and for packagers.
 
 python scripts/man_pages.py docs/man
 """
@@ -17,7 +17,7 @@ def main(folder: Path) -> None:
     """Write symph.1 and symph-VERB.1."""
     folder.mkdir(parents=True, exist_ok=True)
     parser = SymphonyParser()
-    # Pages say the same wherever they are made.
+    # The pages must be equal wherever they are made.
     parser.master_parser.prog = "symph"
     parser.subparsers._prog_prefix = "symph"
     (folder / "symph.1").write_text(overview_page(), encoding="utf-8")

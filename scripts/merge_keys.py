@@ -1,7 +1,8 @@
-"""Writes by which key Kubernetes' strategic merge joins the lists of a pod, from the schemas of `symph validate`.
+"""Write the merge keys of Kubernetes' strategic merge for lists in a pod, from the schemas of `symph validate`.
 
-Those keep the marks of the API's OpenAPI documents (``x-kubernetes-patch-strategy``, ``x-kubernetes-patch-merge-key``).
-A list of one name is merged alike wherever it stands in a pod, in every version; otherwise this fails.
+The schemas keep the marks of the API's OpenAPI documents (``x-kubernetes-patch-strategy``,
+``x-kubernetes-patch-merge-key``). Lists of the same name must merge in the same way everywhere in a pod, in every
+version; otherwise this fails.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MERGE_KEYS = {{
 
 
 def merge_keys() -> dict[str, str]:
-    """Field -> merge key of all lists in a pod template that merge, in any of the versions."""
+    """Return field -> merge key for all merged lists in a pod template, over all versions."""
     marks: dict[str, set[str | None]] = {}
     for file in sorted(SCHEMAS.glob("v1.*.json.gz")):
         definitions = json.loads(gzip.decompress(file.read_bytes()))["definitions"]
@@ -43,7 +44,7 @@ def merge_keys() -> dict[str, str]:
 
 
 def _lists(definitions: dict[str, object], name: str, seen: set[str]) -> Iterator[tuple[str, str | None]]:
-    """Every list below the definition `name` with its merge key; None for one that is replaced."""
+    """Yield every list below the definition `name` with its merge key; None for a replaced one."""
     seen.add(name)
     definition = definitions[name]
     properties = definition.get("properties", {}) if isinstance(definition, dict) else {}
@@ -58,7 +59,7 @@ def _lists(definitions: dict[str, object], name: str, seen: set[str]) -> Iterato
 
 
 def generated_files() -> dict[str, str]:
-    """The files by their path in the repository."""
+    """Return the files by their path in the repository."""
     table = merge_keys()
     source = "x-kubernetes-patch-merge-key in Kubernetes' OpenAPI documents, 1.29 to 1.37"
     rows = "".join(f"    {json.dumps(field)}: {json.dumps(key)},\n" for field, key in table.items())

@@ -1,7 +1,7 @@
-"""Draws the README's pictures, dark and light, from a session that is really run: `python scripts/pictures.py`.
+"""Draw the README's pictures, dark and light, from a real session: `python scripts/pictures.py`.
 
-Beside the pictures stands what was printed. As long as only times, ids and sizes of a new session differ from that, the
-pictures stay as they are, so that building the pages changes nothing in Git.
+The printed text is stored beside the pictures. As long as only times, ids and sizes of a new session differ from it,
+the pictures stay as they are, so that building the pages changes nothing in Git.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.pages.reader import differences  # noqa: E402 - the checkout is no in
 
 PICTURES = ROOT / "docs" / "pictures"
 WIDTH = 108
-# What is run and shown; of a long answer so many lines of its beginning and its end.
+# The commands to run and show; of a long answer, the number of lines at its beginning and end.
 ALL = (99, 0)
 SESSION = (
     ("symph init rl && cd rl", ALL),
@@ -41,12 +41,12 @@ BEFORE = (
     "git init --quiet --bare -b main charts.git",
     "symph gitops init --repo charts.git --destination dev=rl-dev --ci none",
 )
-# The plan is drawn on white; these are its colours of paper and ink, and what they are on black.
+# The plan is drawn on white: its colours of paper and ink -> their replacements on black.
 NIGHT = {"#ffffff": "#0d1117", "#1f2933": "#e6edf3", "#616e7c": "#9aa5b1", "#cbd2d9": "#3e4c59", "#2f855a": "#56d364"}
 
 
 def main() -> None:
-    """Run the session, and draw it where it differs from the one that the pictures show."""
+    """Run the session, and draw it if it differs from the session in the pictures."""
     if not shutil.which("tmux"):
         raise SystemExit("tmux is missing, in which the session runs")
     answers, plan = play()
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def _lines(command: tuple[str, tuple[int, int]], answer: str) -> list[Text]:
-    """A command and what it answered; of a long answer its beginning and its end."""
+    """Return a command and its answer; of a long answer only its beginning and end."""
     text, (head, tail) = command
     lines = answer.rstrip("\n").splitlines()
     if len(lines) > head + tail:
@@ -84,20 +84,20 @@ def draw(name: str, texts: Sequence[Text], width: int) -> None:
         console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
         for text in texts:
             console.print(text, soft_wrap=False, overflow="ellipsis", no_wrap=True)
-        # No font is fetched from anywhere: any of fixed width will do, since each word is given its place.
+        # Fetch no font: any monospaced font will do, since each word has a fixed position.
         bare = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
         picture = console.export_svg(title="symph", theme=theme, code_format=bare, unique_id="symph")
         (PICTURES / f"{name}-{shade}.svg").write_text(picture, encoding="utf-8")
 
 
 def _told(answer: str, keeps: tuple[int, int]) -> str:
-    """An answer without colours; of one that is cut the first and the last line: processes write in any order."""
+    """Return an answer without colours; if cut, only its first and last line: processes write in any order."""
     lines = Text.from_ansi(answer.rstrip("\n")).plain.splitlines()
     return "\n".join(lines if keeps is ALL else [lines[0], "...", lines[-1]])
 
 
 def play() -> tuple[list[str], str]:
-    """What each command of the session prints, and the picture of its plan."""
+    """Return the output of each command of the session, and the picture of its plan."""
     with tempfile.TemporaryDirectory(prefix="symph-picture-", dir="/tmp") as folder:
         here = Path(folder, "work")
         here.mkdir()

@@ -29,12 +29,12 @@ from tests.pages.reader import differences
 
 WIDTH, HEIGHT = 104, 22
 _WAIT_S = 60
-# What is drawn in parts is whole within so many seconds, or differs.
+# Drawing in parts is complete within this time, or the screen differs.
 _SETTLED_S = 20.0
 _POOLS = "pools: [{name: std8, machine_type: e2-standard-8, zones: [us-central1-a], max_nodes: 4}]\n"
-# What a process uses, which is never the same twice.
+# Resource usage and durations, which differ every time.
 _AMOUNT = re.compile(r"\b\d+\.\d+[KMG]?\b|\b\d+[KMG]\b|\b\d+s\b")
-# A line of `symph run` that says what has become of a process, and of how many more.
+# A line of `symph run` about the state of a process, and the number of others in that state.
 _CHANGE = re.compile(r"\S+ +(?:\+(?P<more>\d+) +)?\* (?P<words>.*)")
 _SPEC = """\
 name: rl
@@ -61,7 +61,7 @@ FAILS = ENDS.replace("0.$((9 - i))1; sleep 0.4; done", "0.$((9 - i))1; done; ech
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """A picture: the spec, the commands before it, what is typed, and the texts that say that all of it is there."""
+    """A picture: the spec, the commands before it, the typed input, and texts that show that it is complete."""
 
     spec: str
     before: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ SCREENS = {
 
 
 def main() -> None:
-    """Play every screen that is named, or all, and draw what differs from its picture."""
+    """Play the named screens, or all, and draw those that differ from their picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*SCREENS, []], default=[])
     parser.add_argument("--check", action="store_true", help="draw nothing; fail where something would be drawn")
@@ -126,9 +126,9 @@ def main() -> None:
 
 
 def general(text: str) -> str:
-    """A screen without what is never the same twice: amounts, widths that follow from them, waits of a slow machine.
+    """Return a screen without its variable parts: amounts, widths that depend on them, waits of a slow machine.
 
-    Of several that change alike, on a slow machine in two lines, the number of all is told.
+    Consecutive lines with the same change, as on a slow machine, are added up.
     """
     lines: list[str] = []
     alike, count = "", 0
@@ -145,7 +145,7 @@ def general(text: str) -> str:
 
 
 def play(screen: Screen, is_right: Callable[[str], bool]) -> str:
-    """What stands on the screen, with its colours, once it is right, or has been there for a while."""
+    """Return the screen with its colours once it is right, or after a timeout."""
     with _places() as (folder, env):
         (folder / "rl.yaml").write_text(screen.spec)
         (folder / "pools.yaml").write_text(_POOLS)
@@ -178,7 +178,7 @@ def play(screen: Screen, is_right: Callable[[str], bool]) -> str:
         size = ("-x", str(WIDTH), "-y", str(screen.height))
         tmux("new-session", "-d", *size, "-s", "s", "sh", ";", "set-option", "-g", "status", "off")
         try:
-            # The terminal shows what is typed too early before the prompt.
+            # The terminal echoes early input before the prompt.
             wait_for("$")
             tmux("send-keys", "-t", "s", "-l", screen.typed)
             tmux("send-keys", "-t", "s", "Enter")
@@ -195,13 +195,12 @@ def play(screen: Screen, is_right: Callable[[str], bool]) -> str:
 
 
 def _without_prompt(screen: str) -> str:
-    """The screen without the empty prompt below what was printed."""
     return re.sub(r"\n\$ *\n*$", "\n", screen.rstrip("\n") + "\n")
 
 
 @contextmanager
 def _places() -> Iterator[tuple[Path, dict[str, str]]]:
-    """A folder to work in, and an environment that knows nothing of the user's."""
+    """Yield a folder to work in, and an environment isolated from the user's."""
     with tempfile.TemporaryDirectory(prefix="symph-screen-", dir="/tmp") as name:
         folder = Path(name, "work")
         folder.mkdir()

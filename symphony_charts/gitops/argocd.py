@@ -1,4 +1,4 @@
-"""Argo CD's objects: projects, the ApplicationSet, health checks, and why an Application is not synced."""
+"""Argo CD's objects: projects, the ApplicationSet, health checks, and the reasons for unsynced Applications."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def project_name(project: str, env: str) -> str:
 
 
 def target_of(destination: Destination) -> dict[str, str]:
-    """Return a destination as Argo CD's objects write it."""
+    """Return a destination in the form of Argo CD's objects."""
     cluster = {"name": destination.name} if destination.name else {"server": destination.server}
     return {**cluster, "namespace": destination.namespace}
 
 
 def is_one_cluster(first: Destination, second: Destination) -> bool:
-    """Return True if two destinations are in one cluster, as far as their words tell."""
+    """Return True if two destinations are in the same cluster, judged by their text."""
     return place_key(first)[0] == place_key(second)[0]
 
 
 def place_key(destination: Destination) -> tuple[str, str]:
-    """Return a key that is equal for two destinations in the same cluster, by its text, and namespace."""
+    """Return a key that is equal for destinations in the same cluster (by its text) and namespace."""
     name = destination.name or destination.server
     return "in-cluster" if name == Destination().server else name, destination.namespace
 
 
 def with_places_in_use(content: bytes, before: bytes | None, in_use: Mapping[str, Iterable[Destination]]) -> bytes:
-    """Return the projects in the file of `content`, allowing also what those of `before` allowed and still is in use.
+    """Return the projects in `content`, also allowing destinations that `before` allowed and that are still in use.
 
-    What an environment runs is pruned only where its project allows it; `in_use` has the destinations of its pointers.
-    A pointer alone allows nothing, nor does what another environment's project allows now.
+    Argo CD only prunes where the project allows it; `in_use` has the destinations of an environment's pointers. A
+    pointer alone allows nothing, nor does another environment's project.
     """
     projects = list(_projects(content))
     taken = [place for project in projects for place in maps(project.get("spec"), "destinations")]
@@ -66,7 +66,7 @@ def with_places_in_use(content: bytes, before: bytes | None, in_use: Mapping[str
 def destination_fault(content: bytes | None, env: str, destination: Destination) -> str:
     """Return why the projects in the file of `content` forbid `destination` for `env`; empty if allowed.
 
-    Projects without a label of an environment are for all. A file that is absent, or holds none, says nothing.
+    Projects without an environment label apply to all. Without a file or a project in it, everything is allowed.
     """
     projects = list(_projects(content))
     ours = [item for item in projects if _environment(item) in (env, "")]
@@ -85,7 +85,7 @@ def _projects(content: bytes | None) -> Iterator[Mapping[str, object]]:
     try:
         documents = list(yaml.load_all(content or b"", getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (yaml.YAMLError, ValueError):
-        return  # What is wrong with the file itself is said by others.
+        return  # other checks report an invalid file
     yield from (item for item in documents if isinstance(item, dict) and item.get("kind") == "AppProject")
 
 
@@ -116,14 +116,14 @@ def _glob(pattern: object, text: str) -> bool:
     return fnmatchcase(text, str(pattern or "").removeprefix("!"))
 
 
-# The rules for finite work decide the fields: a Job that is there is never pruned late, never replaced, never healed,
-# and left alone by commits to other experiments (docs/gitops.md says why). Source: argoproj/argo-cd,
+# The rules for finite work determine the fields: an existing Job is never pruned late, replaced or healed, and commits
+# to other experiments leave it alone (docs/gitops.md gives the reasons). Source: argoproj/argo-cd,
 # docs/operator-manual.
 
 DEFAULT_VERSION = (3, 4)
 _OLDEST, _NEWEST = (3, 2), (3, 6)
 
-# Started and stopped by Kueue, which also tells an AppWrapper where its pods go.
+# Kinds that Kueue starts and stops; it also sets the node selection of an AppWrapper.
 _QUEUED = {
     (api.partition("/")[0], word): {"jqPathExpressions": [*kind.kueue_paths]} if kind.kueue_paths else {}
     for kind in RENDERED
@@ -134,9 +134,9 @@ _QUEUED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgoSetup:
-    """The settings of a repository in Argo CD. `protects` keeps what runs when a pointer vanishes by accident.
+    """The settings of a repository in Argo CD. `protects` keeps running objects if a pointer vanishes by accident.
 
-    `root` is the folder of the repository in which everything stands, empty for its top.
+    `root` is the folder of the repository that holds everything, empty for its top.
     """
 
     url: str
@@ -149,21 +149,21 @@ class ArgoSetup:
     root: str = ""
 
     def below(self, path: str) -> str:
-        """Return a path of ours in the whole repository."""
+        """Return a path relative to `root` as a path in the whole repository."""
         return f"{self.root}/{path}" if self.root else path
 
     def segment(self, number: int) -> str:
-        """Return a part of the path of a pointer, as the ApplicationSet's template has it."""
+        """Return a segment of a pointer's path, in the syntax of the ApplicationSet's template."""
         return f"{{{{ index .path.segments {number + len(self.root.split('/')) * bool(self.root)} }}}}"
 
     @property
     def revision(self) -> str:
-        """The branch as Argo CD resolves it without loading every ref."""
+        """Return the branch in the form that Argo CD resolves without loading every ref."""
         return f"refs/heads/{self.branch}"
 
 
 def parse_version(text: str) -> tuple[int, int]:
-    """``3.5`` or ``v3.5.1`` as a pair. Raises SpecError for what is no version that this was made for."""
+    """Return ``3.5`` or ``v3.5.1`` as a pair of numbers. Raises SpecError for an unsupported version."""
     match = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.\d+.*)?", text)
     version = (int(match[1]), int(match[2])) if match else (0, 0)
     if not _OLDEST <= version <= _NEWEST:
@@ -177,7 +177,7 @@ def app_name(env: str, team: str, name: str) -> str:
 
 
 def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination]) -> dict[str, object]:
-    """Return the AppProject of an environment: this repository, these places, the kinds of our charts."""
+    """Return the AppProject of an environment: this repository, these destinations, the kinds of our charts."""
     spec: dict[str, object] = {
         "description": f"Experiments that symph publishes to {env}",
         "sourceRepos": [setup.url],
@@ -192,7 +192,7 @@ def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination])
 
 
 def application_set(setup: ArgoSetup) -> dict[str, object]:
-    """Return the ApplicationSet that makes one Application of each pointer."""
+    """Return the ApplicationSet that makes one Application per pointer."""
     files = [{"path": setup.below(f"envs/*/*/*{POINTER_SUFFIX}")}]
     generator = {"git": {"repoURL": setup.url, "revision": setup.revision, "files": files}}
     spec: dict[str, object] = {
@@ -209,7 +209,7 @@ def application_set(setup: ArgoSetup) -> dict[str, object]:
 def health_config(checks: Mapping[str, str], namespace: str = "argocd") -> dict[str, object]:
     """Return the part of ConfigMap argocd-cm that holds health `checks`: Lua by ``<group>_<Kind>``.
 
-    It is to be applied server-side, so that the other settings in there stay.
+    Apply it server-side, so that the other settings in the ConfigMap remain.
     """
     metadata = {"name": "argocd-cm", "namespace": namespace, "labels": {"app.kubernetes.io/part-of": "argocd"}}
     data = {f"resource.customizations.health.{kind}": text for kind, text in sorted(checks.items())}
@@ -217,14 +217,14 @@ def health_config(checks: Mapping[str, str], namespace: str = "argocd") -> dict[
 
 
 _ANNOTATIONS = {
-    # Spares rendering for commits elsewhere. It does not bring peace to work that is gone: Argo CD 3.5 was seen to make
-    # a finished Job that somebody had deleted again at the next commit.
+    # Avoids rendering for commits elsewhere. It does not protect deleted work: Argo CD 3.5 was seen to recreate a
+    # finished Job, deleted by hand, at the next commit.
     "argocd.argoproj.io/manifest-generate-paths": ".",
-    # What webhooks of the cluster fill in does not look like drift.
+    # Fields set by admission webhooks do not count as drift.
     "argocd.argoproj.io/compare-options": "ServerSideDiff=true",
 }
 
-# By the place of a pointer and not by what it says: who may write a folder may be known, what they write is not.
+# Use the path of a pointer, not its content: write access to a folder can be controlled, file content cannot.
 _ENV_SEGMENT, _TEAM_SEGMENT = 1, 2
 _NAME = f'{{{{ trimSuffix "{POINTER_SUFFIX}" .path.filename }}}}'
 
@@ -241,13 +241,13 @@ def _template_metadata(setup: ArgoSetup) -> dict[str, object]:
 
 def _template_spec(setup: ArgoSetup) -> dict[str, object]:
     return {
-        # Never out of a pointer: who may write one could choose a project with more rights.
+        # Never from the pointer's content: its author could choose a project with more rights.
         "project": project_name(setup.project, setup.segment(_ENV_SEGMENT)),
         "source": {
             "repoURL": setup.url,
             "targetRevision": setup.revision,
             "path": setup.below("{{ .chart }}"),
-            # A newline at the end: helm drops a values file of certain lengths without one.
+            # The final newline matters: helm drops a values file of certain lengths without one.
             "helm": {"releaseName": _NAME, "values": "{{ .values | toJson }}\n"},
         },
         "destination": {
@@ -265,7 +265,7 @@ def _template_spec(setup: ArgoSetup) -> dict[str, object]:
             ],
             "retry": {"limit": 5, "backoff": {"duration": "10s", "factor": 2, "maxDuration": "5m"}},
         },
-        # Kueue starts and stops by this field; to Git it means nothing.
+        # Kueue starts and stops workloads by this field; it does not count as drift.
         "ignoreDifferences": [
             {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"], **more}
             for (group, kind), more in _QUEUED.items()
@@ -275,7 +275,7 @@ def _template_spec(setup: ArgoSetup) -> dict[str, object]:
 
 
 def _integrity(setup: ArgoSetup) -> dict[str, object]:
-    """Only signed commits; Argo CD knows GPG alone. Source: docs/user-guide/source-integrity.md (3.5)."""
+    """Return the setting that requires signed commits (GPG only). Source: docs/user-guide/source-integrity.md (3.5)."""
     if setup.version < (3, 5):
         return {"signatureKeys": [{"keyID": key} for key in setup.gpg_keys]}
     gpg = {"mode": "head", "keys": list(setup.gpg_keys)}
@@ -290,7 +290,7 @@ def _object(
 
 
 # Sources: argoproj/argo-cd, pkg/apis/application/v1alpha1/types.go (OperationState, ResourceResult, conditions);
-# kubernetes/apimachinery, pkg/api/validation (the words on fields that cannot be changed).
+# kubernetes/apimachinery, pkg/api/validation (messages about immutable fields).
 
 _IMMUTABLE = re.compile(
     r"(?P<kind>\w+)(?:\.[\w.-]+)? \"(?P<name>[^\"]+)\" is invalid: (?P<field>[\w.\[\]]+): .*?"
@@ -301,7 +301,7 @@ _FAILED = ("Failed", "Error")
 
 
 def why_unsynced(application: Object) -> Diagnosis | None:
-    """Return why an Application is not synced with Git; None if it is."""
+    """Return why an Application is not synced with Git; None if it is synced."""
     meta, status = application["metadata"], application.get("status") or {}
     place = str(((application.get("spec") or {}).get("destination") or {}).get("namespace") or "default")
     look = f"kubectl -n {meta.get('namespace', 'argocd')} describe application {meta['name']}"

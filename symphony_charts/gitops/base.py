@@ -1,8 +1,8 @@
-"""The parts that all operations share: changes, commit messages, and edits of pointers.
+"""Parts that all operations share: changes, commit messages, and edits of pointers.
 
-An operation says what changes in the tip that it is shown. It is asked again whenever the tip has moved, or when it
-read what was not loaded yet, so it must depend on nothing else. It names the folders and files that it certainly looks
-at, to be loaded in one go instead of one after the other.
+An operation returns its changes to a given tip. It is evaluated again whenever the tip has moved, or if it read
+unloaded parts, so it must depend on nothing else. It names the folders and files that it certainly reads, so that they
+are loaded at once instead of one by one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from symphony_charts.gitops.snapshot import Edits, Snapshot
 from symphony_charts.settings.project import Destination
 
 REASON = "Symph-Reason"
-"""The trailer of a commit that says why, in its author's words."""
+"""The commit trailer with the author's reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The change that an operation makes to the tip: `edits`, empty if nothing has to change.
+    """An operation's change of the tip: `edits`, empty if nothing has to change.
 
-    `subject` says it in a line; `trailers` say it to programs; `facts` are for the answer to the user.
+    `subject` is one line for people; `trailers` are for programs; `facts` are for the answer to the user.
     """
 
     subject: str
@@ -40,13 +40,13 @@ class Change:
 
 
 class Operation(Protocol):
-    """A question to a tip."""
+    """A function of a tip, with the folders and files that it reads."""
 
     def folders(self) -> Iterable[str]:
-        """The folders it looks into, whose entries need their ids; those above them are loaded too."""
+        """Return the folders that it reads, whose entries need their ids; their ancestors are loaded too."""
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """The files it reads, as far as they can be named once the folders are known."""
+        """Return the files that it reads, as far as they are known once the folders are loaded."""
 
     def change(self, tip: Snapshot) -> Change:
         """Return the change. Raises Conflict, NotFound or SpecError."""
@@ -76,13 +76,11 @@ def _one_line(text: str) -> str:
 
 
 def deploy_folders(env: str, team: str, name: str) -> list[str]:
-    """Return the folders that deploying looks into."""
     flux = snapshot.flux_path(env, team, name).rpartition("/")[0]
     return [snapshot.pointer_folder(env, team), "envs", "bootstrap", flux]
 
 
 def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
-    """Return the pointer of an experiment in an environment, None without one."""
     path = snapshot.pointer_path(env, team, name)
     content = tip.read(path)
     return None if content is None else parse_pointer(content, path)
@@ -95,9 +93,9 @@ def new_beside(tip: Snapshot, env: str | None) -> list[str] | None:
 
 
 def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:
-    """Return the edits that replace `before` by `after`; None is an environment that runs nothing.
+    """Return the edits that replace `before` by `after`; None means that the environment runs nothing.
 
-    Raises Conflict where Argo CD would have two applications of one name.
+    Raises Conflict if Argo CD would have two applications of one name.
     """
     pointer = after or before
     if pointer is None or after == before:
@@ -120,7 +118,7 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
 
 
 def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
-    """Return the destinations of each environment's pointers; unreadable ones are skipped."""
+    """Return the destinations of each environment's pointers; unreadable pointers are skipped."""
     folders = [f"envs/{env}/{team}" for env in tip.folder("envs") for team in tip.folder(f"envs/{env}")]
     paths = [f"{folder}/{name}" for folder in folders for name in tip.folder(folder)]
     places: dict[str, list[Destination]] = {}
@@ -132,7 +130,7 @@ def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
 
 
 def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> list[str]:
-    """Return what keeps Argo CD from syncing the pointer, or from ending what ran elsewhere."""
+    """Return the reasons why Argo CD cannot sync the pointer, or cannot end the run at the old destination."""
     if after is None:
         return []
     project = tip.read(PROJECT_FILE)
@@ -146,7 +144,7 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None
 
 
 def _refuse_namesake(tip: Snapshot, pointer: Pointer) -> None:
-    """Raise Conflict where another pointer makes an application of the same name, such as a-b/c beside a/b-c."""
+    """Raise Conflict if another pointer makes an application of the same name, such as a-b/c beside a/b-c."""
     words = app_name(pointer.env, pointer.team, pointer.name).split("-")
     cuts = combinations(range(1, len(words)), 2)
     places = [tuple("-".join(words[start:end]) for start, end in pairwise((0, *cut, len(words)))) for cut in cuts]

@@ -25,14 +25,14 @@ from symphony_charts.system import package_data
 from symphony_charts.system.package_data import bake
 
 _HEALTH = "health/"
-# Groups all of whose kinds tell their state alike: one file serves them.
+# Groups whose kinds all report their state in the same way: one file serves them.
 _ALIKE = {"kubeflow.org": ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")}
 
 
 def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspended") -> dict[str, str]:
-    """Return the health checks by ``<group>_<Kind>``, out of the files of the folder ``gitops``.
+    """Return the health checks by ``<group>_<Kind>`` from the template's folder ``gitops``.
 
-    `suspended_as` is what a Job that waits for its turn is called; a single Suspended one makes its whole app so.
+    `suspended_as` is the health of a waiting Job; a single Suspended one makes its whole app Suspended.
     """
     checks: dict[str, str] = {}
     for path, content in template.items():
@@ -70,14 +70,14 @@ def flux_files(
         FLUX_SOURCE_FILE: dump(git_repository(url, branch, secret=git_secret, root=root)).encode(),
         "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),
         **{flux_keeper_path(env): folder_keeper(env) for env in environments},
-        # A source that is to check out a folder fails without it.
+        # Flux fails if a folder of its sparse checkout is missing.
         "charts/README.md": b"Published charts, <team>/<experiment>/<version>. They never change.\n",
     }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initialise:
-    """Lay `contents` (by path) into a repository; files under ``bootstrap/`` may be replaced, others never are."""
+    """Add `contents` (by path) to a repository; files under ``bootstrap/`` may be replaced, others never are."""
 
     contents: Mapping[str, bytes]
     replaces: bool = False
@@ -89,7 +89,7 @@ class Initialise:
         return list(self.contents)
 
     def change(self, tip: Snapshot) -> Change:
-        """Return the files that are missing. Raises Conflict where one of ``bootstrap/`` was changed."""
+        """Return the missing files. Raises Conflict if a file of ``bootstrap/`` was changed."""
         contents = dict(self.contents)
         if PROJECT_FILE in contents:
             before = tip.read(PROJECT_FILE)
@@ -116,14 +116,14 @@ _CI = {"github": ".github/", "gitlab": ".gitlab-ci.yml"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FluxSetup:
-    """Flux instead of Argo CD: the Secrets with which it reads the repository, and opens SOPS files."""
+    """Flux instead of Argo CD: the Secrets for reading the repository and for decrypting SOPS files."""
 
     git_secret: str = ""
     sops_secret: str = ""
 
 
 def at_top(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the `files` that only work at the top of a repository, under names that spare existing files."""
+    """Return the `files` that only work at the top of a repository, renamed so that they overwrite nothing."""
     found = {path: content for path, content in files.items() if path.startswith((*_CI.values(), "CODEOWNERS"))}
     return {path.replace("workflows/check", "workflows/symph-check"): content for path, content in found.items()}
 
@@ -138,16 +138,14 @@ def setup_files(
     suspended_as: str = "Suspended",
     forge: str = "all",
 ) -> dict[str, bytes]:
-    """Return every file by its path; `requirement` is what the check installs, in the CI of `forge`.
+    """Return every file by its path.
 
-    An empty one is no file: somebody else's CI then brings `symph` itself.
-
-    Those that forges read at the top of a repository alone are told apart by `at_top`.
-
-    Raises ToolFailed when the template does not work.
+    `requirement` is the package that the checks in the CI of `forge` install; if empty, there is no requirements file
+    and the user's CI must provide `symph`. `at_top` selects the files that forges read only at the top of a repository.
+    Raises ToolFailed if the template fails.
     """
     names = list(environments)
-    # Those with an underscore are users' own text, which cookiecutter takes as it is; it renders the others.
+    # Values with an underscore are the user's text, which cookiecutter does not render.
     answers = {
         "_url": setup.url,
         "_branch": setup.branch,

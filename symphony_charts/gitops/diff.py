@@ -1,4 +1,4 @@
-"""Compare the objects of two versions or environments, and tell what Argo CD does with each difference."""
+"""Compare the objects of two versions or environments, and report what Argo CD does with each difference."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Kind: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
 
 _HASHED = re.compile(r"-[0-9a-f]{8}\Z")
 _ABSENT = object()
-# What only says which run an object belongs to: it changes with every run, and says nothing of its own.
+# Fields that only name the run of an object: they change with every run and mean nothing else.
 _NOISE = re.compile(
     r"metadata\.name\Z|(^|\.)(labels|selector|matchLabels)\.symph\.dev/run\Z|(^|\.)labels\.helm\.sh/chart\Z"
-    # A DIJob's pods are found by its name, and are told their run in so many words.
+    # A DIJob's pods are selected by its name, and get their run in a variable.
     r"|(^|\.)(selector|matchLabels)\.(diengine/job|dijob-name)\Z|\.env\.SYMPH_RUN\Z"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
-    """One field, by its dotted path; `before` or `after` is None where the field is absent."""
+    """One field by its dotted path; `before` or `after` is None if the field is absent."""
 
     path: str
     before: object = None
@@ -43,9 +43,9 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One object on both sides: `before` and `after` are its names, empty where it is absent.
+    """One object on both sides: `before` and `after` are its names, empty if absent.
 
-    `has_other_pods` is also true if the pods differ only by their run, which `fields` leave out.
+    `has_other_pods` is also true if the pods differ only by their run; `fields` omit that difference.
     """
 
     kind: str
@@ -57,20 +57,21 @@ class Difference:
 
     @property
     def name(self) -> str:
-        """``Kind/name`` as people know it: without the digits of a run."""
+        """``Kind/name`` without the digits of a run."""
         name = self.after or self.before
         return f"{self.kind}/{_HASHED.sub('', name) if self.is_renamed else name}"
 
     @property
     def is_renamed(self) -> bool:
-        """True if it is another object by name than before."""
+        """True if the name of the object changes."""
         return bool(self.before and self.after and self.before != self.after)
 
 
 def compare(before: Objects, after: Objects) -> tuple[Difference, ...]:
-    """Return every object of either side, those of `after` in its order, then those that are gone.
+    """Return the differences of all objects: those in `after` in its order, then removed ones.
 
-    Objects are the same when kind and name are, but for the hash at the end of what is replaced instead of changed.
+    Objects are the same if kind and name match, ignoring the hash suffix of objects that are replaced instead of
+    changed.
     """
     old, new = _keyed(before), _keyed(after)
     differences = [_difference(old.get(key), item) for key, item in new.items()]
@@ -83,7 +84,7 @@ def _keyed(objects: Objects) -> dict[tuple[str, str, str], Mapping[str, object]]
     for item in objects:
         group = str(item.get("apiVersion", "")).rpartition("/")[0]
         key = (group, str(item.get("kind")), _HASHED.sub("", _name(item)))
-        # Two of one key are an accident of names; then the whole name counts.
+        # If two objects have the same key by accident, use the whole name.
         keyed[key if key not in keyed else (group, str(item.get("kind")), _name(item))] = item
     return keyed
 
@@ -161,13 +162,13 @@ def _by_name(value: object) -> dict[str, object] | None:
 
 
 def _plain(item: Mapping[str, object]) -> object:
-    """Return a named item without its name; a lone value stands for itself, as in ``env.LR``."""
+    """Return a named item without its name; a single remaining value replaces the item, as in ``env.LR``."""
     rest = {key: value for key, value in item.items() if key != "name"}
     return rest["value"] if list(rest) == ["value"] else rest
 
 
-# It is no Argo CD. What it holds: automated sync with pruning and without self-healing, one wave, objects that are
-# applied where they differ and pruned where they are gone. Sources: argoproj/argo-cd, gitops-engine/pkg/sync;
+# A model of Argo CD, limited to: automated sync with pruning and without self-healing, one wave, objects that are
+# applied if they differ and pruned if they are gone. Sources: argoproj/argo-cd, gitops-engine/pkg/sync;
 # kubernetes/kubernetes, pkg/apis/batch/validation, pkg/apis/apps/validation, pkg/apis/core/validation.
 
 Effect: TypeAlias = Literal["nothing", "created", "pruned", "new run", "restarted", "updated", "fails"]
@@ -175,7 +176,7 @@ Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
 
 
 def effect_of(difference: Difference) -> tuple[Effect, str]:
-    """Return what Argo CD does with one object, and why."""
+    """Return what Argo CD does with one object, and the reason."""
     kind = kind_called(difference.kind)
     if difference.change == "unchanged":
         return "nothing", ""
@@ -203,8 +204,9 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
 def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
     """Return what Argo CD does with one object if its application moves to another destination.
 
-    With `ends` that is in the same cluster, where it prunes what the project still allows; elsewhere nothing `ends`.
-    Source: argoproj/argo-cd, controller/state.go (GetManagedLiveObjs asks the cluster of the destination alone).
+    With `ends` the destination is in the same cluster, where Argo CD prunes everything that the project still allows;
+    in another cluster nothing is pruned. Source: argoproj/argo-cd, controller/state.go (GetManagedLiveObjs queries only
+    the cluster of the destination).
     """
     if difference.change == "removed":
         return ("pruned", _ends(difference)) if ends else ("nothing", "")
@@ -215,7 +217,7 @@ def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
 
 
 def outcome_of(differences: Sequence[Difference]) -> Outcome:
-    """Return the worst that happens to any object."""
+    """Return the most severe effect on any object."""
     effects = {effect_of(difference)[0] for difference in differences}
     if "fails" in effects:
         return "fails"
@@ -239,7 +241,7 @@ def _ends(difference: Difference) -> str:
 
 def _frozen_fields(difference: Difference) -> list[str]:
     if difference.kind == "ConfigMap":
-        # Those of our charts are immutable and named after their content.
+        # ConfigMaps of our charts are immutable and have names derived from their content.
         return [field.path for field in difference.fields if field.path.startswith(("data", "binaryData"))]
     kind = kind_called(difference.kind)
     if kind is None or kind.mutable is None:
@@ -249,16 +251,16 @@ def _frozen_fields(difference: Difference) -> list[str]:
 
 
 def _is_under(path: str, roots: Sequence[str]) -> bool:
-    """Return True if a path is one of `roots`, where ``*`` is any name, or below it."""
+    """Return True if a path is one of `roots` or below it; ``*`` in a root matches any name."""
     patterns = (re.escape(root).replace(r"\*", r"[^.\[]+") for root in roots)
     return any(re.match(rf"{pattern}(?:[.\[]|\Z)", path) for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One rendering: what it is called, and its objects. `notes` say what the objects may not show.
+    """One rendering: its title and objects. `notes` describe differences that the objects may not show.
 
-    `destination` is where they run, of two sides between which something may move; None for what only is compared.
+    `destination` is where they run; None if the two sides are only compared and nothing can move.
     """
 
     title: str
@@ -269,8 +271,6 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One object's difference with its effect."""
-
     difference: Difference
     effect: Effect
     why: str
@@ -278,10 +278,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The whole answer.
+    """The result of a comparison.
 
-    `amounts` are requests of all pods before and after (CPU in millicores, memory in bytes, others counted).
-    `move` is from where to where all of it moves, and whether it ends there; None if it stays.
+    `amounts` are requests of all pods before and after (CPU in millicores, memory in bytes, others as counts). `move`
+    describes a change of destination: from, to, and if the old run ends; None without one.
     """
 
     before: str
@@ -294,7 +294,6 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """Return a sentence about what the change does."""
         if self.move:
             before, after, ends = self.move
             if ends:
@@ -319,7 +318,7 @@ class Comparison:
 
 
 def compare_sides(before: Side, after: Side) -> Comparison:
-    """Return what changes from `before` to `after`. Raises SpecError for unreadable pods."""
+    """Return the changes from `before` to `after`. Raises SpecError for unreadable pods."""
     differences = compare(_kept(before.objects), _kept(after.objects))
     move = _move(before.destination, after.destination)
     lines = []
@@ -346,7 +345,7 @@ def _move(before: Destination | None, after: Destination | None) -> tuple[str, s
 
 
 def _kept(objects: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Drop helm's test hooks, which Argo CD leaves out."""
+    """Return the objects without helm's test hooks, which Argo CD omits."""
     return [item for item in objects if "helm.sh/hook" not in str(item.get("metadata"))]
 
 
@@ -382,14 +381,14 @@ class Published:
         return parse_pointer(content, path)
 
     def in_environment(self, env: str) -> Side:
-        """Return the side of what `env` runs, with the environment's own values."""
+        """Return the side that `env` runs, with the environment's own values."""
         pointer = self.pointer(env)
         title = f"{pointer.version} in {env}"
         side = self._side(title, pointer.chart, pointer.values, pointer.destination.namespace)
         return replace(side, destination=pointer.destination)
 
     def version(self, version: str, env_values: Values, namespace: str) -> Side:
-        """Return a published version under given values."""
+        """Return the side of a published version with the given values."""
         return self._side(version, snapshot.chart_path(self.team, self.name, version), env_values, namespace)
 
     def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:

@@ -1,7 +1,7 @@
-"""Flux is given the repository as a source, and a HelmRelease for each pointer.
+"""Flux objects: the repository as a source, and a HelmRelease per pointer.
 
-Flux waits for Jobs by default, five minutes, and may uninstall what takes longer; the fields below keep it from that.
-Source: fluxcd/helm-controller, docs/spec/v2/helmreleases.md; fluxcd/source-controller, docs/spec/v1/gitrepositories.md;
+Flux waits for Jobs by default, five minutes, and may uninstall slower ones; the fields below prevent that. Source:
+fluxcd/helm-controller, docs/spec/v2/helmreleases.md; fluxcd/source-controller, docs/spec/v1/gitrepositories.md;
 fluxcd/kustomize-controller, docs/spec/v1/kustomizations.md.
 """
 
@@ -17,12 +17,12 @@ from symphony_charts.settings.project import Destination
 FLUX_SOURCE_FILE = "bootstrap/flux-source.yaml"
 
 _SOURCE_NAME = "symph"
-# user@host:path, as git and ssh take it; a slash before the colon makes it a path of this machine.
+# user@host:path, as in git and ssh; with a slash before the colon it is a local path.
 _SCP = re.compile(r"(?:([\w.+-]+)@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?!//)(.+)", re.ASCII)
 
 
 def flux_url(url: str) -> str:
-    """Return the address as a GitRepository takes it: ``git@host:path`` becomes ssh. Raises SpecError."""
+    """Return the address in the form of a GitRepository: ``git@host:path`` becomes ssh. Raises SpecError."""
     if re.match(r"(?:https?|ssh)://", url):
         return url
     match = _SCP.fullmatch(url)
@@ -37,14 +37,14 @@ def flux_url(url: str) -> str:
 
 
 def needs_secret(url: str) -> bool:
-    """Return True if Flux reads the repository only with credentials: ssh has no anonymous readers."""
+    """Return True if Flux needs credentials to read the repository: ssh has no anonymous readers."""
     return flux_url(url).startswith("ssh://")
 
 
 def git_repository(
     url: str, branch: str, namespace: str = "flux-system", secret: str | None = None, *, root: str = ""
 ) -> dict[str, object]:
-    """Return the GitRepository of a branch with charts and releases only; `secret` names its credentials."""
+    """Return the GitRepository of a branch with only charts and releases; `secret` names its credentials."""
     spec: dict[str, object] = {
         "interval": "1m",
         "url": flux_url(url),
@@ -58,7 +58,7 @@ def git_repository(
 
 
 def helm_release(pointer: Pointer, namespace: str = "flux-system", *, root: str = "") -> dict[str, object]:
-    """Return the HelmRelease of what `pointer` says; its paths count from the folder `root` of the repository.
+    """Return the HelmRelease of `pointer`; its paths are relative to the folder `root` of the repository.
 
     Raises SpecError for a cluster that Flux cannot reach.
     """
@@ -68,7 +68,7 @@ def helm_release(pointer: Pointer, namespace: str = "flux-system", *, root: str 
     spec: dict[str, object] = {
         "interval": "10m",
         "chart": {
-            # By version, not by commit: a published chart never changes, and other commits are no news to it.
+            # By version, not by commit: a published chart never changes, so other commits do not matter.
             "spec": {
                 "chart": chart,
                 "sourceRef": source,
@@ -101,7 +101,7 @@ def _below(root: str, path: str) -> str:
 
 
 def _kubeconfig(place: Destination) -> str:
-    """Return the Secret by which Flux reaches another cluster, empty for its own; Cluster API calls them so, too."""
+    """Return the Secret with Flux's access to another cluster, empty for its own; named like Cluster API's."""
     if place.kubeconfig:
         return place.kubeconfig
     if place.name:
@@ -116,7 +116,7 @@ def _kubeconfig(place: Destination) -> str:
 
 
 def folder_keeper(env: str) -> bytes:
-    """Return the file that keeps an environment's folder: without it Flux stops, and prunes nothing."""
+    """Return the file that keeps an environment's folder: without the folder Flux stops and prunes nothing."""
     text = f"What Flux runs in {env}. This file stays when the last experiment is retired, so that Flux sees it go.\n"
     return text.encode()
 
@@ -124,9 +124,9 @@ def folder_keeper(env: str) -> bytes:
 def release_kustomization(
     env: str, namespace: str = "flux-system", sops_secret: str = "", *, root: str = ""
 ) -> dict[str, object]:
-    """Return the Kustomization that applies the HelmReleases of an environment, and removes those that are retired.
+    """Return the Kustomization that applies the HelmReleases of an environment, and removes retired ones.
 
-    `sops_secret` names the Secret with the keys by which encrypted Secrets are opened.
+    `sops_secret` names the Secret with the keys for decrypting Secrets.
     """
     spec: dict[str, object] = {
         "interval": "10m",

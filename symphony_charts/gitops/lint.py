@@ -57,7 +57,7 @@ def _application(item: dict[str, object]) -> Iterator[Finding]:
         )
     for source in [sub(spec, "source"), *maps(spec, "sources")]:
         yield from _revision(item, source.get("targetRevision"), "spec.template.spec.source.targetRevision")
-    # CODEOWNERS may guard the folders of a pointer, but not its content.
+    # CODEOWNERS can protect the folders of a pointer, but not its content.
     if "{{" in _PATH_SEGMENT.sub("", str(spec.get("project", ""))):
         yield _found(
             "templated-project",
@@ -141,7 +141,7 @@ def _found(rule: str, severity: Severity, item: dict[str, object], what: str, ne
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CHART = re.compile(r"charts/[^/]+/[^/]+/[^/]+/Chart\.yaml")
-# How a pointer begins. Source: the specification of Git LFS.
+# The first line of a pointer file. Source: the specification of Git LFS.
 _LFS = b"version https://git-lfs.github.com/spec/"
 
 
@@ -155,7 +155,7 @@ class RepositoryFiles:
 
 
 def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
-    """Return all findings, each with the file that has it, in order of path."""
+    """Return all findings, each with its file, in order of path."""
     findings = [*_links(tree), *_immutable(tree)]
     pointers: list[tuple[str, Pointer]] = []
     for path, content in sorted(tree.files.items()):
@@ -171,7 +171,7 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
 
 
 def is_repository(tree: RepositoryFiles) -> bool:
-    """Return True if symph wrote the tree: it has a pointer, a published chart or what `gitops init` makes."""
+    """Return True if symph wrote the tree: it has a pointer, a published chart or files of `gitops init`."""
     return any(
         path in (PROJECT_FILE, FLUX_SOURCE_FILE) or snapshot.pointer_name(path) or _CHART.fullmatch(path)
         for path in tree.files
@@ -257,7 +257,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
 
 
 def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
-    """Yield values that the chart's schema refuses, which Argo CD could never render."""
+    """Yield values that the chart's schema refuses: Argo CD could never render them."""
     try:
         problems = values_problems(_chart_of(pointer, files), pointer.chart, pointer.values)
     except SpecError as error:
@@ -288,7 +288,7 @@ def _why_other(pointer: Pointer, files: Mapping[str, bytes]) -> tuple[str, str]:
 
 def _manifests(content: bytes) -> Iterator[Finding]:
     try:
-        # Not our own strict reader: people may edit these files, and they need only be YAML.
+        # Not our own strict reader: users may edit these files, and they only need to be YAML.
         documents = list(yaml.load_all(content.decode("utf-8", "replace"), Loader=_LOADER))
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -307,7 +307,7 @@ _MANY_APPS, _MANY_FILES, _MANY_REFS = 2_000, 120_000, 5_000
 
 
 def size_findings(files: Mapping[str, bytes], refs: int | None) -> Iterator[Finding]:
-    """Yield the size of the repository, and a step for each limit it passes. `refs` is None if unknown."""
+    """Yield the size of the repository, and advice for each exceeded limit. `refs` is None if unknown."""
     pointers = sum(1 for path in files if path.endswith(snapshot.POINTER_SUFFIX))
     charts = len(_published_charts(files))
     counted = f"{pointers} applications, {charts} chart versions, {len(files)} files"

@@ -1,6 +1,6 @@
-"""A pointer names the version that an environment runs, its values and its history.
+"""A pointer: the version that an environment runs, its values and its history.
 
-Argo CD's ApplicationSet reads this small file, so every field is always there.
+Argo CD's ApplicationSet reads this small file, so every field is always present.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _HEADER = "# Written by symph, which keeps no comments. Change values by `publis
 
 
 class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One deployment: version, content digest and values, the operation that began it, when (ISO 8601) and by whom.
+    """One deployment: version, content digest and values, the operation that started it, its time (ISO 8601), author.
 
-    `settings` are the part of `values` that settings said when it was written.
+    `settings` are the part of `values` that came from settings when it was written.
     """
 
     version: str
@@ -41,7 +41,7 @@ class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An experiment in an environment; `history` holds what ran before, the newest first."""
+    """An experiment in an environment; `history` holds earlier deployments, newest first."""
 
     name: str
     team: str
@@ -61,7 +61,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def deployed(self) -> Deployed:
-        """The version that runs now, as an entry of the history."""
+        """The current deployment, as an entry of the history."""
         return Deployed(
             version=self.version,
             digest=self.digest,
@@ -73,7 +73,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def moved(self, after: Deployed, destination: Destination | None, source: Mapping[str, str]) -> Pointer:
-        """Return the pointer at `after` or another destination; a replaced deployment joins the history."""
+        """Return the pointer moved to `after` or another destination; a replaced deployment joins the history."""
         place = destination or self.destination
         is_same = (self.version, self.digest, self.values) == (after.version, after.digest, after.values)
         if is_same and place == self.destination and self.settings == after.settings:
@@ -82,7 +82,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             self,
             version=after.version,
             digest=after.digest,
-            # Many releases may share a chart: its folder is not always called as they are.
+            # Many releases may share a chart, so the chart's folder may have another name than the release.
             chart=f"{self.chart.rpartition('/')[0]}/{after.version}",
             values=after.values,
             settings=after.settings,
@@ -113,7 +113,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def find(self, version: str | None) -> Deployed:
-        """Return the newest entry of the history with `version`, or with None what ran before. Raises NotFound."""
+        """Return the newest history entry with `version`, or with None the previous deployment. Raises NotFound."""
         for entry in self.history:
             if version is None or entry.version == version:
                 return entry
@@ -127,15 +127,15 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def place_of(destination: Destination) -> str:
-    """Return the destination in words."""
+    """Return the destination as text."""
     cluster = destination.name or ("" if destination.server == Destination().server else destination.server)
     return f"namespace {destination.namespace}" + (f" of {cluster}" if cluster else "")
 
 
 def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] | None:
-    """Return where it ran (``from``), where it starts (``to``) and if the former ends; None if it stays.
+    """Return the old destination (``from``), the new one (``to``) and if the old run ends; None without a move.
 
-    Argo CD prunes in one cluster: in another, what ran goes on until somebody deletes it.
+    Argo CD only prunes within one cluster: in another, the old objects keep running until a user deletes them.
     """
     if before is None or after is None or place_key(before.destination) == place_key(after.destination):
         return None
@@ -144,7 +144,7 @@ def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] 
 
 
 def parse_pointer(content: bytes, path: str) -> Pointer:
-    """Return the pointer in the file `path`. Raises SpecError for what is none."""
+    """Return the pointer in the file `path`. Raises SpecError for an invalid one."""
     try:
         data = load(content.decode())
         return msgspec.convert(data, Pointer)
@@ -153,21 +153,21 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
 
 
 def render_pointer(pointer: Pointer) -> bytes:
-    """Return the file of a pointer, the same bytes for equal pointers."""
+    """Return the file of a pointer; equal pointers give the same bytes."""
     data = msgspec.to_builtins(pointer)
-    # What Flux alone reads is left out where nobody named it.
+    # Fields that only Flux reads are omitted if not set.
     data["destination"] = {key: value for key, value in data["destination"].items() if value or key in _ALWAYS}
     return (_HEADER + dump(data)).encode()
 
 
 def published_digest(chart: str, files: Mapping[str, bytes]) -> str:
-    """Return the digest of the published chart in the folder `chart` with `files`; empty for what no longer is one."""
+    """Return the digest of the published chart in the folder `chart` with `files`; empty if it no longer is a chart."""
     own = {path: content for path, content in files.items() if not path.startswith("ci/")}
     return content_digest(chart.split("/")[2], own) if "Chart.yaml" in own else ""
 
 
-# A pointer keeps both: `values` is what runs, `settings` the part that the settings said when it was written. What
-# differs between the two is the environment's own, whoever wrote it, so later settings count wherever it says nothing.
+# A pointer keeps both: `values` are the running values, `settings` the part that came from settings when it was
+# written. The difference is the environment's own, from any source, so later settings apply wherever it sets nothing.
 
 _ABSENT = object()
 
@@ -176,8 +176,8 @@ _ABSENT = object()
 class Given:
     """The options of a command about an environment's values.
 
-    `files` of None keeps its own, else they take the place of all of them; `sets` are assigned as helm's ``--set`` is;
-    `unset` are paths at which it shall have none of its own.
+    With `files` None its own values are kept, else `files` replace all of them; `sets` are assigned like helm's
+    ``--set``; `unset` are paths at which the environment shall have no value of its own.
     """
 
     files: Mapping[str, object] | None = None
@@ -186,9 +186,9 @@ class Given:
 
 
 def environment_values(values: Values, old_settings: Values, settings: Values | None, given: Given) -> Values:
-    """Return the values of an environment that has `values` now, of which `old_settings` came from settings.
+    """Return the new values of an environment with the current `values`, of which `old_settings` came from settings.
 
-    `settings` are those of today, None where there are none to be read.
+    `settings` are the current ones, None if they cannot be read.
     """
     settings = old_settings if settings is None else settings
     if given.files is None:
@@ -237,7 +237,7 @@ def _at(values: object, keys: Sequence[str]) -> object:
 
 
 def _replaced(values: Mapping[str, object], keys: Sequence[str], value: object) -> Values:
-    """`values` with `value` at `keys`; without anything there, nor maps that held nothing else, where it is absent."""
+    """Return `values` with `value` at `keys`; if `value` is absent, remove the key and maps that become empty."""
     result, (key, *rest) = dict(values), keys
     if rest:
         inner = _replaced(_map(values.get(key)), rest, value)

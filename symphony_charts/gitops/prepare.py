@@ -1,4 +1,4 @@
-"""A spec file becomes an operation on the repository: the chart, what is checked of it, and where it comes from."""
+"""Turn a spec file into an operation on the repository: the chart, its checks, and its source."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from symphony_charts.system.git.program import source_commit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A spec file's chart and the operation that publishes it; `ports` are what its services keep from now on.
+    """A spec file's chart and the operation that publishes it; `ports` are the ports that its services keep.
 
-    `verdicts` are those on the chart under the environment's values, one for each time that the operation was tried.
+    `verdicts` are about the chart with the environment's values, one for each time that the operation was tried.
     """
 
     spec: SpecFile
@@ -36,7 +36,7 @@ class Candidate:
     verdicts: list[Verdict]
 
     def lock(self, version: str) -> bytes:
-        """Return the lock file that goes with the published `version`."""
+        """Return the lock file for the published `version`."""
         return render(Lock(ports=self.ports, version=version, digest=self.chart.digest)).encode()
 
 
@@ -58,12 +58,11 @@ def prepare_publish(
     at: str = "",
     by: str = "",
 ) -> Candidate:
-    """Return the chart of `spec` as an operation, with a check of what the environment's own values make of it.
+    """Return the chart of `spec` as an operation, with a check of the chart under the environment's own values.
 
-    `overrides` become defaults of the chart; `settings` are the environment's values there, `given` what the command
-    says of them. `certificate` is asked for where secrets are to be sealed. Raises SpecError for what
-    cannot be packaged, and PlacementError and CheckFailed where the chart under its own defaults cannot be scheduled,
-    or breaks a rule.
+    `overrides` become defaults of the chart; `settings` are the environment's values in the settings, `given` the
+    command's options about them. `certificate` is called if secrets must be sealed. Raises SpecError if packaging
+    fails, and PlacementError and CheckFailed if the chart under its own defaults cannot be scheduled or breaks a rule.
     """
     prepared = prepare(spec, overrides=overrides or None, pools=pools, force=True)
     experiment = prepared.experiment
@@ -136,7 +135,7 @@ def _checker(
 
 
 def team_of(spec: SpecFile, given: str | None, default: str) -> str:
-    """Return the team that an experiment is published for. Raises SpecError where nothing says it."""
+    """Return the team of an experiment. Raises SpecError if it is not set."""
     team = given or spec.experiment.team or default
     if not team:
         raise SpecError.one(

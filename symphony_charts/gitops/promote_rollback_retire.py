@@ -1,4 +1,4 @@
-"""Move, revive and remove pointers, and delete chart versions that nothing uses."""
+"""Move, restore and remove pointers, and delete unused chart versions."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from symphony_charts.settings.project import Destination
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promote:
-    """Promotes: environment `after` runs the version that `before` runs.
+    """Set environment `after` to the version that `before` runs.
 
-    The values of `after` stay its own, over the `settings` of today, unless `copies_values` takes those of `before`.
-    `version` and `expect` are what `before` and `after` must run now, where they are given (``""``: nothing yet).
+    `after` keeps its own values, over the current `settings`, unless `copies_values` takes the values of `before`.
+    `version` and `expect`, if given, are the versions that `before` and `after` must run now (``""``: nothing yet).
     """
 
     team: str
@@ -61,7 +61,7 @@ class Promote:
         return [snapshot.pointer_path(env, self.team, self.name) for env in (self.before, self.after)]
 
     def change(self, tip: Snapshot) -> Change:
-        """Move the pointer of `after` to the version of `before`. Raises NotFound or Conflict."""
+        """Return the pointer of `after` with the version of `before`. Raises NotFound or Conflict."""
         source = read_pointer(tip, self.before, self.team, self.name)
         target = pointer_or_none(tip, self.after, self.team, self.name)
         _expect(self.version, source.version, self.before, self.name)
@@ -106,9 +106,9 @@ class Promote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback:
-    """Rolls `env` back to what it ran before, or with `version` to the newest with that: version, digest and values.
+    """Roll `env` back to its previous deployment, or to the newest one with `version`: version, digest and values.
 
-    Where it runs nothing, the pointer that was `retired` comes back.
+    If the environment runs nothing, the `retired` pointer is restored.
     """
 
     team: str
@@ -127,7 +127,7 @@ class Rollback:
         return [snapshot.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
-        """Restore the pointer. Raises NotFound if the history or the repository lacks that version."""
+        """Return the restored pointer. Raises NotFound if the history or the repository lacks that version."""
         if self.retired is not None and pointer_or_none(tip, self.env, self.team, self.name) is None:
             return self._revived(tip, self.retired)
         pointer = read_pointer(tip, self.env, self.team, self.name)
@@ -150,7 +150,7 @@ class Rollback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retire:
-    """Take an experiment out of `env`: its pointer goes, and with it what runs. Its charts stay."""
+    """Remove an experiment from `env`: its pointer, and so its running objects. Its charts stay."""
 
     team: str
     name: str
@@ -164,7 +164,7 @@ class Retire:
         return [snapshot.pointer_path(self.env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
-        """Return the pointer removed; nothing if it is gone."""
+        """Return the removal of the pointer; empty if it is already gone."""
         pointer = pointer_or_none(tip, self.env, self.team, self.name)
         subject = f"retire {self.team}/{self.name} from {self.env}"
         if pointer is None:
@@ -206,7 +206,7 @@ def _expect(wanted: str | None, actual: str, env: str, name: str) -> None:
 
 def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
     folder = pointer.chart.rpartition("/")[0]
-    # What shares another's chart was found by its pointer; only the chart of its own name is loaded.
+    # A release of a shared chart was found by its pointer; only the chart of the same name is loaded.
     if folder != snapshot.versions_path(pointer.team, pointer.name):
         return
     versions = tip.folder(folder)
@@ -230,7 +230,7 @@ def _check_chart(files: Mapping[str, bytes], after: Pointer) -> None:
 
 
 def _check_values(files: Mapping[str, bytes], after: Pointer) -> None:
-    """Raise SpecError if the chart refuses the environment's values: another version may have had them."""
+    """Raise SpecError if the chart refuses the environment's values, which may be from another version."""
     problems = values_problems(files, after.chart, after.values)
     lacking = sorted(unsealed_secrets(files, after.chart, after.values))
     if lacking:
@@ -242,13 +242,13 @@ def _check_values(files: Mapping[str, bytes], after: Pointer) -> None:
 
 
 def _opens_everywhere(tip: Snapshot, source: Pointer) -> bool:
-    """Return True if any namespace can open what is sealed for `source`, or nothing is sealed."""
+    """Return True if any namespace can decrypt the sealed values of `source`, or nothing is sealed."""
     if not sub(source.values, "secrets", "encryptedData"):
         return True
     return experiment_of(tip.below(source.chart), source.chart).secret_source.scope == "cluster-wide"
 
 
-# What of the values is one namespace's own.
+# Values that only work in one namespace.
 _SEALED = ("encryptedData", "sealedFor")
 
 
@@ -278,10 +278,10 @@ def _change(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tidy:
-    """Remove all versions of `experiments` (team, name) but the newest `keep` and those that a pointer names.
+    """Remove all versions of `experiments` (team, name) except the newest `keep` and those that a pointer needs.
 
-    A pointer needs what it runs and what its history can be rolled back to. `pointers` are the paths of all pointers
-    of the repository; one that came since is seen all the same, because its folder is looked at again.
+    A pointer needs its current version and the versions in its history, for rollbacks. Pointers are read from the
+    `pointer_folders` of the newest tip, so that new ones count, too.
     """
 
     keep: int

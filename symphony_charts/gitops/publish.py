@@ -26,14 +26,14 @@ from symphony_charts.gitops.published import run_of
 from symphony_charts.gitops.snapshot import Entry, Snapshot, file_entry, hash_of, top_entries, tree_object
 from symphony_charts.settings.project import Destination
 
-# The only file of a chart that says its version.
+# The only file of a chart that contains its version.
 _VERSIONED = "Chart.yaml"
 _NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([^+]+))?(?:\+.*)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The chart under its version; `is_new` says whether the repository lacks it, `change` what differs from `last`."""
+    """The chart under its version; `is_new`: the repository lacks it; `change` is its difference from `last`."""
 
     chart: Chart
     is_new: bool
@@ -42,7 +42,7 @@ class Decision:
 
 
 def version_key(version: str) -> tuple[object, ...]:
-    """Return a key that sorts versions by precedence; names that are no versions come first.
+    """Return a key that sorts versions by precedence; invalid versions come first.
 
     Source: SemVer 2.0.0, clause 11.
     """
@@ -57,17 +57,17 @@ def version_key(version: str) -> tuple[object, ...]:
 
 
 def newest(versions: Iterable[str]) -> str | None:
-    """Return the highest of `versions`, None without any."""
+    """Return the highest of `versions`, None if there are none."""
     return max((v for v in versions if _NUMBERS.fullmatch(v)), key=version_key, default=None)
 
 
 def decide_version(
     chart: Chart, published: Mapping[str, Entry], wanted: str | None, last_values: Values | None
 ) -> Decision:
-    """Decide the version of `chart` among the `published` ones, whose entries hold the ids of their trees.
+    """Return the version of `chart` among the `published` ones, whose entries hold the ids of their trees.
 
-    Content that was published keeps its version; other content gets the next one by what changed from `last_values`,
-    those of the newest version. Raises Conflict where `wanted` exists with other content.
+    Published content keeps its version; other content gets the next one by its difference from `last_values`, the
+    values of the newest version. Raises Conflict if `wanted` exists with other content.
     """
     last = newest(published)
     tops: dict[str, dict[str, Entry]] = {}
@@ -95,7 +95,7 @@ def decide_version(
 
 
 def _is_at(chart: Chart, version: str, oid: str, tops: dict[str, dict[str, Entry]]) -> bool:
-    """Return True if the tree `oid` holds `chart` under `version`; `tops` keeps, by hash, what no version changes."""
+    """Return True if the tree `oid` holds `chart` under `version`; `tops` caches version-independent entries."""
     hash_name = hash_of(oid)
     if hash_name not in tops:
         tops[hash_name] = top_entries(chart.files, hash_name)
@@ -107,12 +107,11 @@ def _is_at(chart: Chart, version: str, oid: str, tops: dict[str, dict[str, Entry
 class Publish:
     """Put a chart into the repository and let `env` run it; without `env` no pointer moves.
 
-    The environment's values are those of the `settings`, over them its own, then what is `given`, and `sealed_values`
-    over all of them.
-    `release` is what it is called there, the chart's own name unless given: many releases may share a chart.
-    `check` is shown the values that it will run with, and raises to refuse them. `version` of None lets the repository
-    decide; `secret_file` is the encrypted Secret for Flux; `expect` is the version that must run now. Equal content is
-    never published twice: the operation may be repeated safely.
+    The environment's values are, in increasing precedence: `settings`, its own values, `given`, `sealed_values`.
+    `release` is the release name (default: the chart's name); many releases may share a chart. `check` gets the final
+    values and raises to refuse them. With `version` None the repository decides; `secret_file` is the encrypted Secret
+    for Flux; `expect` is the version that must run now. Equal content is never published twice, so the operation is
+    idempotent.
     """
 
     team: str
@@ -141,7 +140,7 @@ class Publish:
             yield from deploy_folders(self.env, self.team, self._release)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """Yield the pointer, and the values of the newest version, which usually is what runs, too."""
+        """Yield the pointer, and the values of the newest version, which usually is the running one."""
         if self.env is not None:
             yield snapshot.pointer_path(self.env, self.team, self._release)
             if self.secret_file is not None:
@@ -151,7 +150,7 @@ class Publish:
             yield f"{snapshot.chart_path(self.team, self.name, last)}/values.yaml"
 
     def change(self, tip: Snapshot) -> Change:
-        """Return the chart's folder unless it is there, and the pointer unless it points there."""
+        """Return the chart's folder unless it exists, and the pointer unless it is up to date."""
         decision = self._decide(tip)
         chart = decision.chart
         edits: dict[str, bytes | None] = {}
@@ -189,7 +188,7 @@ class Publish:
         return decide_version(chart, published, self.version, values)
 
     def _pointers(self, tip: Snapshot, version: str) -> tuple[Pointer | None, Pointer | None]:
-        """Return the pointer as it is and as it shall be; None where there is none."""
+        """Return the current and the new pointer; None for a missing one."""
         if self.env is None:
             return None, None
         before = pointer_or_none(tip, self.env, self.team, self._release)
@@ -212,7 +211,7 @@ class Publish:
         return before, before.moved(now, self.destination, self.source) if before else self._first_pointer(now)
 
     def _run(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> str | None:
-        """Return ``new`` if a new run starts, ``same`` if the old one continues; None if that is unknown."""
+        """Return ``new`` if a new run starts, ``same`` if the old one continues, None if unknown."""
         if before is None or after is None:
             return None
         if move_of(before, after):
@@ -221,7 +220,7 @@ class Publish:
         try:
             old = self.chart_files if before.chart == after.chart else tip.below(before.chart)
         except Conflict:
-            return None  # Edited by hand since: what it runs is not known.
+            return None  # edited by hand since, so its run is unknown
         runs = [
             run_of(old, before.chart, before.values, release),
             run_of(self.chart_files, after.chart, after.values, release),
@@ -261,10 +260,10 @@ class Publish:
 
 
 def _values(tip: Snapshot, chart: str) -> Values | None:
-    """Return the default values of a published chart; None where it has none that can be read."""
+    """Return the default values of a published chart; None if it has no readable ones."""
     content = tip.read(f"{chart}/values.yaml")
     try:
         values = load(content.decode()) if content is not None else None
     except (SpecError, UnicodeDecodeError):
-        return None  # Edited by hand since: what it would have run is not known.
+        return None  # edited by hand since, so its values are unknown
     return values if isinstance(values, dict) else None

@@ -1,7 +1,7 @@
 """A published chart: its objects, its run, and the faults of an environment's values.
 
-The files are those of the chart's folder in the repository. symph renders a chart that it can build again; any other is
-left to Helm.
+The files are those in the chart's folder in the repository. symph renders a chart that it can build again; helm renders
+any other.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _render_with_helm(
         raise ToolMissing(what, chart, "publish the experiment again, or install helm") from missing
     if problems := values_problems(files, chart, values):
         raise SpecError(problems, at=chart)
-    # Helm follows references out of a schema, to any address and any local file.
+    # Helm follows references in a schema to any address and any local file.
     safe = {path: content for path, content in files.items() if not path.endswith(_SCHEMA)}
     objects = template_chart("chart", safe, release.name, namespace=release.namespace, values=values)
     return objects, f"{chart}: rendered by helm; {reason.what}"
@@ -79,7 +79,7 @@ def values_of(files: Mapping[str, bytes], values: Mapping[str, object]) -> Value
 
 
 def values_problems(files: Mapping[str, bytes], chart: str, values: Mapping[str, object]) -> list[Problem]:
-    """Return what the chart's schema refuses of an environment's values; nothing if the chart has no schema.
+    """Return the schema's errors about an environment's values; empty if the chart has no schema.
 
     Raises:
         SpecError: values.yaml or the schema cannot be read.
@@ -110,22 +110,22 @@ def _validator(schema: bytes) -> jsonschema_rs.Draft7Validator:
 
 
 def _refuse_reference(uri: str) -> NoReturn:
-    """Refuse references out of the schema: a file of a repository may name any address and any local file."""
+    """Refuse references in the schema: a repository's file could name any address and any local file."""
     message = f"{uri} is outside of the schema"
     raise ValueError(message)
 
 
 def experiment_of(files: Mapping[str, bytes], chart: str) -> Experiment:
-    """Return the experiment that a published chart was made from. Raises SpecError if the chart does not have it."""
+    """Return the experiment of a published chart. Raises SpecError if the chart does not contain it."""
     if ORIGIN not in files:
         raise SpecError.one(f"the chart has no {ORIGIN}", at=chart, next="publish the experiment again")
     return from_data(load(files[ORIGIN].decode("utf-8", "replace")), for_cluster=True)
 
 
 def unsealed_secrets(files: Mapping[str, bytes], chart: str, values: Mapping[str, object]) -> list[str]:
-    """Return the keys of the chart's sealed secrets for which an environment's values hold nothing."""
+    """Return the keys of the chart's sealed secrets that an environment's values lack."""
     secrets = sub(values_of(files, values), "secrets")
-    # Only the charts of sealed secrets have this value.
+    # Only charts with sealed secrets have this value.
     if "encryptedData" not in secrets:
         return []
     return unsealed(secrets, [key_of(file) for file in experiment_of(files, chart).secrets])

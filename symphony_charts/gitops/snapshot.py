@@ -1,4 +1,4 @@
-"""A snapshot of a repository: the folders and files that an operation reads of one commit, and where files are."""
+"""A snapshot of a repository: the folders and files of one commit that an operation reads, and the layout."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class NotLoadedError(LookupError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The loaded part of the tree of `commit`: entries by folder (``""`` is the root), contents by path of file.
+    """The loaded part of the tree of `commit`: entries by folder (``""`` is the root), contents by file path.
 
-    `commit` is empty for a branch that does not exist yet; its objects are named by `hash_name`. Paths count from the
-    folder `root` of the repository. What is there and not loaded is loaded by `more`; without it NotLoadedError is
-    raised, for `ask` to load what many questions lack at once. It is never taken for absent.
+    `commit` is empty for a branch that does not exist yet; `hash_name` is the hash of its objects. Paths are relative
+    to the folder `root` of the repository. `more` loads missing parts; without it, reading one raises NotLoadedError,
+    so that `ask` loads the missing parts of many questions at once. An unloaded path never counts as absent.
     """
 
     commit: str = ""
@@ -58,7 +58,7 @@ class Snapshot:
     more: Callable[[Snapshot, Iterable[NotLoadedError]], Snapshot] | None = None
 
     def folder(self, path: str) -> Mapping[str, Entry]:
-        """Return the entries of a folder, none if it is absent. Raises Conflict if a file is there instead."""
+        """Return the entries of a folder, empty if it is absent. Raises Conflict if a file is there instead."""
         parent, _, name = path.rpartition("/")
         if path:
             entry = self.folder(parent).get(name)
@@ -74,12 +74,11 @@ class Snapshot:
         return self.folders[path]
 
     def entry(self, path: str) -> Entry | None:
-        """Return the entry of a file or folder, None where it is absent."""
         parent, _, name = path.rpartition("/")
         return self.folder(parent).get(name)
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file, None where it is absent. Raises Conflict for a link or a folder."""
+        """Return the content of a file, None if it is absent. Raises Conflict for a link or a folder."""
         entry = self.entry(path)
         if entry is None:
             return None
@@ -95,7 +94,7 @@ class Snapshot:
         return self.more(self, [lacking])
 
     def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents of the files among `paths` that are there; all that lack are loaded at once."""
+        """Return the contents of those `paths` that exist; load all missing ones at once."""
         found: dict[str, bytes] = {}
         lacking: list[NotLoadedError] = []
         for path in paths:
@@ -109,7 +108,7 @@ class Snapshot:
         return found
 
     def below(self, path: str) -> dict[str, bytes]:
-        """Return the contents of all files below a folder, by their paths in it; none if it is absent."""
+        """Return the contents of all files below a folder by relative path; empty if the folder is absent."""
         return self.below_each([path])[0]
 
     def below_each(self, paths: Iterable[str]) -> tuple[dict[str, bytes], ...]:
@@ -151,10 +150,10 @@ def ask(
     questions: Sequence[Callable[[Snapshot], Answer]],
     load: Callable[[Snapshot, Iterable[NotLoadedError]], Snapshot],
 ) -> tuple[Snapshot, tuple[Answer, ...]]:
-    """Return the answers to `questions`, and the snapshot with all that they read.
+    """Return the answers to `questions`, and the snapshot with all parts that they read.
 
-    `load` returns the snapshot with what is missing, or raises. A question depends on nothing but the snapshot, so one
-    that read what was not loaded is asked again, all such questions in one round.
+    `load` returns the snapshot with the missing parts, or raises. A question depends only on the snapshot. Questions
+    that read unloaded parts are repeated, all of them in one round.
     """
     answers: dict[int, Answer] = {}
     while True:
@@ -171,7 +170,7 @@ def ask(
 
 
 def parse_tree(data: bytes, hash_name: str = "sha1") -> dict[str, Entry]:
-    """Return the entries of a Git tree object, whose ids are as long as those of `hash_name`.
+    """Return the entries of a Git tree object; `hash_name` sets the length of the ids.
 
     Source: git, Documentation/user-manual "tree object".
     """
@@ -188,13 +187,13 @@ def parse_tree(data: bytes, hash_name: str = "sha1") -> dict[str, Entry]:
 
 # Source: git, Documentation/user-manual.txt, "The Object Database".
 
-# path -> content; None takes the file or folder away. A folder that is taken away may be filled again by other edits.
+# path -> content; None removes the file or folder. Other edits may add files below a removed folder.
 Edits: TypeAlias = Mapping[str, "bytes | None"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitObject:
-    """One object: its kind, its id (hex) and its content without Git's header."""
+    """One Git object: its kind, id (hex) and content without Git's header."""
 
     kind: Literal["blob", "tree", "commit"]
     oid: str
@@ -203,7 +202,7 @@ class GitObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A root tree: its id, and all objects that edits added below it, each once."""
+    """A root tree: its id, and all new objects below it, each once."""
 
     oid: str
     objects: tuple[GitObject, ...]
@@ -211,26 +210,23 @@ class Tree:
 
 @dataclass(slots=True)
 class _Node:
-    """The edits below one folder."""
-
     is_cleared: bool = False
     files: dict[str, bytes | None] = field(default_factory=dict)
     folders: dict[str, _Node] = field(default_factory=dict)
 
 
 def object_of(kind: Literal["blob", "tree", "commit"], data: bytes, hash_name: str = "sha1") -> GitObject:
-    """Return the object with `data`, named by `hash_name` (sha1, or sha256)."""
+    """Return the object with `data` and its id by `hash_name` (sha1 or sha256)."""
     oid = hashlib.new(hash_name, b"%s %d\0%s" % (kind.encode(), len(data), data), usedforsecurity=False).hexdigest()
     return GitObject(kind=kind, oid=oid, data=data)
 
 
 def hash_of(oid: str) -> str:
-    """Return the name of the hash that made an object's id."""
+    """Return the name of the hash function of an object id."""
     return "sha256" if len(oid) == 64 else "sha1"
 
 
 def tree_object(entries: Mapping[str, Entry], hash_name: str) -> GitObject:
-    """Return the tree that holds exactly `entries`."""
     return object_of("tree", b"".join(_lines(entries)), hash_name)
 
 
@@ -257,9 +253,9 @@ def file_entry(content: bytes, hash_name: str) -> Entry:
 
 
 def build_tree(tip: Snapshot, edits: Edits) -> Tree:
-    """Return the root tree of `tip` with `edits` applied; folders that become empty vanish.
+    """Return the root tree of `tip` with `edits` applied; folders that become empty are removed.
 
-    Every folder that edits pass through must be loaded. Raises Conflict where a file stands in the way.
+    All folders on the paths of the edits must be loaded. Raises Conflict if a file is in the place of a folder.
     """
     objects: dict[str, GitObject] = {}
     root = _build(tip, "", _nested(edits), objects)
@@ -281,11 +277,9 @@ def commit_object(
     signature: str = "",
     hash_name: str = "sha1",
 ) -> GitObject:
-    """Return the commit of `tree`; `author` and `committer` (the same unless said) are ``Name <mail>``.
+    """Return the commit of `tree`; `author` and `committer` (default: the author) are ``Name <mail>``.
 
-    `time` counts seconds since 1970, in UTC.
-
-    `signature` covers the same commit without it.
+    `time` is in seconds since 1970, UTC. `signature` signs the same commit without the signature.
     """
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"author {author} {time} +0000", f"committer {committer or author} {time} +0000"]
@@ -313,7 +307,7 @@ def _is_name(part: str) -> bool:
 
 
 def _build(tip: Snapshot, path: str, node: _Node, objects: dict[str, GitObject]) -> str | None:
-    """Return the id of the folder's new tree, None when nothing is left of it."""
+    """Return the id of the folder's new tree, None if it becomes empty."""
     entries = {} if node.is_cleared else dict(tip.folder(path))
     for name, content in node.files.items():
         entries.pop(name, None) if content is None else entries.__setitem__(
@@ -340,17 +334,17 @@ def _blob(content: bytes, objects: dict[str, GitObject], hash_name: str) -> Entr
 
 
 def _lines(entries: Mapping[str, Entry]) -> Iterator[bytes]:
-    """Git sorts by the bytes of the names, those of folders with a slash behind them."""
+    """Yield the lines of a tree object: Git sorts by the bytes of the names, with a slash after folder names."""
     named = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
     for name, entry in sorted(named, key=lambda item: item[0] + b"/" if item[1].is_folder else item[0]):
         yield b"%s %s\0%s" % (entry.mode.encode(), name, bytes.fromhex(entry.oid))
 
 
 # ``charts/<team>/<experiment>/<version>/`` holds a chart and never changes; the pointer
-# ``envs/<env>/<team>/<experiment>.symph-app.yaml`` says which version an environment runs; ``bootstrap/`` holds what
-# Argo CD or Flux is given once.
+# ``envs/<env>/<team>/<experiment>.symph-app.yaml`` names the version that an environment runs; ``bootstrap/`` holds the
+# objects to apply to Argo CD or Flux once.
 
-# Unique, because Argo CD's generator of files lets a `*` match slashes too.
+# The pointer's suffix is unique, because `*` in Argo CD's file generator also matches slashes.
 _FOLDER = re.compile(r"[\w.@+-]+", re.ASCII)
 
 POINTER_SUFFIX = ".symph-app.yaml"
@@ -373,7 +367,7 @@ def pointer_path(env: str, team: str, name: str) -> str:
 
 
 def pointer_name(path: str) -> tuple[str, str, str] | None:
-    """Environment, team and experiment of a pointer's path; None for any other path."""
+    """Return environment, team and experiment of a pointer's path; None for any other path."""
     parts = path.split("/")
     if len(parts) != 4 or parts[0] != "envs" or not parts[3].endswith(POINTER_SUFFIX):
         return None
@@ -385,17 +379,17 @@ def flux_path(env: str, team: str, name: str) -> str:
 
 
 def flux_keeper_path(env: str) -> str:
-    """Return the file that keeps an environment's folder of HelmReleases; Flux ignores it, as it is no YAML."""
+    """Return the path of the file that keeps an environment's folder of HelmReleases; not YAML, so Flux ignores it."""
     return f"flux/{env}/README.md"
 
 
 def flux_secret_path(env: str, team: str, name: str) -> str:
-    """Return the encrypted Secret of an experiment, which Flux decrypts."""
+    """Return the path of an experiment's encrypted Secret, which Flux decrypts."""
     return f"flux/{env}/{team}/{name}.secret.yaml"
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:
-    """Return the folders `paths` and all above them, the root (``""``) first, each once."""
+    """Return the folders `paths` and all their ancestors, the root (``""``) first, each once."""
     folders = {""}
     for path in paths:
         parts = path.split("/")
@@ -404,7 +398,7 @@ def ancestors(paths: Iterable[str]) -> list[str]:
 
 
 def check_folder(path: str) -> str:
-    """`path` itself, without slashes at its ends, if it names a folder of a repository. Raises SpecError."""
+    """Return `path` without leading and trailing slashes. Raises SpecError if it cannot be a folder of a repository."""
     path = path.strip("/")
     parts = path.split("/")
     if path and any(part in ("", ".", "..") or part.lower() == ".git" or not _FOLDER.fullmatch(part) for part in parts):
@@ -413,7 +407,7 @@ def check_folder(path: str) -> str:
 
 
 def check_names(**names: str) -> None:
-    """Raise SpecError unless all are DNS labels; they become folders, objects' names and branches."""
+    """Raise SpecError unless all are DNS labels; they become names of folders, objects and branches."""
     problems = [
         Problem(what=f'"{value}" is no {what}', path=what, next="use lower-case letters, digits and -, at most 63")
         for what, value in names.items()

@@ -1,4 +1,4 @@
-"""`KubeWatcher` watches and touches experiments on Kubernetes: what bears our labels, and nothing else."""
+"""Watch and control experiments on Kubernetes; only objects with our labels are used."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from symphony_charts.kubernetes.status import status_of
 
 
 class KubeWatcher(KubeExperiments):
-    """The experiments of one cluster, watched and touched; see `KubeExperiments` for whose they are."""
+    """The experiments of one cluster, to watch and control; see `KubeExperiments` for the selection."""
 
     backend = "kube"
 
     @property
     def place(self) -> str:
-        """The current experiment is remembered for each context."""
+        """The context: the current experiment is remembered per context."""
         return f"kube/{self.api.context}"
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """Yield the lines of the newest (or `previous`) containers, merged by the cluster's times."""
+        """Yield the lines of the newest (or `previous`) containers, merged by the cluster's timestamps."""
         self.describe(name, events=False)
         return read_lines(self, name, query)
 
@@ -47,7 +47,7 @@ class KubeWatcher(KubeExperiments):
         return usage_of(self.api, self.describe(name, events=False))
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        """Return the last line that each container wrote."""
+        """Return the last line of each container."""
         return {
             instance.path: line.text.rstrip()
             for instance in self.describe(name, events=False).instances
@@ -70,12 +70,12 @@ class KubeWatcher(KubeExperiments):
         copy_in(self.api, self._namespace_now(name), instance, source, to)
 
     def visit(self, name: str, service: str) -> AbstractContextManager[str]:
-        """Return the load balancer's address, else a local port that is forwarded to a pod of the service."""
+        """Yield the load balancer's address, else a local port that is forwarded to a pod of the service."""
         self._namespace_now(name)
         return visit(self, name, service)
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
-        """End the experiment: its Helm release, or else its objects; nothing without our labels is ever touched."""
+        """Delete the experiment: its Helm release, or else its objects; never objects without our labels."""
         return remove(self, name, dry_run=dry_run)
 
     def _namespace_now(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""`capabilities_of` says what a cluster offers: kinds of workload, gangs and queues, in the version that it serves."""
+"""Detect the features of a cluster: kinds of workload, gangs and queues, in the served versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from symphony_charts.backend.status import Capability
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.kubernetes.client import KubeApi, Object
 
-# name, API group, kind, versions that the charts write (the newest first), setting of the spec, what to install
+# name, API group, kind, versions that the charts write (newest first), setting of the spec, software to install
 _KINDS = (
     ("kind jobset", "jobset.x-k8s.io", "JobSet", ("v1alpha2",), "workload.kind: jobset", "the JobSet controller"),
     (
@@ -40,15 +40,15 @@ _KINDS = (
     ),
     ("gang volcano", "scheduling.volcano.sh", "PodGroup", ("v1beta1",), "workload.gang: volcano", "Volcano"),
 )
-# The shapes of a DIJob share an apiVersion: a property that only one has tells them apart, the newest first.
+# The shapes of a DIJob share an apiVersion: a property that only one has distinguishes them, newest first.
 _DIJOB_SHAPES = (("v1.1", "tasks", "volumes"), ("v1.1.0", "tasks", ""), ("v1.0", "template", ""))
 _DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dijobs.diengine.opendilab.org"
 
 
 def capabilities_of(api: KubeApi, namespace: str) -> list[Capability]:
-    """Return the server, then each kind of workload, gang and queue that it serves or lacks, with the setting to use.
+    """Return the server, then each served or missing kind of workload, gang and queue, with its setting.
 
-    Raises ToolFailed where the cluster does not answer.
+    Raises ToolFailed if the cluster does not answer.
     """
     version = api.get("/version")
     served = {group["name"]: [each["version"] for each in group["versions"]] for group in api.get("/apis")["groups"]}
@@ -98,12 +98,12 @@ def _dijob(api: KubeApi) -> Capability:
 
 
 def dijob_shape(definition: Object) -> str:
-    """Return the `dijob.operator` that reads what a definition of DIJobs takes, the newest where several do."""
+    """Return the `dijob.operator` that reads the fields of a DIJob definition, the newest if several do."""
     return next(_shapes(definition), "v1.1" if _is_minimal(definition) else "v0")
 
 
 def _is_minimal(definition: Object) -> bool:
-    """Return True if it is the definition without fields that operators since v1.0 bring as well."""
+    """Return True if it is the definition without fields, which operators since v1.0 also install."""
     served = [version for version in definition["spec"]["versions"] if version["served"]]
     schemas = (version.get("schema", {}).get("openAPIV3Schema", {}) for version in served)
     field_sets = [schema.get("properties", {}).get("spec", {}).get("properties") for schema in schemas]

@@ -1,6 +1,6 @@
-"""`KubeApi` speaks with a cluster: lists in pages, watches that survive, server-side apply, typed failures.
+"""Access a cluster: lists in pages, watches that survive broken connections, server-side apply, typed errors.
 
-The official client, which takes a quarter of a second to load, is imported when an object is made, and reads the
+The official client, which takes a quarter of a second to load, is imported when a `KubeApi` is created; it reads the
 kubeconfig (see `kubernetes.login`).
 """
 
@@ -27,17 +27,17 @@ Object = dict[str, Any]
 
 FIELD_MANAGER = "symph"
 _PAGE = 500
-# The server ends a watch after this long, and a new one begins where it was.
+# The server ends a watch after this many seconds, and a new one continues at the same version.
 _WATCH_S = 290
-# Metadata alone: Secrets and large ConfigMaps are listed without their content.
+# Metadata only: Secrets and large ConfigMaps are listed without their content.
 _PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class KubeApi:
-    """One cluster, by a context of the kubeconfig (the current one unless told).
+    """One cluster, by a context of the kubeconfig (default: the current one).
 
-    `context` and `namespace` are that context's. Raises ToolFailed where no kubeconfig leads to a cluster, SpecError
-    for one that is broken or lacks the context.
+    `context` and `namespace` are taken from that context. Raises ToolFailed if no kubeconfig defines a cluster,
+    SpecError for one that is broken or lacks the context.
     """
 
     def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
@@ -61,27 +61,26 @@ class KubeApi:
     # --- reading ---
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Object:
-        """Return the answer to a GET; raises NotFound, ToolFailed."""
+        """Return the response to a GET. Raises NotFound, ToolFailed."""
         return self._call("GET", path, query=query)
 
     def find(self, path: str) -> Object | None:
-        """Return the object at `path`, or None if there is none."""
         try:
             return self.get(path)
         except NotFound:
             return None
 
     def listed(self, path: str, selector: str = "", *, fields: str = "", metadata_only: bool = False) -> list[Object]:
-        """Return all objects of a collection with the labels, page by page. Raises NotFound."""
+        """Return all objects of a collection with the labels, read page by page. Raises NotFound."""
         return self._list(path, selector, fields, metadata_only)[0]
 
     def watch(
         self, path: str, selector: str = "", timeout_s: float | None = None, over: threading.Event | None = None
     ) -> Iterator[Object | None]:
-        """Yield the changes of a collection: None at once and after each gap (look again), else the event as it came.
+        """Yield the changes of a collection: None at the start and after each gap (list again), else the raw event.
 
-        A connection that ends begins again where it was; a server that has forgotten that place (410 Gone) gives a
-        None. Ends after `timeout_s`, or once `over` is set and `interrupt` called. Raises what `listed` raises.
+        A broken connection continues at the same version; if the server has dropped that version (410 Gone), None is
+        yielded. Ends after `timeout_s`, or once `over` is set and `interrupt` is called. Raises the errors of `listed`.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         version = ""
@@ -99,11 +98,11 @@ class KubeApi:
                     if event["type"] != "BOOKMARK":
                         yield event
             except (HTTPError, ValueError):
-                # The connection broke in the middle: what was missed is asked for again.
+                # The connection broke in the middle: request the missed events again.
                 time.sleep(0.2)
 
     def of_kind(self, api_version: str, kind: str, namespace: str | None, selector: str = "") -> list[Object]:
-        """Return the objects of a kind with the labels, each with its kind; none if the cluster lacks it."""
+        """Return the objects of a kind with the labels, each with its kind; none if the cluster lacks the kind."""
         try:
             listed = self.listed(self.collection(api_version, kind, namespace), selector)
         except NotFound:
@@ -111,13 +110,13 @@ class KubeApi:
         return [{**item, "apiVersion": api_version, "kind": kind} for item in listed]
 
     def interrupt(self) -> None:
-        """Let every watch look up: those that are over end, the others go on where they were."""
+        """Wake every watch: those that are over end, the others continue."""
         for response in tuple(self._watching):
             with suppress(AttributeError, OSError):
                 response.connection.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]  # urllib3's own
 
     def log(self, namespace: str, pod: str, query: Mapping[str, str], *, read_s: float | None = READ_S) -> Response:
-        """Return the log of a container as a stream that the caller closes; `read_s` None waits for ever."""
+        """Return the log of a container as a stream; the caller closes it. `read_s` None waits without limit."""
         path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"
         return self.connection.checked("GET", path, query=query, read_s=read_s)
 
@@ -130,7 +129,7 @@ class KubeApi:
         return group in self._groups
 
     def serves(self, api_version: str, kind: str) -> bool:
-        """Return True if the cluster serves a kind in this very version."""
+        """Return True if the cluster serves a kind in exactly this API version."""
         group, slash, _ = api_version.partition("/")
         if slash and not self.has_group(group):
             return False
@@ -158,10 +157,10 @@ class KubeApi:
     # --- changing ---
 
     def apply(self, item: Object, namespace: str, *, dry_run: bool = False, force: bool = False) -> Object:
-        """Make an object what this says, by server-side apply under our own field manager, with strict fields.
+        """Create or update an object by server-side apply under our own field manager, with strict fields.
 
-        `force` takes fields over from other managers. Raises Conflict where another manager owns a field, and SpecError
-        for what the server does not take; of a Secret it says no more than that, since messages quote contents.
+        `force` takes fields over from other managers. Raises Conflict if another manager owns a field, and SpecError
+        for an object that the server refuses; for a Secret without the server's message, since messages quote contents.
         """
         collection = self.collection(item["apiVersion"], item["kind"], namespace)
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
@@ -173,11 +172,11 @@ class KubeApi:
         except SpecError:
             if item["kind"] != "Secret":
                 raise
-            # Without its cause, which holds what the server said.
+            # No cause: it contains the server's message.
             raise ToolFailed(f"{title} was not pushed: the cluster finds it invalid", namespace) from None
 
     def delete(self, item: Object) -> bool:
-        """Delete exactly this object (by uid), its dependents in the background; False if it was gone."""
+        """Delete exactly this object (by uid), its dependents in the background; return False if it was gone."""
         meta = item["metadata"]
         path = f"{self.collection(item['apiVersion'], item['kind'], meta.get('namespace'))}/{quote(meta['name'])}"
         body = {"propagationPolicy": "Background", "preconditions": {"uid": meta["uid"]}}
@@ -201,7 +200,7 @@ class KubeApi:
             try:
                 page = self._call("GET", path, query={**query, "continue": token} if token else query, headers=accept)
             except ExpiredError:
-                # The pages were read too slowly; what came so far belongs to a state that is gone.
+                # The pages were read too slowly, and the first ones belong to an expired state: start again.
                 items, token = [], ""
                 query.pop("limit", None)
                 continue
@@ -255,7 +254,7 @@ class KubeApi:
 
 Kind = tuple[str, str]
 
-# Several changes come together; they are looked at once.
+# Several changes come together; handle them at once.
 _SETTLE_S = 0.05
 _BROKEN_S = 0.5
 
@@ -263,7 +262,7 @@ _BROKEN_S = 0.5
 def changes(
     api: KubeApi, path_of: Callable[[Kind], str], watched: Sequence[tuple[Kind, str]], timeout_s: float | None
 ) -> Generator[None, None, None]:
-    """One step at once and then whenever an object with kind and labels in `watched` changed, until `timeout_s`."""
+    """Yield at once and after each change of an object with kind and labels in `watched`, until `timeout_s`."""
     steps: queue.Queue[None] = queue.Queue()
     over = threading.Event()
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -275,7 +274,7 @@ def changes(
                     steps.put(None)
                 return
             except SymphError:
-                # The next look meets the same cluster and says what is wrong, or nothing is.
+                # The next read meets the same cluster and reports the error, if there still is one.
                 over.wait(_BROKEN_S)
                 steps.put(None)
 

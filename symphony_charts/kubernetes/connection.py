@@ -1,4 +1,4 @@
-"""A `Connection` sends requests and opens WebSockets to one API server, over a `Login`, with typed failures."""
+"""Send requests and open WebSockets to one API server, over a `Login`, with typed errors."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from symphony_charts.kubernetes.login import Login
 from symphony_charts.system.subprocess_runner import progress_notice
 
 READ_S = 30.0
-# Until a host has taken a connection; an answer may take longer.
+# Limit for connecting; a response may take longer.
 _CONNECT_S = 5.0
 _REDIRECTION, _UNAUTHORIZED, _FORBIDDEN, _ABSENT, _CONFLICT, _GONE = 300, 401, 403, 404, 409, 410
 _INVALID = (400, 422)
-# Enough for the requests of a watch for each kind beside those of the program itself.
+# Enough for one watch per kind and the requests of the program itself.
 _CONNECTIONS = 16
 
 
 class Response(Protocol):
-    """The used part of urllib3's response; its body is unread until `data` or `stream` asks for it."""
+    """The used part of urllib3's response; its body is unread until `data` or `stream` is used."""
 
     status: int
     headers: Mapping[str, str]
@@ -44,7 +44,7 @@ class Response(Protocol):
 
 
 class Connection:
-    """The connections to the API server of `login`; usable from many threads."""
+    """The connections to the API server of `login`; thread-safe."""
 
     def __init__(self, login: Login) -> None:
         self.login = login
@@ -64,7 +64,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         read_s: float | None = READ_S,
     ) -> Response:
-        """Return the server's response, whatever its status, unread. Raises ToolFailed where there is none."""
+        """Return the server's response with any status, unread. Raises ToolFailed if there is none."""
         url = f"{self.login.server}{path}" + (f"?{urlencode(query)}" if query else "")
         value = self.login.authorization()
         response = self._send(method, url, body, headers or {}, value, read_s)
@@ -74,7 +74,7 @@ class Connection:
         return response
 
     def checked(self, method: str, path: str, *, title: str = "", **request: Any) -> Response:
-        """Return the response to an accepted request; raise the error class of any other status."""
+        """Return the response to a successful request. Raises the error class of any other status."""
         response = self.request(method, path, **request)
         if response.status >= _REDIRECTION:
             raise failure_of(response.status, self.body(response), title or f"{method} {path}")
@@ -88,7 +88,7 @@ class Connection:
             raise self._unreachable(error) from error
 
     def websocket(self, path: str, query: Sequence[tuple[str, str]], protocols: Sequence[str]) -> Any:
-        """Return an open WebSocket, of websocket-client. Raises ToolFailed with what the server said."""
+        """Return an open WebSocket of websocket-client. Raises ToolFailed with the server's message."""
         value = self.login.authorization()
         try:
             try:
@@ -126,9 +126,9 @@ class Connection:
                     headers={"User-Agent": "symph", "Accept": "application/json", **headers, **mine},
                     body=body,
                     timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s),
-                    # A login page or another host is never followed with our credentials.
+                    # Never send our credentials to a login page or another host.
                     redirect=False,
-                    # Who takes no connection takes none a moment later either.
+                    # Retrying a refused connection does not help.
                     retries=urllib3.Retry(2, connect=0),
                     preload_content=False,
                 )
@@ -153,7 +153,7 @@ class Connection:
     def _unreachable(self, error: Exception) -> ToolFailed:
         cause = getattr(error, "reason", None) or error
         login, cluster = self.login, self.login.context.cluster
-        # Some errors of urllib3 name their connection first, in its own form.
+        # Some errors of urllib3 begin with their connection object.
         text = str(cause.args[-1]) if len(cause.args) > 1 else str(cause)
         reason = text.partition(": ")[2] if "object at 0x" in text else text
         if isinstance(cause, ProxyError) and login.proxy:
@@ -169,15 +169,15 @@ class Connection:
 
 
 class ForbiddenError(ToolFailed):
-    """The API server knows who asks, who has no right to this; another request may be granted."""
+    """The API server denies permission; another request may be granted."""
 
 
 class ExpiredError(SymphError):
-    """The server has forgotten the state that was asked for; ask for the present one."""
+    """The server no longer has the requested state; request the current one."""
 
 
 def failure_of(status: int, body: bytes, where: str) -> SymphError:
-    """Return the error that a status of the server means, with what it said."""
+    """Return the error for a status of the server, with its message."""
     try:
         message = str(json.loads(body)["message"])
     except (TypeError, ValueError, KeyError):
@@ -202,13 +202,14 @@ def _pool(login: Login) -> Any:
     settings: dict[str, Any] = {"maxsize": _CONNECTIONS}
     tls = login.tls()
     if tls is not None:
-        # urllib3 compares names with the certificate itself; its 1.26 cannot leave it to OpenSSL for a bare address.
+        # urllib3 checks the certificate's names itself; its version 1.26 cannot leave this to OpenSSL for an IP
+        # address.
         tls.check_hostname = False
         settings["ssl_context"] = tls
         if login.server_name:
             settings["server_hostname"] = login.server_name
         if tls.verify_mode == ssl.CERT_NONE:
-            # The kubeconfig says insecure-skip-tls-verify: whoever wrote that needs no warning for each request.
+            # The kubeconfig sets insecure-skip-tls-verify: a warning for each request is not useful.
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     if not login.proxy:
         return urllib3.PoolManager(**settings)
@@ -247,7 +248,6 @@ def _dial(login: Login) -> socket.socket:
 
 @contextmanager
 def _closed_on_error(line: socket.socket) -> Iterator[None]:
-    """Close the socket where what is done with it fails."""
     try:
         yield
     except BaseException:

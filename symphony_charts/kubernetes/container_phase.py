@@ -1,4 +1,4 @@
-"""Phases of containers and workloads, and the reasons why Kueue lets one wait."""
+"""Phases of containers and workloads, and Kueue's reasons for waiting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symphony_charts.kinds.base import STOPPED, Object
 
 
 def phase_of_container(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
-    """Phase, state in words and reason of a container."""
+    """Return phase, state in words and reason of a container."""
     state = seen.get("state") or {}
     if pod["metadata"].get("deletionTimestamp") and "terminated" not in state:
         return "stopping", "stopping", ""
@@ -29,7 +29,7 @@ def phase_of_container(pod: Object, seen: Object, now: float) -> tuple[Phase, st
 
 
 def reason_waiting(state: Object) -> str:
-    """Return the kubelet's reason why a container in `state` waits; empty unless it waits."""
+    """Return the kubelet's reason for waiting; empty unless the container waits."""
     waiting = state.get("waiting") or {}
     reason = str(waiting.get("reason") or "")
     message = str(waiting.get("message") or "").strip().splitlines()
@@ -49,18 +49,18 @@ def _phase_of_end(ended: Object) -> tuple[Phase, str, str]:
 
 
 def phase_of_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
-    """Phase and state of a container that failed: the last word is the workload's, which may start it again."""
+    """Return phase and state of a failed container: the workload decides, since it may start it again."""
     settled, _ = phase_of_workload(workload) if workload else ("failed", "")
     has_ended = settled == "succeeded" or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
     if kind == "sidecar" and has_ended:
-        # It never ends a pod: its failures only restart it.
+        # A sidecar never ends a pod: its failures only restart it.
         return "stopped", f"stopped with its pod, {state}"
     is_tried_again = settled in ("pending", "queued") and not (workload and _has_one_try(pod, workload))
     return ("pending", f"{state}, restarting") if is_tried_again else ("failed", state)
 
 
 def _has_one_try(pod: Object, workload: Object) -> bool:
-    """Return True if neither the node nor the workload starts a container again; a policy may not count what failed."""
+    """Return True if neither the node nor the workload restarts a container; a policy may ignore some failures."""
     spec = workload["spec"]
     is_left = (pod.get("spec") or {}).get("restartPolicy") == "Never"
     return is_left and spec.get("backoffLimit") == 0 and not spec.get("podFailurePolicy")
@@ -75,22 +75,22 @@ def _phase_of_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
     if text := reason_unscheduled(pod):
         return "pending", f"pending: {text}", text
     if (pod.get("spec") or {}).get("schedulingGroup") and not (pod.get("spec") or {}).get("nodeName"):
-        # The scheduler says nothing of such a pod until as many are there as the gang needs.
+        # The scheduler gives no reason until the gang has enough pods.
         reason = "its gang is not complete"
     return "pending", f"pending: {reason}" if reason else "pending", reason
 
 
 def reason_unscheduled(pod: Object) -> str:
-    """Return why the scheduler finds no node for a pod; empty if it gives no reason."""
+    """Return why the scheduler finds no node for a pod; empty without a reason."""
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            # The first sentence names what is missing; the rest is about preemption.
+            # The first sentence gives the missing resources; the rest is about preemption.
             return str(condition.get("message") or condition.get("reason") or "").partition(". ")[0]
     return ""
 
 
 def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None, Object]:
-    """Return how a Job ended by its conditions, and that condition; None before its end."""
+    """Return the result of a Job by its conditions, and that condition; None before its end."""
     held = _conditions(workload)
     for kind in ("Failed", "FailureTarget"):
         if kind in held:
@@ -109,9 +109,9 @@ def _conditions(workload: Object) -> Mapping[str, Object]:
 def phase_of_workload(
     workload: Object, queue: Mapping[str, str] | None = None, index: int | None = None
 ) -> tuple[Phase, str]:
-    """Phase and state of replicas that have no pod; `queue` says by uid why a suspended workload waits.
+    """Return phase and state of replicas without a pod; `queue` gives by uid why a suspended workload waits.
 
-    Of one replica, by its `index`, the workload may know how it ended by itself.
+    For one replica, by its `index`, the workload may record its result.
     """
     status = workload.get("status") or {}
     if _holds(status.get("completedIndexes"), index):
@@ -132,7 +132,7 @@ def phase_of_workload(
 
 
 def _holds(indexes: object, index: int | None) -> bool:
-    """Return True if a list of indexes as a Job writes it (``0-2,5``) holds this one."""
+    """Return True if a Job's list of indexes (``0-2,5``) contains this one."""
     ranges = [part.partition("-") for part in str(indexes or "").split(",") if part]
     return index is not None and any(int(first) <= index <= int(last or first) for first, _, last in ranges)
 
@@ -148,14 +148,14 @@ def _why_queued(meta: Object, queue: Mapping[str, str]) -> str:
 
 
 def moment_of(text: str) -> float:
-    """Seconds since 1970 of a time as Kubernetes writes it, with up to nine decimals."""
+    """Return seconds since 1970 of a Kubernetes time, with up to nine decimals."""
     whole, dot, fraction = text.removesuffix("Z").partition(".")
     return datetime.fromisoformat(f"{whole}+00:00").timestamp() + (float(f"0.{fraction}") if dot else 0.0)
 
 
-# Source: kueue.x-k8s.io `Workload`, its conditions and `spec.active`; the same in v1beta1 and v1beta2. The order of a
-# queue is that of kubernetes-sigs/kueue, pkg/cache/queue: the higher priority first, then who came earlier, where an
-# eviction that was nobody's fault begins the wait anew.
+# Source: kueue.x-k8s.io `Workload`, its conditions and `spec.active`; the same in v1beta1 and v1beta2. The queue order
+# follows kubernetes-sigs/kueue, pkg/cache/queue: higher priority first, then earlier creation; after some evictions the
+# eviction time counts instead.
 
 GROUP = "kueue.x-k8s.io"
 KINDS = ((f"{GROUP}/v1beta2", "Workload"), (f"{GROUP}/v1beta1", "Workload"))
@@ -168,9 +168,9 @@ _REQUEUED_LATER = ("PodsReadyTimeout", "AdmissionCheck")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """The readable part of Kueue: its records, its LocalQueues, and which experiments own records, by the owner's uid.
+    """The readable part of Kueue: its records, its LocalQueues, and the experiments that own records, by owner uid.
 
-    Each may be of those alone that may be read.
+    Each may be incomplete if permissions are missing.
     """
 
     records: Sequence[Object] = ()
@@ -178,7 +178,7 @@ class Queue:
     experiments: Mapping[str, str] = field(default_factory=dict)
 
     def ahead_of(self, record: Object) -> list[str]:
-        """Return who waits ahead in the same queue, in order: experiments, else the names of owners."""
+        """Return the experiments ahead in the same queue, in order; names of owners for others."""
         mine, own = self._queue_of(record), self._owner(record)
         waiting = [each for each in self.records if _is_waiting(each) and self._queue_of(each) == mine]
         before = [each for each in sorted(waiting, key=_turn) if _turn(each) < _turn(record)]
@@ -202,12 +202,12 @@ NO_QUEUE = Queue()
 
 
 def is_suspended(workload: Object) -> bool:
-    """Return True if it waits for somebody to let it start."""
+    """Return True if the workload waits for admission."""
     return bool(workload["spec"].get("suspend"))
 
 
 def reasons_of(workloads: Iterable[Object], queue: Queue = NO_QUEUE) -> dict[str, str]:
-    """Return why each suspended workload waits, by its uid: queue, experiments ahead, Kueue's message."""
+    """Return why each suspended workload waits, by uid: queue, experiments ahead, Kueue's message."""
     reasons, held = {}, set()
     for item in workloads:
         meta = item["metadata"]
@@ -253,7 +253,7 @@ def _conditions_of_record(record: Object) -> dict[str, Object]:
 
 
 def wait_reason(record: Object) -> str:
-    """Return queue and reason of a waiting Kueue Workload; empty once it is admitted or over."""
+    """Return queue and reason of a waiting Kueue Workload; empty if it is admitted or finished."""
     spec, status = record.get("spec") or {}, record.get("status") or {}
     conditions = _conditions_of_record(record)
     if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):

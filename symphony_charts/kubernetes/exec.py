@@ -30,14 +30,14 @@ from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.system.files import copy_over, refuse_left, refused, unpack
 
-# Source: k8s.io/streaming pkg/wsstream and remotecommand: the first byte of a message is its channel; protocol v5 adds
-# a message that closes one, without which a program never sees the end of its input.
+# Source: k8s.io/streaming pkg/wsstream and remotecommand: the first byte of a message is its channel. Protocol v5 adds
+# a message that closes one channel; without it a program never sees the end of its input.
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _PIECE = 1 << 15
 _EXEC_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _FORWARD_PROTOCOL = "v4.channel.k8s.io"
-# So much of what is sent is kept until the pod answers, for the other way if it refuses instead.
+# Keep this many sent bytes until the pod answers, to send them through the relay if it refuses the connection.
 _MOST_HELD = 1 << 20
 _RELAY_PYTHON = (
     "import os, socket, sys, threading\n"
@@ -72,9 +72,9 @@ def run_in_pod(
     stderr: Writer,
     tty: bool = False,
 ) -> int:
-    """Run a command in a container until it ends; its exit status.
+    """Run a command in a container until it ends; return its exit status.
 
-    `stdin` gives the next bytes (empty: the end) and is read in a thread of its own. Raises ToolFailed where the
+    `stdin` returns the next bytes (empty: end of input) and is read in a separate thread. Raises ToolFailed if the
     command cannot be started or the connection breaks.
     """
     query = [("container", container), *(("command", argument) for argument in command), ("stdout", "true")]
@@ -129,7 +129,7 @@ def _status_of(ended: bytes, where: str) -> int:
 
 
 def _feed(connection: Any, stdin: Reader) -> None:
-    # The command may end, and the connection with it, before its input does.
+    # The command may end and close the connection before its input ends.
     with suppress(OSError, WebSocketException):
         while data := stdin(_PIECE):
             _send(connection, _STDIN, data)
@@ -147,10 +147,10 @@ def _window() -> bytes:
 
 @contextmanager
 def forward(api: KubeApi, namespace: str, pod: str, container: str, host: str, port: int) -> Iterator[str]:
-    """``127.0.0.1:port`` of this machine, every connection to which goes on to `port` of the pod, while open.
+    """Yield ``127.0.0.1:port`` of this machine, which forwards every connection to `port` of the pod while open.
 
-    Port forwarding ends at the pod's loopback. A program that listens at the pod's own address `host` alone is reached
-    by a relay in `container`: python3, nc or bash of its image. Raises ToolFailed where the cluster forwards nothing.
+    Port forwarding reaches only the pod's loopback. If a program listens only on the pod's address `host`, a relay in
+    `container` reaches it: python3, nc or bash of its image. Raises ToolFailed if the cluster cannot forward.
     """
     _open(api, namespace, pod, port).close()
 
@@ -187,7 +187,7 @@ def _relay(
     caller: socket.socket,
     sent: bytes,
 ) -> None:
-    """Carry one connection, both ways, through a program in the container; `sent` is what the caller said so far."""
+    """Carry one connection, both ways, through a program in the container; `sent` is the caller's data so far."""
     stderr: list[bytes] = []
     said = io.BytesIO(sent)
 
@@ -205,7 +205,7 @@ def _relay(
 
 
 def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.socket) -> bytes | None:
-    """Carry one connection until either side ends; None, but where the pod refuses it what was sent so far."""
+    """Carry one connection until either side ends; return the data sent so far if the pod refuses it, else None."""
     try:
         connection = _open(api, namespace, pod, port)
     except ToolFailed as error:
@@ -219,7 +219,7 @@ def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.soc
         while answers.end not in {key.fileobj for key, _ in selector.select()} and (data := caller.recv(_PIECE)):
             held = held + data if len(held) < _MOST_HELD else held
             _send(connection, 0, data)
-    # v4 cannot close one direction; what the server still answers is waited for.
+    # v4 cannot close one direction; wait for the remaining answers of the server.
     answers.reader.join(timeout=2)
     with suppress(OSError, WebSocketException):
         connection.close()
@@ -231,10 +231,10 @@ def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.soc
 
 
 class _Answers:
-    """Pass what a pod sends over a forwarded port to `caller`, in a separate thread.
+    """Pass data from a forwarded port of a pod to `caller`, in a separate thread.
 
-    At its `end` that socket has something to read; `refusal` is what the node then says, empty where it took the
-    connection.
+    The socket `end` becomes readable when the pod's side ends. `refusal` is then the node's error message, empty if it
+    accepted the connection.
     """
 
     def __init__(self, connection: Any, caller: socket.socket) -> None:
@@ -267,7 +267,7 @@ class _Answers:
 
 
 def _warn_and_end(caller: socket.socket, problem: str) -> None:
-    """End a connection; there is nobody to raise to, and who waits for an answer sees the connection end."""
+    """End a connection with a warning: nothing can catch an exception here, and the caller sees the connection end."""
     if problem:
         sys.stderr.write(f"warning: {problem}\n")
     with suppress(OSError):
@@ -283,7 +283,7 @@ if sys.platform != "win32":
 def run_here(
     api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool
 ) -> int:
-    """Run a command with the input and output of this program; its exit status."""
+    """Run a command with the stdin, stdout and stderr of this program; return its exit status."""
     _require_running(instance)
     out, err = sys.stdout.buffer, sys.stderr.buffer
     reader = (lambda size: os.read(0, size)) if stdin else None
@@ -303,7 +303,7 @@ def run_here(
 def run_captured(
     api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str]
 ) -> tuple[int, bytes, bytes]:
-    """Run a command without input: its exit status, stdout and stderr."""
+    """Run a command without input; return its exit status, stdout and stderr."""
     _require_running(instance)
     out, err = io.BytesIO(), io.BytesIO()
     code = _run(api, namespace, instance, command, stdout=out.write, stderr=err.write)
@@ -311,16 +311,15 @@ def run_captured(
 
 
 def _run(api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], **options: Any) -> int:
-    """Run a command in the container of an instance; `options` are those of `streams.run_in_pod`."""
     container = instance.container or instance.process
     return run_in_pod(api, namespace, instance.pod, container, command, **options)
 
 
 def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, to: Path) -> None:
-    """Copy a file or folder; it appears whole or not at all. Raises NotFound, and Conflict unless the pod runs.
+    """Copy a file or folder out of a container, completely or not at all.
 
-    What is named is followed, as a mounted Secret's file and a trainer's `latest` must be; links inside of a folder
-    stay links.
+    A link at `path` itself is followed (mounted Secrets, a trainer's `latest`); links inside a folder stay links.
+    Raises NotFound, and Conflict unless the pod runs.
     """
     _require_running(instance)
     folder, _, base = path.rstrip("/").rpartition("/")
@@ -356,13 +355,13 @@ def _put(archive: IO[bytes], beside: Path, base: str, target: Path) -> list[str]
 
 
 def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path, to: str) -> None:
-    """Copy a file or folder of this machine; into `to` where that is a folder of the container."""
+    """Copy a local file or folder to `to` in a container, or into `to` if that is a folder."""
     _require_running(instance)
     if not source.exists():
         raise NotFound(f"there is no {source}")
     folder, _, base = to.rstrip("/").rpartition("/")
     parent, name = shlex.quote(folder or ("/" if to.startswith("/") else ".")), shlex.quote(base or ".")
-    # The archive holds one entry, `x`: moved into the target where that is a folder, else renamed.
+    # The archive holds one entry, `x`: moved into the target if that is a folder, else renamed.
     script = (
         f"mkdir -p {parent} && cd {parent} && d=.symph-$$ && mkdir $d && tar xmf - -C $d && "
         f"if [ -d {name} ]; then mv $d/x {name}/{shlex.quote(source.name)}; else mv $d/x {name}; fi; "
@@ -381,7 +380,7 @@ def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path
 
 @contextlib.contextmanager
 def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str]:
-    """``host:port`` of a service: its load balancer's, else one here, forwarded to a pod that is ready."""
+    """Yield ``host:port`` of a service: its load balancer, else a local port forwarded to a ready pod."""
     services = experiments.services(name)
     matching = [item for item in services if item["metadata"]["labels"].get("symph.dev/service") == service]
     if not matching:
@@ -447,9 +446,9 @@ def _require_running(instance: InstanceStatus) -> None:
 
 
 def copy_failure(what: str, stderr: bytes) -> SymphError:
-    """Return the error of a copy of `what`, by what `sh` and `tar` said in the container."""
+    """Return the error of a failed copy of `what`, from the messages of `sh` and `tar` in the container."""
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    # GNU tar's last line says no more than that there were others.
+    # GNU tar's last line only reports that there were earlier errors.
     absent = next((line for line in lines if "o such file" in line or "can't cd" in line), None)
     if absent is not None:
         return NotFound(f"{what} is not there: {absent}")

@@ -1,4 +1,4 @@
-"""Experiments in a cluster: their objects, and their deletion."""
+"""Find experiments in a cluster, read their objects, and delete them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from symphony_charts.kubernetes.status import (
 POD: Kind = ("v1", "Pod")
 _EVENT: Kind = ("v1", "Event")
 _SEALED: Kind = ("bitnami.com/v1alpha1", "SealedSecret")
-# What runs pods in our charts; those of other groups are asked for where the cluster serves them.
+# The kinds that run pods in our charts; optional API groups are queried only if the cluster serves them.
 _ALL = [gvk for kind in RENDERED for gvk in kind.gvks]
 PLAIN = tuple(gvk for gvk in _ALL if "." not in gvk[0])
 _FURTHER = tuple(gvk for gvk in _ALL if gvk not in PLAIN)
-# The objects whose pods have the labels of their controller only.
+# The objects whose pods have only the labels of their controller.
 _LABELLING = {gvk: kind for kind in RENDERED if kind.pod_selector for gvk in kind.gvks}
 _LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 class KubeExperiments:
-    """The experiments of one cluster, of one namespace if given, else of all that may be read.
+    """The experiments of one cluster: of one namespace if given, else of all readable ones.
 
-    Without `api` the connection is made at first use. Raises ToolFailed where there is no cluster.
+    Without `api` the connection is made at first use. Raises ToolFailed without a cluster.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class KubeExperiments:
         return sorted({name_of(item) for item in (*ours, *self._adopted())})
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """Return the experiments by name and namespace; finished ones are there until somebody deletes them."""
+        """Return the experiments by name and namespace; finished ones are included until they are deleted."""
         del ended
         workloads = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
         pods = self._pods(EXPERIMENT)
@@ -110,7 +110,7 @@ class KubeExperiments:
         ]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """Return the status of the experiment; with `events` also its holders, services and last events."""
+        """Return the status of the experiment; with `events` also its managers, services and last events."""
         workloads, pods = self.workloads(name), self.pods(name)
         if not workloads and not pods:
             workloads = self.adopted(name)
@@ -148,22 +148,21 @@ class KubeExperiments:
         return self._pods(selector_of(name))
 
     def adopted(self, name: str) -> list[Object]:
-        """Return the objects of this name that no chart of ours made, with the labels that ours would have."""
+        """Return the objects of this name that no chart of ours made, with the labels that a chart would set."""
         return [item for item in self._adopted() if name_of(item) == name]
 
     def services(self, name: str) -> list[Object]:
         return self.listed("v1", "Service", f"{selector_of(name)},symph.dev/service")
 
     def of_kinds(self, kinds: Iterable[Kind], name: str) -> list[Object]:
-        """Return the experiment's objects of these kinds."""
         return [item for kind in kinds for item in self.listed(*kind, selector_of(name))]
 
     def releases(self, name: str, namespace: str) -> list[Object]:
-        """Helm's records of the release of this name, without their content; empty where they may not be read."""
+        """Return helm's records of the release, without their content; empty if reading them is forbidden."""
         return self._records(self.api.collection("v1", "Secret", namespace), f"owner=helm,name={name}")
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """Yield the status at once and after each change in the cluster; None once it is gone."""
+        """Yield the status at once and after each change in the cluster; None once the experiment is gone."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         yield self.describe(name, events=False)
         for _ in self.object_changes(name, timeout_s):
@@ -183,10 +182,10 @@ class KubeExperiments:
         *,
         events_in: str = "",
     ) -> Generator[None, None, None]:
-        """One step at once and then whenever a pod or workload of the experiment changed, until `timeout_s`.
+        """Yield at once and after each change of a pod or workload of the experiment, until `timeout_s`.
 
-        Of workloads those of `kinds` are watched, by default all that the cluster serves; the events of the namespace
-        `events_in`, too.
+        `kinds` are the watched kinds of workloads, by default all that the cluster serves. Events of the namespace
+        `events_in` are watched, too.
         """
 
         def path_of(kind: Kind) -> str:
@@ -200,17 +199,17 @@ class KubeExperiments:
         return changes(self.api, path_of, watched, timeout_s)
 
     def events_of(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
-        """Return the events about these objects, and about pods that are gone, by the names of their workloads."""
+        """Return the events about these objects, and about deleted pods by the names of their workloads."""
         listed = self.api.listed(self.api.collection(*_EVENT, namespace))
         return sorted(map(event_of, filter(is_about(objects), listed)), key=lambda event: event.time)
 
     def collection(self, api_version: str, kind: str) -> str:
-        """Return the path of a kind's objects in all namespaces that are looked at."""
+        """Return the path of a kind's objects in all selected namespaces."""
         scope = self._namespace or (None if self._may_read_all else self.api.namespace)
         return self.api.collection(api_version, kind, scope)
 
     def listed(self, api_version: str, kind: str, selector: str) -> list[Object]:
-        """Return the objects of a kind with the labels; only the context's namespace if others are forbidden."""
+        """Return the objects of a kind with the labels; only of the context's namespace if others are forbidden."""
         try:
             path = self.collection(api_version, kind)
             return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
@@ -223,7 +222,7 @@ class KubeExperiments:
             return self.listed(api_version, kind, selector)
 
     def queue(self, workloads: Sequence[Object]) -> container_phase.Queue:
-        """Return Kueue's records if something waits; without permission to read them there are no reasons."""
+        """Return Kueue's records if a workload waits; empty if reading them is forbidden."""
         if not any(map(container_phase.is_suspended, workloads)) or not self.api.has_group(container_phase.GROUP):
             return container_phase.NO_QUEUE
         ours = [item for kind in self._kinds() for item in self.listed(*kind, f"{EXPERIMENT},{container_phase.QUEUE}")]
@@ -270,7 +269,7 @@ class KubeExperiments:
     def _adopted(self) -> list[Object]:
         kinds = [kind for kind in self._kinds() if kind in _LABELLING]
         jobs = (_LABELLING[kind].adopted(item) for kind in kinds for item in self.listed(*kind, f"!{EXPERIMENT}"))
-        # Where both versions of the API are served, each of them has all jobs.
+        # If both API versions are served, each of them lists all jobs.
         return list({job["metadata"]["uid"]: job for job in jobs if job is not None}.values())
 
     def _records(self, path: str, selector: str) -> list[Object]:
@@ -281,7 +280,7 @@ class KubeExperiments:
 
 
 def selector_of(name: str) -> str:
-    """Return the selector of one experiment. Raises NotFound for a name that is no label value."""
+    """Return the label selector of one experiment. Raises NotFound if the name is not a valid label value."""
     if not _LABEL.fullmatch(name):
         raise NotFound(f'no experiment is called "{name}"', next="symph ls --on kube shows all")
     return f"{EXPERIMENT},{INSTANCE}={name}"
@@ -291,9 +290,9 @@ def _those(items: Sequence[Object], namespace: str, name: str) -> list[Object]:
     return [item for item in items if item["metadata"]["namespace"] == namespace and name_of(item) == name]
 
 
-# How a DIJob is named that no chart of ours made.
+# Prefix of the name of a DIJob that none of our charts made.
 _OF_OTHERS = "dijob/"
-# What our charts make beside what runs pods.
+# The kinds that our charts make besides workloads.
 _OTHERS = (
     ("v1", "Pod"),
     ("v1", "Service"),
@@ -318,10 +317,10 @@ _OTHERS = (
 
 
 def remove(experiments: KubeExperiments, name: str, *, dry_run: bool = False) -> list[str]:
-    """End the experiment `name` and return the titles of its objects; with `dry_run` only return them.
+    """Delete the experiment `name` and return the titles of its objects; with `dry_run` only return them.
 
-    Raises NotFound; Conflict, before anything is touched, in a protected namespace and for what Git manages;
-    ToolMissing where a Helm release holds it and there is no helm.
+    Raises NotFound; Conflict, before any change, in a protected namespace and for experiments that Git manages;
+    ToolMissing if it is a Helm release and helm is missing.
     """
     if name.startswith(_OF_OTHERS):
         return _remove_adopted(experiments, name.removeprefix(_OF_OTHERS), dry_run=dry_run)
@@ -346,7 +345,7 @@ def remove(experiments: KubeExperiments, name: str, *, dry_run: bool = False) ->
 
 
 def objects_of_release(experiments: KubeExperiments, name: str) -> list[Object]:
-    """Return the objects with the labels of the release `name`, without the Secret that was pushed for it.
+    """Return the objects with the labels of the release `name`, without its pushed Secret.
 
     Raises NotFound if there are none.
     """
@@ -375,7 +374,7 @@ def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -
 
 
 def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None:
-    """Return when nothing of the experiment runs any more; raises ToolFailed after `timeout_s`."""
+    """Wait until no pod of the experiment is left. Raises ToolFailed after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     left: list[Object] = []
     for _ in experiments.object_changes(name, timeout_s):
@@ -389,7 +388,7 @@ def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
-    # pyhelm3 takes 130 ms to load, which only those spend who delete a release.
+    # Importing pyhelm3 takes 130 ms; only the deletion of a release needs it.
     from symphony_charts.kubernetes.releases.helm_client import Target
     from symphony_charts.kubernetes.releases.releases import Releases
 
@@ -397,18 +396,18 @@ def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]
         try:
             releases.uninstall(name, namespace)
         except NotFound:
-            # Helm's record is of a release that was uninstalled with its history kept.
+            # This is helm's record of a release that was uninstalled with its history kept.
             return
 
 
 def _is_ours(item: Object, name: str) -> bool:
-    """Return True if `item` has the labels of the release `name`: a second check of what the server selected."""
+    """Return True if `item` has the labels of the release `name`: a second check of the server's selection."""
     labels = item["metadata"].get("labels") or {}
     return bool(labels.get(EXPERIMENT)) and labels.get(INSTANCE) == name
 
 
 def _is_pushed(item: Object) -> bool:
-    """Return True for a Secret that `symph` pushed before the release, whose chart does not make it."""
+    """Return True for a Secret that `symph` pushed before the release; the chart does not contain it."""
     is_secret = item["kind"] == "Secret"
     return is_secret and bool(item["metadata"]["labels"].get("app.kubernetes.io/managed-by") == "symph")
 

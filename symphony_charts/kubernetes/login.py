@@ -1,8 +1,8 @@
 """Read a kubeconfig: the cluster of a context, and the credentials of its user.
 
-Of the client only what it documents is used: `config.load_kube_config` fills a `Configuration`, whose hook renews what
-expires. Everything that it lets pass in silence (a login program that fails) or raises bare is a typed failure here.
-A kubeconfig is written to in one case, as by kubectl: when the issuer of an OIDC token hands out the next one.
+Only documented features of the client are used: `config.load_kube_config` fills a `Configuration`, whose hook renews
+expired credentials. Errors that the client ignores (a failing login program) or raises untyped become typed errors
+here. As with kubectl, the kubeconfig is only written when the issuer of an OIDC token returns a new refresh token.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import yaml
 
 from symphony_charts.errors import SpecError, SymphError, ToolFailed
 
-# The merge is kubectl's, and so helm's: the first file that names something wins. The official client lets the last
-# file's current context win, so it is always told which one to take.
+# Files merge as in kubectl, and so helm: the first file that defines a name wins. The official client uses the last
+# file's current context, so it always gets the context explicitly.
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _LISTS = {"contexts": "context", "clusters": "cluster", "users": "user"}
@@ -35,21 +35,21 @@ _LISTS = {"contexts": "context", "clusters": "cluster", "users": "user"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One named entry of a kubeconfig: a context, a cluster or a user, and the file that it stands in."""
+    """One named entry of a kubeconfig (a context, cluster or user) and its file."""
 
     name: str
     file: str
     fields: Mapping[str, object] = field(repr=False)
 
     def text(self, key: str) -> str:
-        """Return the value of a key as text; empty where it is not there."""
+        """Return the value of a key as text; empty if missing."""
         value = self.fields.get(key)
         return "" if value is None else str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeContext:
-    """A context with the cluster and the user that it names, and all files that were read; no user is anonymous."""
+    """A context with its cluster and user, and all files that were read; no user means anonymous."""
 
     name: str
     namespace: str
@@ -59,7 +59,7 @@ class KubeContext:
 
 
 def kubeconfig_files(kubeconfig: Path | None = None) -> list[str]:
-    """Return the files that count: the one given, else those of $KUBECONFIG as it stands now, else ~/.kube/config."""
+    """Return the kubeconfig files: the given one, else those of the current $KUBECONFIG, else ~/.kube/config."""
     if kubeconfig is not None:
         return [str(kubeconfig.expanduser())]
     named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
@@ -69,7 +69,7 @@ def kubeconfig_files(kubeconfig: Path | None = None) -> list[str]:
 def read_context(kubeconfig: Path | None = None, name: str | None = None) -> KubeContext:
     """Return the context `name`, or the current one.
 
-    Raises ToolFailed where there is no kubeconfig, and SpecError, with the file, for one that cannot be used.
+    Raises ToolFailed without a kubeconfig, and SpecError, with the file, for an unusable one.
     """
     wanted = kubeconfig_files(kubeconfig)
     files = [file for file in wanted if Path(file).exists()]
@@ -153,15 +153,15 @@ def _broken(at: str, what: str, path: str = "") -> SpecError:
     return SpecError.one(what, path, "kubectl config view shows what kubectl makes of it", at)
 
 
-# With one of these a user is not anonymous, and a login that yields nothing has failed.
+# A user with one of these is not anonymous; a login without credentials has failed.
 _CREDENTIALS = ("exec", "auth-provider", "token", "tokenFile", "username")
 _CERTIFICATES = ("client-certificate", "client-certificate-data")
 
 
 class Login:
-    """Address and credentials of a context's cluster; usable from many threads.
+    """Address and credentials of a context's cluster; thread-safe.
 
-    Raises ToolFailed where no kubeconfig leads to a cluster or a login program fails, SpecError for a broken file.
+    Raises ToolFailed if no kubeconfig defines a cluster or a login program fails, SpecError for a broken file.
     """
 
     def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
@@ -179,20 +179,20 @@ class Login:
         self._lock = threading.Lock()
         self._certificate = b""
         self._configuration: Any = self._load()
-        # A file that cannot be used is said at once.
+        # Report unusable files at once.
         self.tls()
 
     def authorization(self) -> str | None:
         """Return the Authorization header; None with a certificate, or without credentials. Raises ToolFailed."""
         with self._lock, self._failures():
             value = self._configuration.get_api_key_with_prefix("BearerToken")
-        # A token file ends with a newline, which is no part of the token.
+        # The final newline of a token file is not part of the token.
         return value.strip() if value else None
 
     def renew(self, refused: str | None) -> tuple[bool, bool]:
-        """Log in again after the server said 401 to `refused`; whether token and certificate are others now.
+        """Log in again after a 401 for the header `refused`; return True for a new token and for a new certificate.
 
-        A file may hold a new token or certificate, and a login program may be asked before its time.
+        Files may contain a new token or certificate; a login program may run before its credentials expire.
         """
         with self._lock:
             before = self._certificate
@@ -207,7 +207,7 @@ class Login:
         settings = self._configuration
         try:
             context = ssl.create_default_context(cafile=settings.ssl_ca_cert or None)
-            # Go, and so kubectl and helm, take authorities that newer Pythons find too old-fashioned.
+            # Go, and so kubectl and helm, accept CA certificates that newer Pythons reject as too old.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             if not settings.verify_ssl:
                 context.check_hostname = False
@@ -216,7 +216,8 @@ class Login:
             raise self._broken(f"its certificate authority cannot be used: {error}", "clusters") from error
         if settings.cert_file:
             try:
-                # With an empty password an encrypted key is an error; without one, OpenSSL would ask on the terminal.
+                # With an empty password an encrypted key is an error; without one, OpenSSL would prompt on the
+                # terminal.
                 context.load_cert_chain(settings.cert_file, settings.key_file, password="")
             except (OSError, ValueError) as error:
                 raise self._broken(f"its client certificate cannot be used: {error}", "users") from error
@@ -239,7 +240,7 @@ class Login:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Raise ToolFailed for whatever the client raises, or writes to the log and goes on without."""
+        """Raise ToolFailed for all errors that the client raises or only logs."""
         written: list[str] = []
         with _client_log(written):
             try:
@@ -270,7 +271,7 @@ class Login:
 
 
 class _Keep(logging.Handler):
-    """A handler that keeps the messages of the client's kubeconfig reader, of the thread that made it."""
+    """A handler that keeps the messages of the client's kubeconfig reader in the thread that created it."""
 
     def __init__(self, written: list[str]) -> None:
         super().__init__(logging.ERROR)
@@ -283,7 +284,7 @@ class _Keep(logging.Handler):
 
 @contextmanager
 def _client_log(written: list[str]) -> Iterator[None]:
-    """Keep what the client's kubeconfig reader writes to the root logger at level error, in this thread."""
+    """Keep the error messages of the client's kubeconfig reader to the root logger in this thread."""
     handler = _Keep(written)
     logging.getLogger().addHandler(handler)
     try:
@@ -301,7 +302,7 @@ def _is_address(address: str) -> bool:
 
 
 def _proxy_of_environment(server: str) -> str | None:
-    """Return the environment's proxy for the server, as Go reads it: never for this machine."""
+    """Return the environment's proxy for the server, by Go's rules: never for this machine."""
     parts = urlsplit(server)
     host = parts.hostname or ""
     proxies = urllib.request.getproxies_environment()

@@ -1,4 +1,4 @@
-"""`read_lines` merges the logs of containers by time, and follows them over restarts, new pods and new runs."""
+"""Merge the logs of containers by time, and follow them over restarts, new pods and new runs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from symphony_charts.errors import NotFound, SpecError, ToolFailed
 from symphony_charts.kubernetes.container_phase import moment_of
 from symphony_charts.kubernetes.experiments import KubeExperiments
 
-# A line that nobody waits for any more must not stay in a queue for ever.
+# Interval in seconds for checking `until` while no line arrives.
 _POLL_S = 0.2
 
 
 @dataclass(kw_only=True)
 class _Source:
-    """One container of one pod, and how far it was read: the time of the last line, and how many bore that time.
+    """One container of one pod, and the read position: the time of the last line, and the number of lines at that time.
 
-    A container that starts again goes on in the same source: `is_again` says that it has.
+    A restarted container continues in the same source; `is_again`: it has restarted.
     """
 
     namespace: str
@@ -39,7 +39,7 @@ class _Source:
 
 
 def read_lines(experiments: KubeExperiments, name: str, query: LogQuery) -> Iterator[LogLine]:
-    """Return the lines that `query` asks for; see `Watcher.logs`."""
+    """Return the lines for `query`; see `Watcher.logs`."""
     status = experiments.describe(name, events=False)
     chosen = [instance for instance in status.instances if not query.instances or instance.path in query.instances]
     sources = {_key(instance): _source(status.namespace, instance) for instance in chosen if instance.pod}
@@ -63,7 +63,7 @@ def _lines(
 
 
 class _Follower:
-    """A thread for each container that writes, one for the cluster's changes, and one queue for all their lines."""
+    """A thread per writing container, one for the cluster's changes, and one queue for all lines."""
 
     def __init__(
         self, experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str], _Source]
@@ -74,7 +74,7 @@ class _Follower:
         self._over = threading.Event()
 
     def lines(self) -> Iterator[LogLine]:
-        """Yield the lines as they come, until the experiment has reached a final state (or `until` has passed)."""
+        """Yield lines as they arrive, until the experiment has reached a final state (or `until` has passed)."""
         threading.Thread(target=self._watch, daemon=True).start()
         try:
             while True:
@@ -125,7 +125,7 @@ class _Follower:
         reader.start()
 
     def _tail(self, source: _Source, before: threading.Thread | None) -> None:
-        """Read one container to its end, once `before` has; a connection that breaks is opened again where it broke."""
+        """Read one container to its end, after `before` has ended; a broken connection resumes at the same position."""
         if before is not None:
             before.join()
         while not self._over.is_set():
@@ -142,9 +142,9 @@ class _Follower:
 def _read(
     experiments: KubeExperiments, source: _Source, query: LogQuery, *, is_again: bool, follow: bool = False
 ) -> Iterator[LogLine]:
-    """Yield the lines of a container that were not read yet; none where it has not begun or is gone.
+    """Yield the unread lines of a container; none if it has not started or is gone.
 
-    `is_again`: it may have started again since it was read last, and what it wrote before that comes first.
+    `is_again`: it may have restarted since it was last read; lines from before the restart come first.
     """
     try:
         response = _open(experiments, source, query, **({"follow": "true"} if follow else {}))
@@ -152,7 +152,7 @@ def _read(
         return
     try:
         if is_again:
-            # Asked for only now: a restart before the log was opened would lose what was written until then.
+            # Opened only now: otherwise a restart before the current log was opened would lose lines.
             with suppress(NotFound, SpecError), closing(_open(experiments, source, query, previous="true")) as earlier:
                 yield from _unread(source, earlier)
         yield from _unread(source, response)
@@ -186,7 +186,7 @@ def _unread(source: _Source, response: Any) -> Iterator[LogLine]:
 
 
 def _stamped(response: Any) -> Iterator[tuple[str, str]]:
-    """Time and text of each line; the time is padded so that text comparison is comparison of times."""
+    """Yield time and text of each line; padded times sort as text."""
     rest = b""
     for piece in response.stream(decode_content=False):
         *lines, rest = (rest + piece).split(b"\n")
@@ -239,5 +239,5 @@ def _moment(line: LogLine) -> float:
 
 
 def _stamp(moment: float) -> str:
-    # The server reads whole seconds.
+    # The server accepts whole seconds.
     return datetime.fromtimestamp(int(moment), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

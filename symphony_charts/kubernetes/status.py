@@ -1,4 +1,4 @@
-"""`status_of` says how an experiment on Kubernetes is, by the objects that bear its labels. Pure."""
+"""Compute the status of an experiment on Kubernetes from its labelled objects; pure functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from symphony_charts.kubernetes.container_phase import (
     reasons_of,
 )
 
-# Where no experiment belongs, and nothing is ever deleted.
+# Namespaces of the cluster itself: experiments do not belong here, and nothing is ever deleted.
 _PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease", "argocd", "flux-system"})
 _MANAGERS = ("Argo CD", "Flux")
 _TRACKED = "argocd.argoproj.io/tracking-id"
@@ -44,7 +44,7 @@ def managers_of(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[
     if revisions:
         holders[f"Helm release {releases[0]['metadata']['labels']['name']}, revision {max(revisions)}"] = None
     elif not holders:
-        # Whoever may not read helm's records sees its mark on the objects.
+        # If helm's records are not readable, use its mark on the objects.
         marks = (item["metadata"].get("annotations") or {} for item in objects)
         holders |= {f"Helm release {notes[_HELM]}": None for notes in marks if _HELM in notes}
     return tuple(holders)
@@ -57,7 +57,7 @@ def refuse_protected(namespace: str) -> None:
 
 
 def refuse_managed(name: str, holders: tuple[str, ...], next_step: str) -> None:
-    """Raise Conflict for what Git manages: it would come back at once, or be fought over."""
+    """Raise Conflict for an experiment that Git manages: it would come back at once, or the changes would conflict."""
     managed = [holder for holder in holders if holder.startswith(_MANAGERS)]
     if managed:
         raise Conflict(f'"{name}" is held by the {managed[0]}, which follows Git', next=next_step)
@@ -68,9 +68,9 @@ INSTANCE = "app.kubernetes.io/instance"
 _GROUP, _PROCESS, _RUN = "symph.dev/group", "symph.dev/process", "symph.dev/run"
 _ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 _CHART = "helm.sh/chart"
-# What the kubelet says of a probe (kubernetes/kubernetes, pkg/kubelet/prober/prober.go).
+# The kubelet's messages about probes (kubernetes/kubernetes, pkg/kubelet/prober/prober.go).
 _PROBED = re.compile(r"(?:Readiness|Startup) probe (?:failed|errored and resulted in \w+ state):\s*(.*)")
-# What says no more than that something has not begun; an event may know why.
+# Reasons that only mean "not started"; an event may give the cause.
 _WITHOUT_REASON = ("", "ContainerCreating", "PodInitializing", "no pod yet")
 _REPLACED = "not ready: its controller has yet to replace it by a newer one"
 _MISSING = re.compile(r'secret "([^"]+)" not found')
@@ -78,7 +78,7 @@ _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-
 
 
 def name_of(item: Object) -> str:
-    """Return the release, which is the experiment's name unless another was chosen."""
+    """Return the release name: the experiment's name unless another was chosen."""
     labels = item["metadata"].get("labels") or {}
     return str(labels.get(INSTANCE) or labels[EXPERIMENT])
 
@@ -96,10 +96,10 @@ def status_of(
     sealed: Sequence[Object] = (),
     now: float,
 ) -> ExperimentStatus:
-    """Return the state of the experiment `name`, given its objects.
+    """Return the state of the experiment `name` from its objects.
 
-    `releases` are helm's own Secrets of that name, `queue` what Kueue says, `warnings` the cluster's events of that
-    type, and `sealed` its SealedSecrets; these may be about others, too.
+    `releases` are helm's Secrets of that name, `queue` holds Kueue's records, `warnings` the cluster's Warning events,
+    and `sealed` its SealedSecrets; these may include objects of other experiments.
     """
     everything = [*workloads, *pods, *services]
     labels = everything[0]["metadata"]["labels"] if everything else {}
@@ -132,7 +132,6 @@ def status_of(
 
 
 def event_of(item: Object) -> Event:
-    """Return an event of the cluster."""
     series, about = item.get("series") or {}, item["involvedObject"]
     when = series.get("lastObservedTime") or item.get("lastTimestamp") or item.get("eventTime")
     return Event(
@@ -149,7 +148,7 @@ def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
     """Return a test for events about `objects` or their deleted pods, by the names of workloads."""
     names = {item["metadata"]["name"] for item in objects}
     makers = [item for item in objects if item["kind"] not in ("Pod", "Service")]
-    # Kueue's record of a workload is called after its kind, too.
+    # The name of Kueue's record of a workload also starts with its kind.
     prefixes = tuple(
         f"{start}{item['metadata']['name']}-" for item in makers for start in ("", f"{item['kind'].lower()}-")
     )
@@ -162,7 +161,7 @@ def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
 
 
 def lacks_reason(status: ExperimentStatus) -> bool:
-    """Return True if something has not begun or is not ready, and its objects do not say why."""
+    """Return True if an instance has not started or is not ready, and its objects do not give the reason."""
     return any(
         (instance.phase == "pending" and instance.reason in _WITHOUT_REASON) or _is_unready(instance)
         for instance in status.instances
@@ -176,9 +175,9 @@ def _is_unready(instance: InstanceStatus) -> bool:
 def _explained(
     instances: Sequence[InstanceStatus], workloads: Sequence[Object], warnings: Iterable[Object]
 ) -> tuple[InstanceStatus, ...]:
-    """Return the instances; those that have not begun say the last warning about their pod, or about what makes it.
+    """Return the instances with reasons: the last warning about the pod or its workload for those not started.
 
-    Those that run and are not ready say what their probe found last.
+    For running instances that are not ready, the reason is the last message about their probe.
     """
     last = sorted(warnings, key=lambda item: event_of(item).time)
     if not last:
@@ -222,7 +221,7 @@ def _with_seal(instance: InstanceStatus, sealed: Sequence[Object]) -> InstanceSt
 
 
 def _is_about(event: Object, pod: str, maker: str) -> bool:
-    """Return True if an event is about a pod, or else about the workload that fails to make it, or a part of that."""
+    """Return True if an event is about the pod; without a pod, about the workload that makes it or a part of that."""
     name = str(event["involvedObject"].get("name") or "")
     if pod:
         return name == pod
@@ -232,7 +231,7 @@ def _is_about(event: Object, pod: str, maker: str) -> bool:
 def _instances(
     workloads: Sequence[Object], pods: Sequence[Object], queue: Mapping[str, str], now: float
 ) -> tuple[InstanceStatus, ...]:
-    """One for each container of the newest pod of each replica; of replicas without a pod, what their workload says."""
+    """Return the containers of the newest pod of each replica; for replicas without a pod, their workload's state."""
     wanted = _wanted(workloads)
     newest: dict[tuple[str, int], Object] = {}
     restarted: dict[tuple[str, int], int] = {}
@@ -242,7 +241,7 @@ def _instances(
         if maker and _is_finite(maker) and _is_former(maker, pod):
             continue
         if replica in newest and not pod["metadata"].get("deletionTimestamp"):
-            # A Job replaces a failed pod by a new one: that is a restart of its processes.
+            # A Job replaces a failed pod by a new one: that counts as a restart of its processes.
             restarted[replica] = restarted.get(replica, 0) + (_run(newest[replica]) == _run(pod))
         elif replica in newest:
             continue
@@ -261,7 +260,7 @@ def _instances(
 def _wanted(workloads: Sequence[Object]) -> dict[tuple[str, int], Object]:
     gone = [item for item in workloads if item["metadata"].get("deletionTimestamp")]
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
-    # A Job that is there replaces its description, and what is being deleted says nothing that others say.
+    # An existing Job takes precedence over its description, and live objects over those being deleted.
     makers = (*gone, *(part for item in alive for part in parts_of(item)), *alive)
     return {(_group(workload), index): workload for workload in makers for index in range(_replicas(workload))}
 
@@ -369,7 +368,7 @@ def _replicas(workload: Object) -> int:
 
 
 def replica_of(pod: Object) -> tuple[str, int]:
-    """Return the group of a pod, and which replica of it the pod is."""
+    """Return the group of a pod and its replica index."""
     meta = pod["metadata"]
     marks = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
     index = next((marks[key] for key in _INDEXES if key in marks), "0")
@@ -382,7 +381,7 @@ def _group(item: Object) -> str:
 
 
 def _attempt(pod: Object) -> int:
-    """Return how often the JobSet restarted all groups."""
+    """Return the number of restarts of all groups by the JobSet."""
     return int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)
 
 
@@ -402,7 +401,7 @@ def _service(item: Object) -> ServiceStatus:
     spec, labels = item["spec"], item["metadata"].get("labels") or {}
     port = (spec.get("ports") or [{"port": 0}])[0]["port"]
     outside = ""
-    # Clouds give an address or a name.
+    # Clouds provide either an address or a name.
     for entry in ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []:
         outside = f"{entry.get('ip') or entry.get('hostname')}:{port}"
         break

@@ -16,7 +16,7 @@ from symphony_charts.formats.quantity import GIB, MIB
 Amounts = dict[str, int]
 
 EVICTION_MEMORY = 100 * MIB
-# kubelet keeps the 10 % of --eviction-hard as a float32, and so loses a few bytes against 0.1.
+# The kubelet keeps the 10 % of --eviction-hard as a float32, so the result is a few bytes below 0.1.
 EVICTION_DISK = 0.10000000149011612
 SHARED_CORE = {"e2-micro", "e2-small", "e2-medium"}
 DEFAULT_MAX_PODS = 110
@@ -24,14 +24,14 @@ DEFAULT_MAX_PODS = 110
 _CPU_TIERS = ((0, 0.06), (1000, 0.01), (2000, 0.005), (4000, 0.0025))
 _MEMORY_TIERS = ((0, 0.25), (4000, 0.20), (8000, 0.10), (16000, 0.06), (128000, 0.02))
 _STREAMING_FACTOR = 0.04
-# Overhead of RAID and file system over N local SSDs of 375 GiB, in KiB, measured by GKE; a count between two rows
-# takes the next larger one.
+# Overhead of RAID and file system on N local SSDs of 375 GiB, in KiB, measured by GKE; a count between two rows takes
+# the next larger one.
 _SSD_OVERHEAD_KIB = {1: 7289472, 2: 13725224, 4: 26332924, 8: 51556096, 16: 52837800, 24: 78686620}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """Size and settings of a GKE node to come. Disk sizes in GiB; `reserved_*` are GKE's effective values."""
+    """Size and settings of a planned GKE node. Disk sizes in GiB; `reserved_*` are GKE's effective values."""
 
     vcpu: int
     memory_mib: int
@@ -52,13 +52,13 @@ class NodeSpec:
 
     @property
     def cpu_millis(self) -> int:
-        """Capacity in millicores; one thread per core halves the vCPUs, but not on t2a, which has no second thread."""
+        """Capacity in millicores; one thread per core halves the vCPUs, except on t2a, which has no second thread."""
         halved = self.one_thread_per_core and not self.machine_type.startswith("t2a-")
         return self.vcpu * (500 if halved else 1000)
 
 
 def kube_reserved_cpu(node: NodeSpec) -> int:
-    """Millicores that GKE keeps for kubelet and runtime; shared-core e2 machines keep all but 940."""
+    """Return the millicores that GKE reserves for kubelet and runtime; shared-core e2 machines reserve all but 940."""
     burst = 0
     millis = node.cpu_millis
     if node.machine_type in SHARED_CORE:
@@ -70,10 +70,10 @@ def kube_reserved_cpu(node: NodeSpec) -> int:
 
 
 def kube_reserved_memory(node: NodeSpec) -> int:
-    """MiB that GKE keeps for kubelet, runtime and image streaming.
+    """Return the MiB that GKE reserves for kubelet, runtime and image streaming.
 
-    `reservation` v2 is the rule of 1.37 and later, which Google switches on by itself; it never keeps more than v1,
-    so v1 is the safe one for proofs.
+    `reservation` v2 is the rule of 1.37 and later, which Google enables by itself; it never reserves more than v1, so
+    v1 is safe for proofs.
     """
     if node.memory_mib <= 1000:
         return 255
@@ -86,7 +86,7 @@ def kube_reserved_memory(node: NodeSpec) -> int:
 
 
 def kube_reserved_disk(node: NodeSpec) -> int:
-    """GiB of ephemeral storage that GKE keeps."""
+    """Return the GiB of ephemeral storage that GKE reserves."""
     if node.local_ssds:
         return {1: 50, 2: 75}.get(node.local_ssds, 100)
     half, basic = node.boot_disk_gib // 2, 6 + int(0.35 * node.boot_disk_gib)
@@ -94,7 +94,7 @@ def kube_reserved_disk(node: NodeSpec) -> int:
 
 
 def capacity(node: NodeSpec) -> Amounts:
-    """Return the capacity that the node reports: millicores, bytes of memory and ephemeral storage, pod slots."""
+    """Return the node's reported capacity: millicores, bytes of memory and ephemeral storage, pod slots."""
     physical = node.memory_mib * MIB
     system = _memory_reserved(physical, node.distribution, node.arch, node.version, confidential=node.confidential)
     return {
@@ -106,7 +106,7 @@ def capacity(node: NodeSpec) -> Amounts:
 
 
 def allocatable(node: NodeSpec) -> Amounts:
-    """Return what pods may request in all on the node: millicores, bytes of memory and ephemeral storage, pod slots."""
+    """Return the total that pods may request: millicores, bytes of memory and ephemeral storage, pod slots."""
     whole = capacity(node)
     cpu = kube_reserved_cpu(node) if node.reserved_cpu is None else node.reserved_cpu
     memory = kube_reserved_memory(node) if node.reserved_memory_mib is None else node.reserved_memory_mib
@@ -171,7 +171,7 @@ _OLD: dict[tuple[str, str, bool], Points] = {
         1303236608, 2381144064, 4438859776, 32397275136,
     ),
 }  # fmt: skip
-# The newest minor version whose nodes the old row describes.
+# The newest minor version described by the old row.
 _OLD_UNTIL = {"cos": (1, 29), "ubuntu": (1, 32)}
 
 _DISK: dict[tuple[str, str], Points] = {
@@ -193,10 +193,10 @@ _DISK: dict[tuple[str, str], Points] = {
 def _memory_reserved(
     physical: int, distribution: str, arch: str, version: str = "", *, confidential: bool = False
 ) -> int:
-    """Bytes of `physical` memory that never reach kubelet on a node of this GKE `version` (newest if empty).
+    """Return the bytes of `physical` memory that kubelet never sees on a node of this GKE `version` (newest if empty).
 
-    Between two measured sizes the line through them is taken, above the largest the line of the last two. An
-    architecture without a row of its own takes the row of COS for it.
+    Values between two measured sizes are interpolated linearly, values above the largest are extrapolated from the last
+    two. A distribution without data for an architecture uses COS's data.
     """
     key = (distribution, arch, confidential)
     old = _OLD.get(key) if _minor(version) <= _OLD_UNTIL.get(distribution, (0, 0)) else None
@@ -215,7 +215,7 @@ def _minor(version: str) -> tuple[int, int]:
 
 
 def _interpolate(points: Points, size: int) -> int:
-    """Piecewise linear through (0, 0) and `points`, in floating point and truncated like its source."""
+    """Interpolate linearly through (0, 0) and `points`, in floating point and truncated like the source."""
     previous = (0, 0)
     for index, point in enumerate(points):
         if size == point[0]:
@@ -232,15 +232,15 @@ def _interpolate(points: Points, size: int) -> int:
 # gke-metrics-agent 21m/145Mi, ip-masq-agent 10m/16Mi, kube-proxy 100m, netd 8m/65Mi, node-local-dns 30m/50Mi,
 # pdcsi-node 10m/20Mi: 384m, 626Mi, 8 pods; from 1.27 on the collector of Managed Prometheus may join them with 5m/36M
 # (GoogleCloudPlatform/prometheus-engine, manifests). The default rounds that up; live DaemonSets and pods replace it.
-# The driver of Cloud Storage asks for no more than 20m/160Mi (GoogleCloudPlatform/gcs-fuse-csi-driver, deploy); what
-# those of Filestore, Lustre and Parallelstore ask for on GKE is published nowhere.
+# The driver of Cloud Storage requests at most 20m/160Mi (GoogleCloudPlatform/gcs-fuse-csi-driver, deploy); the requests
+# of the Filestore, Lustre and Parallelstore drivers on GKE are not published.
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterPods:
-    """A Deployment of kube-system: what one pod requests in millicores and MiB, and how many there are.
+    """A Deployment of kube-system: requests of one pod in millicores and MiB, and the number of pods.
 
-    There are `least` of them, and one for so many nodes (`for_nodes`) or cores (`for_cores`) of the cluster.
+    There are at least `least` pods, and one per `for_nodes` nodes or `for_cores` cores of the cluster.
     """
 
     name: str
@@ -256,7 +256,7 @@ class ClusterPods:
         return max(self.least, by_nodes, by_cores)
 
 
-# What GKE runs once for a cluster, on nodes without taints. Source: the manifests of kubernetes/kubernetes,
+# Pods that GKE runs once per cluster, on nodes without taints. Source: the manifests of kubernetes/kubernetes,
 # cluster/addons (dns, dns-horizontal-autoscaler, metrics-server, cluster-loadbalancing), which GKE deploys; its two
 # proxies to the control plane as seen on GKE.
 CLUSTER_PODS = (
@@ -278,7 +278,7 @@ _GCS_FUSE = {"cpu": 20, "memory": 160 * MIB, "pods": 1}
 def system_profile(
     *, gpu: bool = False, tpu: bool = False, calico: bool = False, gcs_fuse: bool = False
 ) -> dict[str, int]:
-    """Millicores, bytes and pod slots that system pods are taken to request on one GKE node.
+    """Return the assumed requests of system pods on one GKE node: millicores, bytes and pod slots.
 
     `calico`: network policy without Dataplane V2. `gcs_fuse`: the driver that mounts Cloud Storage.
     """
@@ -290,5 +290,5 @@ def system_profile(
 
 
 def memory_margin(memory: int, accuracy: str) -> int:
-    """Bytes kept back because the model is not the node: 0.1 %, at least 16 MiB; 0 for what a node said itself."""
+    """Return the bytes kept back because a model may be wrong: 0.1 %, at least 16 MiB; 0 if live or stated."""
     return 0 if accuracy in ("live", "stated") else max(16 * MIB, memory // 1000)

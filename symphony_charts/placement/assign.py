@@ -28,22 +28,22 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_anti_affinity(overlay: Mapping[str, object], term: dict[str, object]) -> dict[str, object]:
-    """Return a pod's `overlay` with the required anti-affinity `term` before its own ones; as it is if it has it."""
+    """Return a pod's `overlay` with the required anti-affinity `term` first; unchanged if it already has it."""
     own = maps(sub(overlay, "spec", "affinity", "podAntiAffinity"), _REQUIRED)
     if term in own:
         return dict(overlay)
     return merge_overlay(overlay, {"spec": {"affinity": {"podAntiAffinity": {_REQUIRED: [term, *own]}}}})
 
 
-# spot, flex-start, reservation, compact placement, TPU slices, Kueue's topology, exclusive placement; and the
-# tolerations that pods with GPUs or TPUs need. Sources: GKE's labels as in `inputs.facts`; Kueue's Topology Aware
-# Scheduling; JobSet's exclusive placement. The queue's own label belongs to the workload.
+# Launch features: spot, flex-start, reservation, compact placement, TPU slices, Kueue's topology, exclusive placement;
+# and the tolerations that pods with GPUs or TPUs need. Sources: GKE's labels as in `pools.gke_node_pool`; Kueue's
+# Topology Aware Scheduling; JobSet's exclusive placement. The queue's label belongs to the workload.
 
 _PREFIX = "cloud.google.com/"
 
 
 def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experiment:
-    """Return the experiment with its launch features written into its pods; adding them twice changes nothing."""
+    """Return the experiment with its launch features written into its pods; idempotent."""
     settled = {pod.name: _settle(pod, experiment, pools) for pod in pods_of(experiment).values()}
     annotations = dict(experiment.annotations)
     if experiment.placement.exclusive and _exclusive_annotation(experiment):
@@ -73,7 +73,7 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
     new = [toleration for toleration in tolerations if toleration not in settings.tolerations]
     if new:
         changes["tolerations"] = [*settings.tolerations, *new]
-    # Kubernetes' own gangs say so in their PodGroup.
+    # Kubernetes' native gangs set the topology in their PodGroup.
     notes = _topology(placement.topology) if experiment.workload.gang != "native" else {}
     if not notes.items() <= settings.annotations.items():
         changes["annotations"] = {**notes, **settings.annotations}
@@ -87,7 +87,6 @@ def _asks_for_gpus(pod: Pod) -> bool:
 
 
 def asks_for_tpu(pod: Pod) -> bool:
-    """Return True if a process of the pod asks for chips of a TPU."""
     return any(_asks(process, "google.com/tpu") for process in pod.processes.values())
 
 
@@ -110,7 +109,7 @@ def _provisioning(placement: Placement) -> tuple[dict[str, str], list[Toleration
 
 
 def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
-    """Return the topology, and the accelerator if the pools leave only one."""
+    """Return the topology label, and the accelerator label if the pools leave only one."""
     if not placement.tpu_topology:
         return {}
     label = {f"{_PREFIX}gke-tpu-topology": placement.tpu_topology}
@@ -120,7 +119,7 @@ def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
 
 
 def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return the placement policy of the pools; without pools, a group named after the experiment."""
+    """Return the placement policy label of the pools; without pools, a group named after the experiment."""
     close: list[Pool] = [pool for pool in pools.pools if pool.placement] if pools else []
     policies = {pool.placement for pool in close}
     if len(policies) == 1 and policies != {"compact"}:
@@ -140,7 +139,7 @@ def _topology(wanted: str | None) -> dict[str, str]:
 
 
 def _exclusive_annotation(experiment: Experiment) -> str:
-    """Return the annotation by which the kind's controller keeps others out; empty if it has none."""
+    """Return the annotation by which the workload's controller enforces exclusive placement; empty if it has none."""
     kind = KINDS.get(experiment.workload.kind)
     return kind.exclusive if kind else ""
 
@@ -155,18 +154,18 @@ def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
     return {"labelSelector": selector, "topologyKey": topology}
 
 
-# Where the emitted pods say which pool was chosen. Outside of symph.dev, whose keys the chart alone may set.
+# Marks rendered pods with the chosen pool. Outside of symph.dev, whose keys only the chart may set.
 ANNOTATION = "symphony-charts/assigned-to"
 GROUP_LABEL = "symph.dev/group"
-# What a process gets of a machine for its whole pod.
+# The resources for which a process gets a fraction of a machine on behalf of its whole pod.
 SHARED: tuple[Literal["cpu", "memory"], ...] = ("cpu", "memory")
 
 
 def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list[Decision]]:
     """Return the experiment with every `assign_to` resolved, and the decisions in order of declaration.
 
-    What a process says itself (its own requests, GPUs, selectors) stays. Applying twice changes nothing. Raises
-    SpecError with all wrong uses at once; whether everything fits is for `plan.check` to say.
+    Explicit settings of a process (requests, GPUs, selectors) are kept. Idempotent. Raises SpecError with all wrong
+    uses at once; the plan checks if everything fits.
     """
     features = msgspec.structs.replace(experiment.placement, pools=None, formula="allocatable")
     if features == Placement() and not any(map(_has_wishes, _processes(experiment))):
@@ -206,7 +205,7 @@ def _decision_for(assignment: Assignment, experiment: Experiment, pools: Pools |
 
 
 def settle(process: Process, decision: Decision) -> Process:
-    """`process` with the decision's numbers; its own requests and limits win over them."""
+    """Return `process` with the decision's numbers; its own requests and limits take precedence."""
     told = {"cpu": decision.cpu, "memory": decision.memory}
     requests = {name: value for name, value in told.items() if value is not None and name not in process.limits}
     limits = {"google.com/tpu": str(decision.tpus)} if decision.tpus else {}
@@ -221,7 +220,7 @@ def settle(process: Process, decision: Decision) -> Process:
 
 
 def exclusive_term(pod: str) -> dict[str, object]:
-    """Return the anti-affinity term that keeps every pod of the namespace but this group's own off the node."""
+    """Return the anti-affinity term that keeps all other pods of the namespace off the nodes of this group."""
     selector = {"matchExpressions": [{"key": GROUP_LABEL, "operator": "NotIn", "values": [pod]}]}
     return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
 
@@ -292,14 +291,14 @@ def _with_pods(experiment: Experiment, settled: Mapping[str, PodSettings]) -> Ex
     )
 
 
-# A process that is assigned to a machine gets what its pod may use; containers beside it, of the spec or of an
-# overlay, defaults included, are taken off, so that the pod is never larger than its share.
+# A process that is assigned to a machine gets the resources of its whole pod; the requests of the pod's other
+# containers, from the spec, an overlay or defaults, are subtracted, so that the pod never exceeds its share.
 
 _UNITS = {"cpu": ("m", 1), "memory": ("Mi", 2**20)}
 
 
 def has_machine_fractions(experiment: Experiment) -> bool:
-    """Return True if a process still holds the share of its pod."""
+    """Return True if a process still holds the whole share of its pod."""
     return any(process.pod_share for pod in pods_of(experiment).values() for process in pod.processes.values())
 
 
@@ -315,10 +314,9 @@ def without_machine_fractions(experiment: Experiment) -> Experiment:
 
 
 def resolve_machine_fractions(experiment: Experiment, beside: Mapping[str, Amounts]) -> Experiment:
-    """Return the experiment with every share reduced by what runs `beside` it in its pod, by group.
+    """Return the experiment with every share reduced by the requests `beside` it in its pod, by group.
 
-    Several that hold shares of one pod divide what is left as they divided the whole. Raises SpecError where nothing is
-    left.
+    Processes that share a pod divide the rest in the same proportions. Raises SpecError if nothing is left.
     """
     problems: list[Problem] = []
     settled = {

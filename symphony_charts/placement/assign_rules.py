@@ -1,8 +1,8 @@
-"""Decide what one `assign_to` means on the node pools, by our rules or by those of Symphony.
+"""Resolve one `assign_to` on the node pools, by our rules or by Symphony's.
 
-`decide` keeps Symphony's modes and keys, and does the arithmetic with what a node really leaves: the share of a
-machine is a share of allocatable minus system pods, so that `process_per_machine` processes always fit. Symphony's own
-numbers are in `symphony_rules`.
+`decide` keeps Symphony's modes and keys, but calculates with the real free resources of a node: the share of a machine
+is a share of allocatable minus system pods, so that `process_per_machine` processes always fit. `decide_like_symphony`
+uses Symphony's own numbers.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Decision:
 
 
 def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = False) -> Decision:
-    """Decide what `assignment` means on `pools`; None if none are known, which only named pools allow.
+    """Resolve `assignment` on `pools`; None if no pools are known, which is only possible for named pools.
 
-    Raises SpecError for wrong use: an unknown pool or GPU type, a share that GPUs do not divide into, GPUs on a pool
-    that has none. Whether all of it fits is for `plan.check` to say.
+    Raises SpecError for wrong use: an unknown pool or GPU type, a share that does not divide the GPUs, GPUs on a pool
+    without any. The plan checks if everything fits.
     """
     if pools is None:
         return _blind(assignment)
@@ -67,7 +67,7 @@ def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = Fa
 
 
 def named_pool(name: str, pools: Pools) -> Pool:
-    """Return the pool of that name; raises SpecError with the nearest one."""
+    """Return the pool of that name. Raises SpecError with the nearest name."""
     pool = pools.get(name)
     if pool is None:
         near = nearest(name, pools.names)
@@ -87,7 +87,6 @@ def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
 
 
 def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
-    """Return the tolerations that a pod needs on the pool."""
     tolerations = []
     for taint in pool.taints:
         if taint.key in DEVICE_TOLERATIONS:
@@ -107,7 +106,7 @@ def _required_pool(assignment: Assignment, pools: Pools) -> Pool:
 
 
 def _machine(assignment: Assignment, pool: Pool) -> Decision:
-    """Return an n-th of a machine of the pool: of everything it leaves to pods, rounded down."""
+    """Return one n-th of a machine of the pool: of all resources left for pods, rounded down."""
     parts = 1 if assignment.process_per_machine is None else assignment.process_per_machine
     if parts < 1:
         raise SpecError.one(f"process_per_machine is {parts}", "process_per_machine", "1 is a whole machine")
@@ -148,8 +147,10 @@ def _tpu_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
 
 
 def _gpu(assignment: Assignment, pools: Pools) -> Decision:
-    """One GPU and its share of the machine; with `cpu`, `memory_m` or `gpu_type` it is Symphony's documented call,
-    which means resources."""
+    """Return one GPU and its share of the machine.
+
+    With `cpu`, `memory_m` or `gpu_type` this is Symphony's documented call, which requests these resources instead.
+    """
     asked = (assignment.cpu, assignment.memory_m, assignment.gpu_type, assignment.gpu_count)
     if any(value is not None for value in asked):
         count = 1 if assignment.gpu_count is None else assignment.gpu_count
@@ -181,7 +182,7 @@ def _on_pool(assignment: Assignment, pool: Pool, reason: str) -> Decision:
 
 
 def _as_asked(assignment: Assignment, **more: Any) -> Decision:
-    """Return a decision with the numbers of the assignment itself; cores to the millicore, memory in whole MiB."""
+    """Return a decision with the assignment's own numbers; CPU in whole millicores, memory in whole MiB."""
     cpu, memory = assignment.cpu, assignment.memory_m
     given = Decision(
         mode=assignment.assign_to,
@@ -194,12 +195,12 @@ def _as_asked(assignment: Assignment, **more: Any) -> Decision:
 
 
 def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Decision:
-    """Return the pool whose machines are used up best by this request; a process without GPUs stays off GPU pools."""
+    """Return a decision for the pool that this request uses best; a process without GPUs avoids GPU pools."""
     kind = assignment.gpu_type
     gpus = assignment.gpu_count if assignment.gpu_count is not None else (1 if kind else 0)
     types = {pool.gpu_type for pool in pools.pools if pool.gpus}
     if kind is not None and not any(gpu_matches(kind, each) for each in types):
-        # Only what some pool has: else the nearest to a known type is that type itself.
+        # Suggest only types that some pool has; otherwise the nearest name to a known type would be that type itself.
         near = nearest(
             kind.lower(), types | {name for name in GPU_ALIASES for each in types if gpu_matches(name, each)}
         )
@@ -216,7 +217,7 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
     same_kind = [pool for pool in pools.pools if _is_kind(pool, gpus, kind)]
     fitting = [pool for pool in same_kind if all(pool.usable.get(name, 0) >= amount for name, amount in need.items())]
     if not fitting:
-        # Nothing fits; the plan says so with the nearest fix, and the device must still be tolerated there.
+        # Nothing fits: the plan reports it with the nearest fix, and the pod must still tolerate the device there.
         tolerations = (DEVICE_TOLERATIONS["nvidia.com/gpu"],) if gpus else ()
         reason = "no pool with such GPUs is large enough" if gpus else "no pool without GPUs is large enough"
         return _as_asked(assignment, gpus=gpus or None, tolerations=tolerations, reason=reason)
@@ -269,15 +270,15 @@ def _machine_name(pool: Pool) -> str:
     return f"{pool.machine_type} of {pool.name}" if pool.machine_type else f"a node of {pool.name}"
 
 
-# It reads Cloudwise's labels (`cpu`, `memory_m`, `gpu_type`, `gpu_count`), compares with the machine as built, takes
-# the first pool of the file, and selects by the label ``name``. Source: SurrealAI/symphony,
+# Symphony reads Cloudwise's labels (`cpu`, `memory_m`, `gpu_type`, `gpu_count`), compares with the machine's full size,
+# takes the first pool of the file, and selects by the label ``name``. Source: SurrealAI/symphony,
 # symphony/kube/machine_dispatcher.py.
 
 GPU_KEY = "nvidia.com/gpu"
 
 
 def decide_like_symphony(assignment: Assignment, pools: Pools) -> Decision:
-    """Return Symphony's decision. Raises PlacementError without a pool, SpecError for wrong use."""
+    """Return Symphony's decision. Raises PlacementError if no pool matches, SpecError for wrong use."""
     mode, name = assignment.assign_to, assignment.node_pool_name
     if mode == "resource" and name is None:
         pool = _first(assignment, pools)
@@ -309,7 +310,7 @@ def _label(pool: Pool, key: str, *, required: bool = True) -> int:
 
 
 def _first(assignment: Assignment, pools: Pools) -> Pool:
-    """Return the first pool that is strictly larger than the request; CPU pools only without a GPU count."""
+    """Return the first pool that is strictly larger than the request; only CPU pools if no GPU count is set."""
     for pool in pools.pools:
         gpus = _label(pool, "gpu_count", required=False)
         if assignment.memory_m is not None and not assignment.memory_m < _label(pool, "memory_m"):

@@ -1,7 +1,7 @@
-"""The catalogue says what a Google machine type holds: vCPUs, memory, accelerators and local disks.
+"""The catalogue of Google machine types: vCPUs, memory, accelerators and local disks.
 
-The shipped file is written by scripts/make_catalog.py and checked there against two public tables; a user's own
-`gcloud compute machine-types list --format=json` or `kubectl get machineconfigs -o json` extends or replaces it.
+The shipped file is written by scripts/make_catalog.py and checked there against two public tables; a user's own `gcloud
+compute machine-types list --format=json` or `kubectl get machineconfigs -o json` extends or replaces it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symphony_charts.system.package_data import table
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One machine type; `gpus`, `chips` and `local_ssds` are those it always has, `topology` that of one TPU VM."""
+    """One machine type; `gpus`, `chips` and `local_ssds` are built in, `topology` is of one TPU VM."""
 
     name: str
     family: str
@@ -43,14 +43,14 @@ class _File(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Machine types by name, and the day the table was checked."""
+    """Machine types by name, and the day of the table's last check."""
 
     machines: Mapping[str, Machine]
     date: str = ""
     origin: str = field(default="shipped", compare=False)
 
     def get(self, name: str) -> Machine | None:
-        """Return the machine of that name, None if unknown; ``n2-custom-6-20480-ext`` and such are computed."""
+        """Return the machine of that name, None if unknown; names such as ``n2-custom-6-20480-ext`` are computed."""
         return self.machines.get(name) or _custom(name)
 
     def search(self, text: str) -> list[Machine]:
@@ -60,7 +60,7 @@ class Catalog:
         return sorted(hits, key=lambda m: (m.family, m.vcpu, m.memory_mib, m.name))
 
     def nearest(self, name: str) -> str:
-        """Return the known name most like `name`, or an empty string."""
+        """Return the most similar known name, or an empty string."""
         return next(iter(get_close_matches(name, self.machines, n=1, cutoff=0.6)), "")
 
     def extended(self, machines: Iterable[Machine], origin: str) -> Catalog:
@@ -70,7 +70,6 @@ class Catalog:
 
 @lru_cache(maxsize=1)
 def default_catalog() -> Catalog:
-    """Return the catalogue that ships with the package."""
     file = msgspec.json.decode(table("placement/data/machines.json"), type=_File)
     return Catalog({machine.name: machine for machine in file.machines}, file.date)
 
@@ -80,7 +79,7 @@ _E2_SHARED = re.compile(r"e2-custom-(?P<size>micro|small|medium)-(?P<mib>\d+)$")
 
 
 def _custom(name: str) -> Machine | None:
-    """`[family-]custom-<vCPU>-<MiB>[-ext]`; no family means n1. The shared e2 ones have 2 vCPUs."""
+    """Parse `[family-]custom-<vCPU>-<MiB>[-ext]`; no family means n1. The shared e2 ones have 2 vCPUs."""
     if shared := _E2_SHARED.match(name):
         return Machine(name=name, family="e2", vcpu=2, memory_mib=int(shared["mib"]), shared=True)
     match = _CUSTOM.match(name)
@@ -91,7 +90,7 @@ def _custom(name: str) -> Machine | None:
     return Machine(name=name, family=family, arch=arch, vcpu=int(match["cpu"]), memory_mib=int(match["mib"]))
 
 
-# What people call a GPU -> values of the label cloud.google.com/gke-accelerator, commonest first.
+# Common GPU names -> values of the label cloud.google.com/gke-accelerator, commonest first.
 GPU_ALIASES: Mapping[str, tuple[str, ...]] = {
     "k80": ("nvidia-tesla-k80",),
     "p4": ("nvidia-tesla-p4",),
@@ -113,9 +112,9 @@ GPU_ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 def gpu_matches(wanted: str, offered: str) -> bool:
-    """Return True if a pool's GPU type is the one asked for: the exact label value, or a short name such as ``V100``.
+    """Return True if a pool's GPU type matches: the exact label value, or a short name such as ``V100``.
 
-    A short name never matches a part of another one: ``p4`` is not ``p40``, ``gb200`` is no ``b200``.
+    A short name never matches a part of another one: ``p4`` is not ``p40``, ``gb200`` is not ``b200``.
     """
     asked, has = wanted.lower().replace("_", "-"), offered.lower()
     if asked == has:
@@ -129,7 +128,8 @@ def gpu_matches(wanted: str, offered: str) -> bool:
 def slice_hosts(topology: str, chips_per_host: int) -> int:
     """Return the number of VMs of a TPU slice of `topology`, such as ``4x4`` or ``2x2x4``.
 
-    Raises ValueError if that is no topology."""
+    Raises ValueError for an invalid topology.
+    """
     sides = topology.lower().split("x")
     if not all(side.isdecimal() and int(side) > 0 for side in sides) or len(sides) not in (2, 3):
         raise ValueError(f'"{topology}" is no TPU topology such as 4x4 or 2x2x4')

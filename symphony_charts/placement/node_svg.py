@@ -1,7 +1,7 @@
-"""One SVG draws the nodes of a plan with the pods packed in them.
+"""Draw the nodes of a plan, with the pods packed in them, as one SVG.
 
-Each node is two columns, CPU and memory, in which its pods are stacked to scale; GPUs are squares above them. Nodes
-that look alike are drawn once, with their number.
+Each node is two columns, CPU and memory, in which its pods are stacked to scale; GPUs are squares above them. Equal
+nodes are drawn once, with their number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STATE = {"PROVEN": "#2f855a", "PACKABLE": "#b7791f", "UNKNOWN": "#b7791f", "NO"
 _DEVICES = ("nvidia.com/gpu", "google.com/tpu")
 _MOST_LEGENDS = 24
 INK, MUTED, FRAME = "#1f2933", "#616e7c", "#cbd2d9"
-# Distinct on white, also for most colour-blind eyes; repeated after twelve groups.
+# Distinct on white, also for most colour-blind people; repeated after twelve groups.
 _PALETTE = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#86bcb6",
     "#d37295", "#a0cbe8",
@@ -30,7 +30,6 @@ _FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 
 
 def draw_nodes(plan: Plan) -> str:
-    """Return the SVG text of a plan."""
     parts: list[str] = [
         _text(MARGIN, 36, f"{plan.experiment or 'plan'} on {plan.source}", size=18, bold=True),
         _text(MARGIN, 56, _fitted(plan_sentence(plan), 930, 13), size=13, fill=_STATE[plan.verdict]),
@@ -176,7 +175,7 @@ def _box(
     x: float, y: float, width: float, height: float, *, fill: str = "none", stroke: str = "none", radius: float = 0,
     title: str = "",
 ) -> str:  # fmt: skip
-    """Return a rectangle; `title` is shown by browsers while the pointer rests on it."""
+    """Return a rectangle; browsers show `title` as a tooltip."""
     shape = (
         f"<rect x='{x:g}' y='{y:g}' width='{max(width, 0):.2f}' height='{max(height, 0):.2f}' rx='{radius:g}' "
         f"fill='{fill}' stroke='{stroke}'"

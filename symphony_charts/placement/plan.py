@@ -1,8 +1,8 @@
-"""The plan places an experiment on node pools: what runs where, what is certain, and what cannot be.
+"""Plan an experiment on node pools: its nodes, verdicts and reasons.
 
-PROVEN: every order of the scheduler works. PACKABLE: a packing exists (shown), an unlucky order may miss it. NO:
-there is none, with the smallest reason. UNKNOWN: none was found, and none excluded; it is no refusal. Stock-outs and
-quota are outside of every verdict.
+PROVEN: every order of the scheduler works. PACKABLE: a packing exists (shown), an unlucky order may miss it. NO: there
+is none, with the smallest reason. UNKNOWN: none was found, and none excluded; this is not a refusal. Verdicts do not
+cover stock-outs and quota.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from symphony_charts.placement.remediation import with_remediations
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
-# Beyond this many demands the further orders cost more than they find.
+# Beyond this many demands, trying other orders costs more than it gains.
 _RETRY_LIMIT = 400
 _WAIT_OR_GROW = "wait until they run, delete them, or raise max_nodes"
 _ONE_NODE_MORE = "raise max_nodes, or give a pool for them: they run on nodes without taints"
@@ -57,7 +57,7 @@ _ONE_NODE_MORE = "raise max_nodes, or give a pool for them: they run on nodes wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolUse:
-    """The nodes that a plan takes of one pool: `used` and `offered` are sums over its nodes that hold something."""
+    """The nodes that a plan takes of one pool: `used` and `offered` are sums over its non-empty nodes."""
 
     pool: Pool
     nodes: int
@@ -69,7 +69,7 @@ class PoolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The whole answer; groups by name, pools in the order of the file (only those that are used)."""
+    """A complete plan; groups by name, used pools in the order of the file."""
 
     experiment: str
     source: str
@@ -90,7 +90,7 @@ class Plan:
         return min((group.verdict for group in self.groups), key=WORST.index, default="PROVEN")
 
     def refusal(self) -> PlacementError | None:
-        """Return the error that stops a package or publish: the groups that cannot be scheduled; None if all can."""
+        """Return the error for the groups that cannot be scheduled, which stops a package or publish; else None."""
         lost = [group for group in self.groups if group.verdict == "NO"]
         if not lost:
             return None
@@ -99,16 +99,16 @@ class Plan:
         return PlacementError(f"{what}: {first.name} {first.why}", self.source, first.next)
 
     def summary(self) -> str:
-        """One line for people: ``PROVEN on pools.yaml: 2 of n1-standard-8, 1 of v100``."""
+        """Return a one-line summary: ``PROVEN on pools.yaml: 2 of n1-standard-8, 1 of v100``."""
         parts = [f"{use.nodes} of {use.pool.machine_type or use.pool.name}" for use in self.uses]
         shown = ", ".join(parts[:4]) + (f" and {len(parts) - 4} pools more" if len(parts) > 4 else "")
         return f"{self.verdict} on {self.source}" + (f": {shown}" if shown else "")
 
 
 def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", experiment: str = "") -> Plan:
-    """Return the plan of what `demands_of` read, as one gang of that kind unless ``none``; `experiment` is its title.
+    """Return the plan of the `demands`, as one gang of the kind `gang` unless ``none``; `experiment` is the title.
 
-    The same input gives the same plan, byte for byte, and the order of processes changes nothing.
+    The same input gives the same plan, byte for byte; the order of processes changes nothing.
     """
     ordered, system, pending = in_order(demands), system_demands(pools), pending_demands(pools.pending)
     whole = keep_shares_single(keep_slices_whole(make_cluster(pools.pools, [*ordered, *system, *pending])))
@@ -143,9 +143,9 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
 
 
 def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
-    """Nothing is certain of what the model does not know, nor of what shares nodes with pods without rules.
+    """Yield the groups; UNKNOWN if outside of the model, or if pods without rules may share their nodes.
 
-    A NO stays where no node takes a single pod, whoever else is there.
+    A NO remains if no node can hold a single pod, whatever the other pods are.
     """
     named = [_waits_for_a_name(cluster, number) for number in range(len(cluster.demands))]
     unruly = next(
@@ -174,9 +174,9 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
 
 
 def _why_no_is_uncertain(cluster: Cluster, number: int) -> tuple[str, str] | None:
-    """Return why a demand may have more room than was counted, and how to find out; None if NO is certain.
+    """Return why a demand may have more room than counted, and how to find out; None if NO is certain.
 
-    It may use more nodes itself, or others may that now crowd it.
+    It may be able to use more nodes itself, or other demands that now compete with it may.
     """
     doubtful = [number]
     if cluster.fits[number]:
@@ -195,9 +195,9 @@ def _waits_for_a_name(cluster: Cluster, number: int) -> bool:
 
 
 def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
-    """Return the packing that leaves least behind, and whether what it leaves behind cannot be placed at all.
+    """Return the packing that leaves least over, and True if the rest certainly cannot be placed.
 
-    Demands that fit nowhere are no part of the question.
+    Demands that fit no node are ignored.
     """
     tries = orders(cluster)
     best = pack(cluster, tries[0])
@@ -241,13 +241,13 @@ def _groups(
 ) -> Iterator[Group]:
     """Yield the verdict on each group, by a packing of `cluster`.
 
-    `loaded` is the same with the system's own pods, and `crowded` with the cluster's pending pods, too.
+    `loaded` also has the system's pods, and `crowded` the cluster's pending pods, too.
     """
     own = sum(1 for demand in cluster.demands if demand.members)
 
     @cache
     def is_roomy() -> bool:
-        """Return True if the system's pods have room beside the packing, or in another one."""
+        """Return True if the system's pods fit beside the packing, or in another one."""
         return loaded is cluster or has_room_for(loaded, packing, own) or not _left(loaded, _best_packing(loaded)[0])
 
     for number, demand in enumerate(cluster.demands):

@@ -1,4 +1,4 @@
-"""List prices are dollars per hour, each with region, date and source; what is not listed has no price.
+"""List prices in dollars per hour, each with region, date and source; unlisted machines have no price.
 
 The table is written by scripts/make_prices.py.
 """
@@ -20,9 +20,9 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
     """The prices of one region.
 
     `units`: family -> vCPU, GiB, and both on spot. `machines`: name -> on demand, spot; accelerators included.
-    `custom`: family -> vCPU, GiB, GiB beyond what a vCPU may have. `gpus`: type -> one GPU attached to an n1, on demand
-    and spot. `tpus`: type -> one chip. `ssd_gib`: a GiB of local SSD. `committed_*`: family -> vCPU, GiB.
-    `origins`: field -> date and source, of those that are from elsewhere than the rest.
+    `custom`: family -> vCPU, GiB, GiB of extended memory. `gpus`: type -> one GPU attached to an n1, on demand and
+    spot. `tpus`: type -> one chip. `ssd_gib`: a GiB of local SSD. `committed_*`: family -> vCPU, GiB. `origins`: field
+    -> date and source, for fields with another origin than the rest.
     """
 
     date: str = ""
@@ -39,26 +39,26 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _CUSTOM = re.compile(r"(?:(?P<family>[a-z]\w*)-)?custom-(?P<cpu>\d+)-(?P<mib>\d+)(?P<ext>-ext)?$")
-# Machines whose local SSDs cost what those of any other do; of newer ones no source says.
+# Families whose local SSDs have the general price; no source gives the price for newer ones.
 _PLAIN_SSD = frozenset({"n1", "n2", "n2d", "c2", "c2d", "c3", "c3d"})
-# GiB of memory that a vCPU of a custom machine may have, before the rest is extended memory.
+# Maximum GiB of memory per vCPU of a custom machine; the rest is extended memory.
 _MOST_GIB = {"n1": 6.5, "n2": 8, "n2d": 8}
 
 
 class PriceTable(msgspec.Struct, frozen=True):
-    """Prices by region; `date` and `source` are those of regions that say none of their own."""
+    """Prices by region; `date` and `source` apply to regions without their own."""
 
     date: str
     regions: Mapping[str, RegionPrices]
     source: str = ""
 
     def origin(self, region: str) -> tuple[str, str]:
-        """Return the date and the source of a region's prices; empty texts where there are none."""
+        """Return the date and the source of a region's prices; empty texts if there are none."""
         prices = self.regions.get(region)
         return ("", "") if prices is None else (prices.date or self.date, prices.source or self.source)
 
     def origins_of(self, pool: Pool) -> list[tuple[str, str, str]]:
-        """Return the parts of the price of a pool's node, each with date and source."""
+        """Return the parts of a node's price in the pool, each with date and source."""
         prices, region = self.regions.get(pool.region), pool.region
         if prices is None:
             return []
@@ -76,7 +76,7 @@ class PriceTable(msgspec.Struct, frozen=True):
         return [(what, date, source) for what, (date, source) in parts]
 
     def price_of(self, pool: Pool, *, spot: bool) -> float | None:
-        """Dollars per hour of one node of a pool."""
+        """Return dollars per hour of one node of a pool."""
         return self.price(
             pool.machine_type,
             pool.region,
@@ -96,9 +96,10 @@ class PriceTable(msgspec.Struct, frozen=True):
         gpu_type: str = "",
         local_ssds: int = 0,
     ) -> float | None:
-        """Dollars per hour of one node, all of it; None when the table does not know a part of it.
+        """Return dollars per hour of one complete node; None if the price of a part is unknown.
 
-        `attached_gpus` are those added to an n1 machine, `local_ssds` all of 375 GiB; disks that stay are not counted.
+        `attached_gpus` are those added to an n1 machine; `local_ssds` are disks of 375 GiB; persistent disks are not
+        counted.
         """
         prices, described = self.regions.get(region), default_catalog().get(machine)
         if prices is None:
@@ -109,7 +110,7 @@ class PriceTable(msgspec.Struct, frozen=True):
         return None if base is None or gpus is None or ssds is None else round(base + gpus + ssds, 6)
 
     def committed(self, machine: str, region: str, years: int) -> float | None:
-        """Dollars per hour of one node with a commitment of 1 or 3 years."""
+        """Return dollars per hour of one node with a commitment of 1 or 3 years."""
         prices, described = self.regions.get(region), default_catalog().get(machine)
         if prices is None or described is None or not is_plain(described) or described.local_ssds:
             return None
@@ -165,11 +166,10 @@ def _ssds(prices: RegionPrices, machine: Machine | None, count: int, *, spot: bo
 
 
 def is_plain(machine: Machine) -> bool:
-    """Return True if vCPUs and memory, beside local SSDs, are all that is paid for."""
+    """Return True if the price depends only on vCPUs, memory and local SSDs."""
     return not (machine.gpus or machine.chips or machine.shared or "metal" in machine.name)
 
 
 @lru_cache(maxsize=1)
 def default_prices() -> PriceTable:
-    """Return the table that ships with the package."""
     return msgspec.json.decode(table("placement/data/prices.json"), type=PriceTable)

@@ -1,6 +1,6 @@
 """Find the cheapest change of the node pools that makes a group PROVEN; each change is tried, not guessed.
 
-Tried are more nodes of a pool that the group may use, and larger machines in place of those that are too small.
+Changes are more nodes of a pool that the group may use, and larger machines in place of too small ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from symphony_charts.placement.fit.verdicts import Group, is_proven
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.prices import default_prices
 
-# Beyond this many classes times demands a try costs more than the answer is worth, and so do more groups.
+# Limits on classes times demands, on groups and on nodes: beyond them a try costs more than the answer is worth.
 _MOST_WORK, _MOST_GROUPS, _MOST_NODES = 4000, 8, 1024
 
 
@@ -28,7 +28,7 @@ class _Change:
 
 
 def with_remediations(groups: Sequence[Group], cluster: Cluster, catalog: Catalog) -> Iterator[Group]:
-    """Yield the groups, each that is PACKABLE or NO with the cheapest change that proves it, where one was found."""
+    """Yield the groups; add to each PACKABLE or NO group the cheapest change that proves it, if one was found."""
     open_groups = [group for group in groups if group.verdict in ("PACKABLE", "NO")]
     is_worth = len(open_groups) <= _MOST_GROUPS and len(cluster.classes) * len(cluster.demands) <= _MOST_WORK
     found: dict[int, _Change | None] = {}
@@ -117,14 +117,14 @@ def _proves_grown(cluster: Cluster, demand: int, number: int, count: int) -> boo
 
 
 def _proves(cluster: Cluster, demand: int, number: int, changed: Pool) -> bool:
-    """Return True if the group is PROVEN once pool `number` is `changed`, beside all the others."""
+    """Return True if the group is PROVEN after pool `number` is `changed`, with all other groups."""
     pools = [changed if index == number else pool for index, pool in enumerate(cluster.pools)]
     after = keep_shares_single(keep_slices_whole(make_cluster(pools, cluster.demands)))
     return not after.unproven[demand] and is_proven(after, demand) and is_whole(after, demand)
 
 
 def _fewest(proves: Callable[[int], bool]) -> int:
-    """Return the least number of nodes more that proves it, or 0 where none up to the limit does."""
+    """Return the least number of additional nodes that proves it, or 0 if none up to the limit does."""
     high = 1
     while not proves(high):
         high *= 2

@@ -13,7 +13,7 @@ from symphony_charts.placement.prices import default_prices
 
 
 def priced_total(plan: Plan) -> float:
-    """Dollars per hour of all that has a price."""
+    """Return dollars per hour of everything that has a price."""
     return round(sum(use.price for use in plan.uses if use.price is not None), 6)
 
 
@@ -23,7 +23,7 @@ def price_per_hour(plan: Plan) -> float | None:
 
 
 def unpriced(plan: Plan) -> list[str]:
-    """Return a text for each pool without a price."""
+    """Return a message for each pool without a price."""
     return [_no_price(use.pool, use.nodes) for use in plan.uses if use.price is None]
 
 
@@ -38,7 +38,7 @@ def _no_price(pool: Pool, nodes: int) -> str:
 
 
 def group_prices(plan: Plan) -> dict[str, float | None]:
-    """Dollars per hour of each group: its share of the nodes it is on; None where a part of that has no price."""
+    """Return dollars per hour of each group: its share of its nodes; None if a part of them has no price."""
     result: dict[str, float | None] = {group.name: 0.0 for group in plan.groups}
     for use in plan.uses:
         weights = _weights(plan, use)
@@ -51,7 +51,7 @@ def group_prices(plan: Plan) -> dict[str, float | None]:
 
 
 def _weights(plan: Plan, use: PoolUse) -> dict[str, float]:
-    """Return the part of a pool's nodes that each group takes, by the resource it takes most of."""
+    """Return each group's share of a pool's nodes, by the resource that it uses most."""
     weights: dict[str, float] = {}
     for filled in use.filled:
         free = plan.cluster.classes[filled.node].free
@@ -64,7 +64,7 @@ def _weights(plan: Plan, use: PoolUse) -> dict[str, float]:
 
 
 def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[str, object]:
-    """Return the money of a plan as data; `perHour` is what has a price, `noPrice` names the rest."""
+    """Return the prices of a plan as data; `perHour` covers everything with a price, `noPrice` names the rest."""
     total = priced_total(plan)
     data: dict[str, object] = {
         "currency": "USD",
@@ -126,7 +126,7 @@ _SHOWN = 6  # names in one cell
 
 
 def pool_rows(plan: Plan) -> list[dict[str, object]]:
-    """One row per pool that is used, with texts for a table."""
+    """Return one row of table texts per used pool."""
     rows: list[dict[str, object]] = []
     for use in plan.uses:
         used, offered = use.used, use.offered
@@ -150,13 +150,13 @@ def pool_rows(plan: Plan) -> list[dict[str, object]]:
 
 
 def group_rows(plan: Plan) -> list[Group]:
-    """Return the groups, what cannot be first."""
+    """Return the groups, those with verdict NO first."""
     order = {"NO": 0, "UNKNOWN": 1, "PACKABLE": 2, "PROVEN": 3}
     return sorted(plan.groups, key=lambda group: (order[group.verdict], group.name))
 
 
 def plan_sentence(plan: Plan) -> str:
-    """One plain sentence that says whether the experiment fits."""
+    """Return a plain sentence about the verdict."""
     name, pods = plan.experiment or "this", sum(group.count for group in plan.groups)
     nodes = sum(use.nodes for use in plan.uses)
     on = f"{nodes} node{'s' if nodes != 1 else ''}"
@@ -177,7 +177,7 @@ def plan_sentence(plan: Plan) -> str:
 
 
 def total_line(plan: Plan) -> str:
-    """Nodes, use of CPU, price, and what system pods were taken to need."""
+    """Return nodes, use of CPU, price, and the assumed requests of system pods."""
     nodes = sum(use.nodes for use in plan.uses)
     cpu = sum(use.used.get("cpu", 0) for use in plan.uses)
     offered = sum(use.offered.get("cpu", 0) for use in plan.uses)
@@ -192,7 +192,7 @@ def total_line(plan: Plan) -> str:
 
 
 def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dict[str, object]:
-    """Return the plan as JSON; amounts are millicores and bytes."""
+    """Return the plan as JSON data; amounts are in millicores and bytes."""
     return {
         "sentence": plan_sentence(plan),
         "experiment": plan.experiment,
@@ -225,7 +225,7 @@ def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dic
 
 
 def explain(plan: Plan, pod: str) -> dict[str, object] | None:
-    """Explain where the pods of a group or lone process go, and what keeps them off each other pool.
+    """Return where the pods of a group or single process go, and what keeps them off each other pool.
 
     None if there is no such pod in the plan.
     """
@@ -273,7 +273,7 @@ def _system_text(use: PoolUse) -> str:
 
 
 def _waste(use: PoolUse) -> float:
-    """Return the share of CPU and memory, whichever is used more, that stays empty."""
+    """Return the unused share of CPU or memory, whichever is used more."""
     shares = [use.used.get(name, 0) / use.offered[name] for name in ("cpu", "memory") if use.offered.get(name)]
     return 1 - max(shares, default=1.0)
 
@@ -302,7 +302,7 @@ def _use_data(plan: Plan, use: PoolUse) -> dict[str, object]:
 
 
 def _what(plan: Plan, use: PoolUse) -> str:
-    """``agent x8 (4+4), replay``: who is on the pool, and how many on each node."""
+    """Return the contents of the pool and the pods per node, such as ``agent x8 (4+4), replay``."""
     per_node: dict[int, Counter[int]] = {}
     for filled in use.filled:
         for demand, count in filled.contents:
@@ -327,7 +327,7 @@ def _names(plan: Plan, demand: int, nodes: Counter[int]) -> Iterator[str]:
 
 
 def _spread(nodes: Counter[int]) -> str:
-    """``(4+4)``, or for many nodes ``(4 a node)``."""
+    """Return ``(4+4)``, or for many nodes ``(4 a node)``."""
     number = sum(nodes.values())
     if number == 1:
         return ""

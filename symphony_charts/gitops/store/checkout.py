@@ -1,4 +1,4 @@
-"""Operations on a checkout write the edits that would be pushed into a work tree, for a commit by hand."""
+"""Apply operations to a checkout: write the edits into a work tree, for a manual commit."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from symphony_charts.system.files import write_file
 
 
 def preview_in_checkout(checkout: Path, operations: Sequence[Operation], root: str = "") -> tuple[Change, ...]:
-    """Return what the operations would change below the folder `root` of the work tree `checkout`.
+    """Return the changes of the operations below the folder `root` of the work tree `checkout`.
 
-    Raises NotFound where there is no checkout, Conflict for links and for operations that edit one path.
+    Raises NotFound if there is no checkout, Conflict for links and for operations that edit the same path.
     """
     if not (checkout / ".git").exists():
         raise NotFound(f"{checkout} is no checkout of a Git repository", next="give the folder that holds .git")
@@ -52,9 +52,9 @@ def preview_in_checkout(checkout: Path, operations: Sequence[Operation], root: s
 
 
 def apply_to_checkout(checkout: Path, edits: Edits) -> int:
-    """Write `edits` into `checkout`, new files before anything is removed; the number of paths touched.
+    """Write `edits` into `checkout`, new files before any removal; return the number of changed paths.
 
-    Raises Conflict where a symbolic link would lead out of the checkout, ToolFailed where the disk refuses.
+    Raises Conflict if a symbolic link would lead out of the checkout, ToolFailed if the disk refuses.
     """
     touched = 0
     try:
@@ -72,14 +72,14 @@ def apply_to_checkout(checkout: Path, edits: Edits) -> int:
 
 
 def _folders(checkout: Path, wanted: Iterable[str]) -> dict[str, Mapping[str, Entry]]:
-    # The folder of a larger repository may not be there yet.
+    # The folder in a larger repository may not exist yet.
     folders: dict[str, Mapping[str, Entry]] = {"": {}}
     leaves = set(wanted)
     for path in ancestors(leaves):
         folder = checkout / path
         if folder.is_dir() and not folder.is_symlink():
             with os.scandir(folder) as entries:
-                # Only what an operation looks into needs real ids; above it, names and kinds are enough.
+                # Only folders that an operation reads need real ids; above them, names and kinds suffice.
                 folders[path] = {item.name: _entry(item, path in leaves) for item in entries if item.name != ".git"}
     return folders
 
@@ -121,7 +121,7 @@ def _remove(checkout: Path, path: Path, edits: Edits) -> int:
     if not path.exists():
         return 0
     path.unlink()
-    # Git knows no empty folders.
+    # Git has no empty folders.
     for parent in path.parents:
         if parent == checkout or any(parent.iterdir()):
             break

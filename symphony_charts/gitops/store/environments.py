@@ -1,4 +1,4 @@
-"""Read what environments run now, ran before, and apply to the cluster."""
+"""Read the current and earlier deployments of environments, and their objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from symphony_charts.gitops.store.load import below
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.cache import Commit, Log
 
-# As the operations word the lines of their commits.
+# The commit message lines of the operations.
 _LINE = re.compile(
     r"(?P<op>publish|promote|rollback|retire) (?P<team>[\w-]+)/(?P<name>[\w-]+)"
     r"(?: (?P<first>\S+)(?: (?P<before>\S+))? -> (?P<second>\S+)(?: in (?P<place>\S+))?| from (?P<left>\S+))",
@@ -32,7 +32,7 @@ _REASON = re.compile(rf"{REASON}: (.+)")
 class Event:
     """One event of an experiment in an environment; unknown fields are None.
 
-    `version` is what ran from then on, None after a retirement. `at` is ISO 8601 in UTC. `reason` is its author's own.
+    `version` runs from then on, None after a retirement. `at` is ISO 8601 in UTC. `reason` is the author's text.
     """
 
     op: str
@@ -52,9 +52,9 @@ def events_in(log: Log, name: str, env: str) -> list[Event]:
 
 
 def with_pointer(events: Iterable[Event], pointer: Pointer | None, log: Log, name: str) -> list[Event]:
-    """`events` with what the pointer knows of them; without a pointer, with what the one knew that was retired last.
+    """Return `events` with the data of the pointer; without one, of the last retired pointer.
 
-    What the pointer's history holds stands there whether a commit says so or not: a commit by hand does not.
+    All entries of the pointer's history are included, even those that no commit message records (manual commits).
     """
     events = list(events)
     if pointer is None:
@@ -65,14 +65,14 @@ def with_pointer(events: Iterable[Event], pointer: Pointer | None, log: Log, nam
     entries = [pointer.deployed, *pointer.history]
     told = [_told(entry, pointer, events) for entry in entries]
     commits = {event.commit for event in told}
-    # The pointer knows best what it went through; what was before it, or before it was retired, only commits tell.
+    # The pointer knows its own history best; earlier events, from before it or before a retirement, come only from
+    # commits.
     since = max([min(event.at for event in told), *(event.at for event in events if event.op == "retire")])
     rest = [event for event in events if event.at <= since and event.commit not in commits]
     return list(_merged(told, rest, [event.commit for event in events]))
 
 
 def _merged(told: Iterable[Event], rest: list[Event], order: list[str | None]) -> Iterator[Event]:
-    """Merge both in the `order` of their commits."""
     for event in told:
         while rest and event.commit in order and order.index(rest[0].commit) < order.index(event.commit):
             yield rest.pop(0)
@@ -81,7 +81,7 @@ def _merged(told: Iterable[Event], rest: list[Event], order: list[str | None]) -
 
 
 def pointer_retired(events: Iterable[Event], log: Log, name: str) -> Pointer | None:
-    """Return the pointer that the last retirement removed; None without one, or if it cannot be read."""
+    """Return the pointer that the last retirement removed; None without one, or if it is unreadable."""
     last = next(iter(events), None)
     return _pointer_before(log, last, name) if last is not None and last.op == "retire" else None
 
@@ -141,7 +141,7 @@ def _pointer_before(log: Log, event: Event, name: str) -> Pointer | None:
 class Placed:
     """A file at the path of a pointer: environment, team and experiment by its path, and its content.
 
-    `pointer` is None where `fault` says why it cannot be read; `has_chart` says whether its chart is there.
+    `pointer` is None if the file is unreadable; `fault` is then the reason. `has_chart`: its chart exists.
     """
 
     env: str
@@ -153,7 +153,7 @@ class Placed:
 
 
 def pointers(store: Store, env: str | None) -> list[Placed]:
-    """Return every pointer of `env`, or of all environments; one that cannot be read spoils no other."""
+    """Return every pointer of `env`, or of all environments; an unreadable one does not affect the others."""
     top = store.read(["envs"], lambda _seen: ())
     envs = [env] if env else sorted(name for name, entry in top.folder("envs").items() if entry.is_folder)
     middle = store.read([f"envs/{each}" for each in envs], lambda _seen: ())
@@ -190,7 +190,7 @@ def _placed(path: str, content: bytes) -> Placed:
 def objects_of_environment(read: Read, env: str) -> tuple[list[dict[str, object]], list[str]]:
     """Return the objects of every experiment in `env` without those of `helm test`, in order of team and name.
 
-    `read` loads folders and files of the tip. The texts name the charts that Helm rendered.
+    `read` loads folders and files of the tip. The second value lists the charts that Helm rendered.
 
     Raises:
         NotFound: A chart is missing.

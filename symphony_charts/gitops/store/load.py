@@ -1,4 +1,4 @@
-"""Folders and files of a commit are loaded into snapshots, and a folder of a larger repository is put back into it."""
+"""Load folders and files of a commit into snapshots, and put a folder back into a larger repository."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load(
     folders: Iterable[str],
     files: Callable[[Snapshot], Iterable[str]] = lambda _seen: (),
 ) -> Snapshot:
-    """Load the `folders` of commit `tip` and their ancestors, then the `files` named once those are known."""
+    """Load the `folders` of commit `tip` and their ancestors, then the `files` computed from those."""
     if not tip:
         return Snapshot(hash_name=cache.hash_name, root=root)
     snapshot = _with_folders(cache, Snapshot(commit=tip, hash_name=cache.hash_name, root=root), ancestors(folders))
@@ -37,7 +37,7 @@ def load(
 
 
 def load_more(cache: Cache, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
-    """Return the snapshot with what a question missed. Raises ToolFailed if the repository lacks it."""
+    """Return the snapshot with the missing parts. Raises ToolFailed if the cache lacks them."""
     missing = list(missing)
     folders = [path for item in missing for path in item.folders]
     files = [path for item in missing for path in item.files]
@@ -76,12 +76,12 @@ def _trees(cache: Cache, snapshot: Snapshot, paths: list[str]) -> dict[str, dict
         for path, item in zip(paths, items, strict=True)
         if item is not None and item[0] == "tree"
     }
-    # A folder of a larger repository that nobody has written into yet.
+    # The folder in a larger repository, before the first write.
     return {"": {}, **trees} if snapshot.root and "" in paths else trees
 
 
 def graft(cache: Cache, commit: str, root: str, tree: str) -> list[GitObject]:
-    """Return the trees above the folder `root` of `commit` with `tree` in its place, the new root of all last."""
+    """Return the trees above the folder `root` of `commit` with `tree` in its place, the new root tree last."""
     made: list[GitObject] = []
     path = root
     while path:
@@ -96,5 +96,5 @@ def graft(cache: Cache, commit: str, root: str, tree: str) -> list[GitObject]:
 
 
 def below(root: str, path: str) -> str:
-    """`path` in the whole repository, where it is said from the folder `root`."""
+    """Return `path`, relative to the folder `root`, as a path in the whole repository."""
     return f"{root}/{path}".strip("/")

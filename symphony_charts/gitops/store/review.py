@@ -1,7 +1,7 @@
-"""Branches that wait for a review: find them, bring them up to date, and link to the page of the forge.
+"""Branches that wait for a review: find them, update them, and link to the page of the forge.
 
-What the branch changed is laid over what is there now, in a commit that merges both; the operation then says again
-what it changes. So there are no conflicts in what it writes, and no two versions of one number.
+The branch's changes are applied to the current state, in a commit that merges both; the operation then determines its
+changes again. So its files never conflict, and no version number is used twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHART = re.compile(r"charts/[^/]+/[^/]+/[^/]+(?=/)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stale:
-    """A branch that lacks commits of the branch it is for; all three are ids of commits."""
+    """A branch that lacks commits of the branch it is for; all three are commit ids."""
 
     tip: str
     base: str
@@ -38,7 +38,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A change of an environment that waits on a `branch`, as the message of its newest commit says it."""
+    """A change of an environment that waits on a `branch`, as in the message of its newest commit."""
 
     branch: str
     op: str
@@ -49,9 +49,9 @@ class Waiting:
 
 
 def find_waiting(url: str, base: str, root: Path) -> list[Waiting]:
-    """Return what waits on the branches of the repository `url` besides `base`; `root` holds the caches.
+    """Return the waiting changes on all branches of the repository `url` except `base`; `root` holds the caches.
 
-    Only the newest commit of each branch is looked at. Raises what fetching raises.
+    Only the newest commit of each branch is read. Raises the errors of fetching.
     """
     cache = Cache(root / "heads", url, base)
     with cache.locked(60.0):
@@ -62,7 +62,7 @@ def find_waiting(url: str, base: str, root: Path) -> list[Waiting]:
 
 
 def is_done(waiting: Waiting, runs: str | None) -> bool:
-    """Return True if the environment is as the change would have it; it `runs` a version, or None."""
+    """Return True if the environment, which `runs` a version or None, already is in the proposed state."""
     return runs is None if waiting.op == "retire" else runs == waiting.version
 
 
@@ -77,7 +77,7 @@ def _waiting(branch: str, message: str) -> Waiting | None:
 
 
 def find_stale(store: Store) -> Stale | None:
-    """Return what the branch of `store` lacks; None if nothing, or if it does not exist yet."""
+    """Return the commits that the branch of `store` lacks; None if there are none, or no such branch yet."""
     with store.cache.locked(60.0):
         store.cache.prepare()
         found = fetch_branch_and_base(store.cache)
@@ -89,9 +89,9 @@ def find_stale(store: Store) -> Stale | None:
 
 
 def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale, *, now: int) -> None:
-    """Push a commit that merges what the branch lacks into it; what `operations` write is theirs to say anew.
+    """Push a commit that merges the lacking commits into the branch; `operations` then rewrite their own files.
 
-    Raises Conflict where both changed something else, ToolFailed where the server does not take the commit.
+    Raises Conflict if both sides changed something else, ToolFailed if the server refuses the commit.
     """
     cache = store.cache
     where = f"branch {cache.branch}"
@@ -140,7 +140,7 @@ def _pointers_of_both(store: Store, stale: Stale) -> list[str]:
 
 
 def _charts_of_both(store: Store, stale: Stale) -> list[str]:
-    """Return the versions that both sides hold with other content: files of two charts must not mix."""
+    """Return the versions with different content on both sides: files of two charts must not be mixed."""
     repo = store.cache.repo
     inside = f"{store.folder}/" if store.folder else ""
     sides = [
@@ -158,7 +158,7 @@ def _charts_of_both(store: Store, stale: Stale) -> list[str]:
 FORGES = ("github", "gitlab", "gitea")
 _URL = re.compile(r"https?://[^\s<>\"']+")
 _ASKS = re.compile(r"pull|merge|review|compare", re.IGNORECASE)
-# Where a forge is called after neither its kind nor itself.
+# Forges whose host name contains neither their kind nor their software's name.
 _KNOWN = {"codeberg.org": "gitea"}
 _ADDRESS = re.compile(r"(?:(?:https?|ssh|git)://)?(?:[^@/]+@)?(?P<host>[\w.-]+)(?P<port>:\d+(?=/))?[:/]/*(?P<path>.+)")
 
@@ -166,7 +166,7 @@ _ADDRESS = re.compile(r"(?:(?:https?|ssh|git)://)?(?:[^@/]+@)?(?P<host>[\w.-]+)(
 def review_link(url: str, branch: str, base: str, *, heard: Sequence[str] = (), forge: str = "") -> str:
     """Return the page that proposes `branch` of the repository `url` for `base`; empty if unknown.
 
-    `heard` is what the server said when it took the branch; `forge` is its kind, where its name does not tell.
+    `heard` are the server's messages on the push; `forge` is its kind, if its host name does not show it.
     """
     said = [match[0].rstrip(".,)") for line in heard for match in _URL.finditer(line)]
     asking = [link for link in said if _ASKS.search(link)]

@@ -1,12 +1,12 @@
-"""The store makes operations one commit on a branch, exactly once, whatever else happens to the branch meanwhile.
+"""Write operations as one commit on a branch, exactly once, despite concurrent changes of the branch.
 
-Objects are written without a work tree and pushed with a lease on the tip that was read, so that the server's own
-compare-and-swap of the branch decides between writers. When it says no, be it because the branch went on or because it
-was rewound, the tip is read again and every operation is asked again: never rebased, and nothing returns that was
-taken back.
+Objects are written without a work tree and pushed with a lease on the tip that was read, so that the server's
+compare-and-swap of the branch decides between writers. If the server refuses, because the branch advanced or was
+rewound, the tip is read again and every operation is evaluated again. Nothing is rebased, and nothing that was reverted
+comes back.
 
-A process holds the cache lock until its own commit is pushed, and pushes no other commit. A publish that is
-interrupted while it waits is therefore never pushed.
+A process holds the cache lock until its own commit is pushed, and pushes no other commit. A publish that is interrupted
+while it waits is therefore never pushed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_sin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Author and committer of a commit (the same by default), as ``Name <mail>``; `sign` signs its bytes."""
+    """Author and committer of a commit (default: the author), as ``Name <mail>``; `sign` signs the commit's bytes."""
 
     name: str
     committer: str = ""
@@ -39,10 +39,10 @@ class Author:
 
 
 def author_of(repository: Repository, key: str | None = None) -> Author:
-    """Return the author for `repository`: git's identity, with the author and key of the settings.
+    """Return the author for `repository`: git's identity, overridden by the author and key of the settings.
 
-    `key` takes their key's place, and an empty one leaves the commit unsigned. Where neither names one, git's own
-    ``commit.gpgsign`` counts. Raises SpecError where git knows nobody, or a key is not there.
+    `key` overrides the settings' key; an empty one leaves the commit unsigned. Without either, git's ``commit.gpgsign``
+    applies. Raises SpecError if git has no identity, or a key is missing.
     """
     who = identity(repository.author)
     if key is None and not repository.sign:
@@ -55,11 +55,11 @@ def author_of(repository: Repository, key: str | None = None) -> Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResult:
-    """The result of operations: the commit that holds their changes, and the answer to each, in order.
+    """The result of operations: the commit with their changes, and the change of each operation, in order.
 
-    `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
-    that changed. `was_lost` says that the server had taken the commit although its answer never came. `heard` is what
-    the server said with its yes, line by line.
+    `commit` is None if there was nothing to do. `moved` counts how often the tip moved meanwhile; `paths` are the
+    changed files. `was_lost`: the server took the commit although its answer was lost. `heard` holds the server's
+    messages on success, line by line.
     """
 
     commit: str | None
@@ -74,9 +74,9 @@ class PushResult:
 
 @dataclass(slots=True)
 class Run:
-    """One attempt after another: what was sent, what the server said last, and until when to try.
+    """The state of repeated attempts: the sent commits, the server's last state, and the deadline.
 
-    `sent` holds all commits that the server may have got, `arrived` the one that it has.
+    `sent` holds all commits that the server may have received, `arrived` the one that it has.
     """
 
     deadline: float
@@ -92,7 +92,7 @@ class Run:
 
 
 def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
-    """Return all edits; no two operations of one commit may edit one path."""
+    """Return all edits; two operations of one commit must not edit the same path."""
     edits: dict[str, bytes | None] = {}
     for change in changes:
         twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)
@@ -102,14 +102,14 @@ def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
     return edits
 
 
-# Waiting grows from the first to the last of these; how far depends on whether the server is on this machine.
+# The wait between attempts grows from the first value to one of the others: the second for a local server.
 _FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
-# How long a server may give no answer at all before that is the answer.
+# Give up if the server does not answer for this long.
 _PATIENCE_S = 15.0
 
 
 class Store:
-    """One branch of one repository, by way of a cache on this machine."""
+    """One branch of one repository, accessed through a local cache."""
 
     def __init__(
         self,
@@ -125,11 +125,11 @@ class Store:
         folder: str = "",
         notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
-        """`guard` is shown every file before it is written anywhere, and raises to refuse it.
+        """Open the branch `branch` of the repository `url`.
 
-        Everything stands in the `folder` of the repository, if one is named.
-        `notice` is told when a server that gives no answer, or none that helps, is asked again.
-        A branch that is not there yet begins where the branch `base` is.
+        `guard` gets every file before it is written anywhere, and raises to refuse it. `folder` is the folder of the
+        repository that holds everything; empty for its top. `notice` gets a message when an unresponsive or failing
+        server is retried. A new branch starts at the branch `base`.
         """
         self.cache = Cache(root, url, branch, base)
         self.author = author
@@ -142,9 +142,9 @@ class Store:
         self._longest_wait_s = _LOCAL_WAIT_S if is_local or "//127." in url or "file://" in url else _REMOTE_WAIT_S
 
     def apply(self, operations: Sequence[Operation], *, now: int) -> PushResult:
-        """Make the changes of all `operations` in one commit at the time `now` (seconds since 1970), or none of them.
+        """Apply all `operations` in one commit at the time `now` (seconds since 1970), or none of them.
 
-        Raises what an operation raises when asked about the newest tip, and ToolFailed when the server keeps refusing.
+        Raises the operations' errors about the newest tip, and ToolFailed if the server keeps refusing.
         """
         started = time.monotonic()
         run = Run(deadline=started + self._timeout_s, time=now)
@@ -154,12 +154,12 @@ class Store:
         return replace(result, seconds=time.monotonic() - started)
 
     def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
-        """Return what the operations would change at the newest tip; write nothing."""
+        """Return the changes of the operations at the newest tip; write nothing."""
         with self.cache.locked(self._timeout_s):
             return self._ask(operations, self._newest())
 
     def read(self, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
-        """Return the newest tip with these folders and files; what is read beyond them is loaded then."""
+        """Return the newest tip with these folders and files loaded; others are loaded when they are read."""
         return self.at_tip()(folders, files)
 
     def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
@@ -182,8 +182,8 @@ class Store:
         return self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0))
 
     def _until_done(self, operations: Sequence[Operation], run: Run) -> PushResult:
-        # The tip of the last time usually is the tip still. If not, the push is refused: no dearer than asking first.
-        # Where ours begins at another branch, nothing would be refused.
+        # The last known tip is usually current. If not, the server refuses the push, which costs no more than asking
+        # first. A new branch that starts at another branch has no such check.
         tip, is_fresh = (cached, False) if (cached := self.cache.lease) else (self._reread(run), True)
         while True:
             try:
@@ -214,7 +214,7 @@ class Store:
             tip, is_fresh = landed, True
 
     def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str | None:
-        """Return the tip to go on from; None when the commit got there after all. Raises when there is no going on."""
+        """Return the tip for the next attempt; None if the commit arrived after all. Raises if no attempt is left."""
         run.tries += 1
         if answer.was_sent:
             run.base = run.base or tip
@@ -231,17 +231,16 @@ class Store:
         return new_tip
 
     def _arrived(self, tip: str, run: Run) -> str | None:
-        """Return the newest of the commits that were sent which is part of `tip`.
+        """Return the newest sent commit that is part of `tip`.
 
-        All that came since the first was made is looked through, also where somebody has cut the history off, or has
-        made the cache anew.
+        Searches all commits since the first attempt, even if the history was truncated or the cache was recreated.
         """
         if run.sent and tip:
             fetch_since(self.cache, tip, run.base, self._left(run))
         return find_commit(self.cache.repo, tip, run.sent)
 
     def _raise_if_final(self, answer: Answer, run: Run) -> None:
-        """Raise where the server refused for good, or has been failing for longer than we wait."""
+        """Raise if the server refused permanently, or has been failing for longer than `_PATIENCE_S`."""
         now = time.monotonic()
         run.silent_since = run.silent_since or now
         if answer.is_final or now - run.silent_since > _PATIENCE_S:
@@ -267,7 +266,7 @@ class Store:
         return load_more(self.cache, snapshot, missing)
 
     def _can_begin_again(self, error: SymphError | NotLoadedError, run: Run) -> bool:
-        """Return True after making an unreadable cache anew, once; an error of an operation is final."""
+        """Return True after recreating an unreadable cache, once; an operation's error is final."""
         if isinstance(error, (Conflict, NotFound, SpecError)) or run.is_anew:
             return False
         run.is_anew = True
@@ -293,13 +292,13 @@ class Store:
         return commit.oid
 
     def write_commit(self, tree: str, parents: Sequence[str], message: str, now: int) -> str:
-        """Return a commit in the cache, of a tree that it holds; its id. Needs the lock of the cache."""
+        """Write a commit of a tree in the cache and return its id. Needs the lock of the cache."""
         commit = self._commit(tree, parents, message, now)
         write_pack(self.cache.repo, [(commit.kind, commit.oid, commit.data)])
         return commit.oid
 
     def tree_at(self, commit: str, path: str) -> str:
-        """Return the id of what stands at `path` of a commit in the cache; empty where nothing does."""
+        """Return the object id at `path` of a commit in the cache; empty if there is none."""
         (found,) = read_objects(self.cache.repo, [f"{commit}:{path}"])
         return found[1] if found else ""
 
@@ -318,9 +317,9 @@ class Store:
         return commit if self.author.sign is None else make(signature=self.author.sign(commit.data))
 
     def _reread(self, run: Run) -> str:
-        """Return the tip, asked for until the server answers or patience ends.
+        """Return the tip; retry until the server answers or patience ends.
 
-        The newest commit is enough, unless a commit of ours may be in the history since the last tip.
+        The newest commit suffices, unless one of our commits may be in the history since the last tip.
         """
         depth = None if self.cache.tip and run.sent else 1
         silent_since, is_anew = time.monotonic(), False
@@ -340,13 +339,13 @@ class Store:
                 self._wait(run, error.what)
 
     def _tell(self, text: str, run: Run) -> None:
-        """Say once that the server is asked again: seconds of silence look like a command that hangs."""
+        """Report once that the server is retried: seconds of silence look like a hanging command."""
         if not run.is_told:
             self._notice(f"{text}; trying again for {_PATIENCE_S:g} s")
         run.is_told = True
 
     def _wait(self, run: Run, text: str) -> None:
-        """Full jitter: a random time below a bound that doubles. Source: AWS, "Exponential Backoff And Jitter"."""
+        """Wait a random time below a doubling bound (full jitter). Source: AWS, "Exponential Backoff And Jitter"."""
         bound = min(_FIRST_WAIT_S * 2 ** min(run.tries, 20), self._longest_wait_s)
         pause = random.uniform(0, bound)  # noqa: S311 - spreads writers, guards nothing
         if time.monotonic() + pause > run.deadline:

@@ -22,7 +22,7 @@ from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, Symph
 from symphony_charts.system.files import write_tree
 from symphony_charts.system.subprocess_runner import Completed, run
 
-# The oldest helm whose releases we read and write.
+# The oldest helm version whose releases we read and write.
 OLDEST = "3.14.0"
 
 
@@ -67,7 +67,7 @@ def _on_disk(name: str, files: Mapping[str, bytes], values: Mapping[str, object]
         chart = Path(folder) / name
         write_tree(chart, files)
         overlay = Path(folder) / "values.json"
-        # The newline is not cosmetic: helm before 4.3 drops JSON of exactly 4096 bytes without one.
+        # Helm before 4.3 drops JSON of exactly 4096 bytes without a final newline.
         overlay.write_text(json.dumps(values or {}, ensure_ascii=False) + "\n", encoding="utf-8")
         if not chart.is_dir():
             raise ToolFailed(f"cannot write the chart to {folder}")
@@ -75,29 +75,29 @@ def _on_disk(name: str, files: Mapping[str, bytes], values: Mapping[str, object]
 
 
 def _env(folder: Path) -> dict[str, str]:
-    """helm's own folders inside the temporary one, so that it neither reads nor leaves anything elsewhere."""
+    """Return variables that put helm's own folders inside the temporary one, so that it touches nothing else."""
     home = folder.parent
     return {f"HELM_{kind}_HOME": str(home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
 
 
-# What a helm that was told to stop needs to write down that it did not finish.
+# Time that helm needs after SIGTERM to record that it did not finish.
 _GRACE_S = 10.0
-# Beyond helm's own deadline: starting, reading the chart, answering.
+# Added to helm's own deadline: for starting, reading the chart, answering.
 _MARGIN_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A cluster as kubeconfig files name it; None means the user's own choice ($KUBECONFIG, the current context)."""
+    """A cluster by kubeconfig file and context; None means the user's default ($KUBECONFIG, the current context)."""
 
     kubeconfig: Path | None = None
     context: str | None = None
 
 
 class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
-    """pyhelm3's Command without its shell: `run` starts helm through the package's one process runner.
+    """pyhelm3's Command without its shell: `run` starts helm through the package's process runner.
 
-    The coroutines never wait for anything but helm itself, so that they end in one step and Ctrl-C reaches them.
+    The coroutines wait for nothing but helm itself, so they finish in one step and Ctrl-C reaches them.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
         self._limit_s = timeout_s
 
     async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
-        """stdout of helm; raises pyhelm3's class of error, whose cause is the ToolFailed that says everything."""
-        # A word of the user's cannot become a flag: the names that reach this place begin with a letter or digit.
+        """Return helm's stdout; raises pyhelm3's error class, with the complete ToolFailed as its cause."""
+        # A user's word cannot become a flag: the names that get here begin with a letter or digit.
         argv = [self.program, *(str(word) for word in command)]
         ended = run(
             argv,
@@ -131,15 +131,14 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
         return ended.stdout
 
     def client_version(self) -> semver.Version:
-        """helm's version."""
         ended = run([self.program, "version", "--template", "{{ .Version }}"], env=self._env(), timeout_s=20)
         return semver.Version.parse(ended.text.strip().removeprefix("v"))
 
     def _env(self) -> dict[str, str | None]:
-        """Return the cluster in variables, since an argument list is visible to every user of the machine.
+        """Return variables that select the cluster, since every user of the machine can see argument lists.
 
-        helm's own variables of that kind are taken away: they could name another cluster than kubeconfig does, which
-        is the one that objects are checked on.
+        Helm's own variables for this are removed: they could select another cluster than the kubeconfig, while objects
+        are checked on the kubeconfig's cluster.
         """
         removed: dict[str, str | None] = {name: None for name in os.environ if name.startswith("HELM_KUBE")}
         chosen: dict[str, str | None] = {}
@@ -151,9 +150,10 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
 
 
 def _repaired(document: bytes | None) -> bytes | None:
-    """Values as helm reads them right: no escaped surrogates, which it refuses; a final newline.
+    """Return values in a form that helm reads correctly: without escaped surrogates, with a final newline.
 
-    helm before 4.3 silently drops JSON of exactly 4096 bytes, or a multiple, that lacks one.
+    Helm refuses escaped surrogates. Helm before 4.3 silently drops JSON of a multiple of 4096 bytes without the
+    newline.
     """
     if document is None:
         return None
@@ -180,7 +180,7 @@ def _class_of(stderr: str) -> type[errors.Error]:
 
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)?")
-# helm 4; helm 3 writes `- groups.p0.replicas: Invalid type...`
+# The form of helm 4; helm 3 writes `- groups.p0.replicas: Invalid type...`
 _PLACE = re.compile(r"at '([^']*)': (.*)")
 _T = TypeVar("_T")
 Object = dict[str, Any]
@@ -188,7 +188,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One revision of a release; `status` is helm's word (deployed, superseded, failed, pending-upgrade...)."""
+    """One revision of a release; `status` is helm's term (deployed, superseded, failed, pending-upgrade...)."""
 
     name: str
     namespace: str
@@ -201,13 +201,13 @@ class Revision:
 
 
 class HelmReleases:
-    """The releases of one cluster. Raises ToolMissing without a helm that is new enough."""
+    """The releases of one cluster. Raises ToolMissing without a sufficiently new helm."""
 
     def __init__(
         self, target: Target | None = None, *, timeout_s: float = 300.0, env: Mapping[str, str] | None = None
     ) -> None:
         self._command = HelmCommand(target or Target(), timeout_s=timeout_s, env=env)
-        # pyhelm3 asserts that its program exists and asks its version, both through our command.
+        # pyhelm3 asserts that its program exists and asks for its version, both through our command.
         try:
             self._client = Client(self._command, executable=self._command.program)
             installed = self._client.version
@@ -229,9 +229,9 @@ class HelmReleases:
         description: str = "",
         hooks: bool = True,
     ) -> Revision:
-        """Install the release, or upgrade it if it is there, with exactly these values over the chart's own.
+        """Install or upgrade the release, with exactly these values over the chart's defaults.
 
-        What a failed upgrade has made is removed again. Nothing is waited for but `hooks`.
+        If an upgrade fails, its new objects are removed again. Waits only for `hooks`.
         """
         applied = self._done(
             name,
@@ -242,7 +242,7 @@ class HelmReleases:
                 namespace=namespace,
                 create_namespace=create_namespace,
                 cleanup_on_fail=True,
-                # Values are the experiment: those of an earlier revision must not shine through.
+                # The values define the experiment: values of an earlier revision must not remain.
                 reset_values=True,
                 description=description or None,
                 no_hooks=not hooks,
@@ -263,7 +263,7 @@ class HelmReleases:
     def render(
         self, name: str, chart: Path, values: Mapping[str, object], *, namespace: str, is_upgrade: bool = False
     ) -> list[Object]:
-        """Return the objects that `apply` would send, hooks left out."""
+        """Return the objects that `apply` would send, without hooks."""
         ended = self._client.template_resources(
             self._done(name, self._client.get_chart(chart)),
             name,
@@ -275,12 +275,12 @@ class HelmReleases:
         return _objects(self._done(name, ended))
 
     def current(self, name: str, namespace: str) -> Revision | None:
-        """Return the newest revision, whatever became of it; None if there is no such release."""
+        """Return the newest revision in any status; None if there is no such release."""
         revisions = self.history(name, namespace)
         return revisions[0] if revisions else None
 
     def history(self, name: str, namespace: str) -> list[Revision]:
-        """Return all revisions that helm remembers, the newest first; empty if there is no such release."""
+        """Return all revisions that helm remembers, newest first; empty if there is no such release."""
         try:
             items = self._done(name, self._command.history(name, namespace=namespace))
         except NotFound:
@@ -289,7 +289,7 @@ class HelmReleases:
         return sorted(revisions, key=lambda revision: -revision.revision)
 
     def manifest(self, name: str, namespace: str, revision: int | None = None) -> list[Object]:
-        """Return the objects of a revision (None: the newest), as the chart gave them."""
+        """Return the objects of a revision (None: the newest) as rendered from the chart."""
         return _objects(self._done(name, self._command.get_resources(name, namespace=namespace, revision=revision)))
 
     def notes(self, name: str, namespace: str) -> str:
@@ -297,16 +297,16 @@ class HelmReleases:
         return str(status["info"].get("notes") or "")
 
     def rollback(self, name: str, namespace: str, revision: int, *, hooks: bool = True) -> None:
-        """Make a new revision out of an old one. Nothing is waited for but `hooks`."""
+        """Make a new revision from an old one. Waits only for `hooks`."""
         call = self._command.rollback(name, revision, namespace=namespace, cleanup_on_fail=True, no_hooks=not hooks)
         self._done(name, call)
 
     def uninstall(self, name: str, namespace: str, *, keep_history: bool = False) -> None:
-        """Remove a release and its objects. Nothing is waited for."""
+        """Remove a release and its objects without waiting."""
         self._done(name, self._command.uninstall(name, namespace=namespace, keep_history=keep_history))
 
     def _done(self, name: str, call: Coroutine[Any, Any, _T]) -> _T:
-        """Return the result of one of pyhelm3's calls, whose coroutines never wait here; its errors become ours."""
+        """Return the result of a pyhelm3 call, whose coroutine never waits here; convert its errors to ours."""
         try:
             call.send(None)
         except StopIteration as ended:
@@ -362,7 +362,7 @@ def _revision(item: Mapping[str, Any], name: str, namespace: str) -> Revision:
 
 
 def _clock(text: str) -> str:
-    """helm's two ways to write a time (`list` prints Go's own form), in whoever's zone, as ISO 8601 in UTC."""
+    """Return a time as ISO 8601 in UTC, from either of helm's two formats (`list` prints Go's) in any time zone."""
     match = _TIME.match(text)
     if match is None:
         return text

@@ -1,10 +1,10 @@
-"""Rehearse a step of a release: helm itself takes it, and the cluster judges every write and keeps none.
+"""Rehearse a step of a release: run helm itself, while the cluster checks every write and keeps none.
 
-helm computes what it sends from the previous release, the live objects and the new ones, in ways that differ between
-its versions and with how a release was first applied. So nothing of that is imitated: helm runs against a port of this
-machine, from which its reads go on to the API server as they are, its writes as server-side dry runs, and its deletions
-not at all. A refused object is noted and helm is told that all went well, so that one rehearsal finds every refusal.
-helm's own records of the release are not kept either.
+Helm computes its requests from the previous release, the live objects and the new ones, in ways that differ between its
+versions and with how a release was first applied. So nothing of that is imitated: helm connects to a local port that
+forwards its reads to the API server unchanged, its writes as server-side dry runs, and its deletions not at all. A
+refused object is recorded and reported to helm as success, so that one rehearsal finds every refusal. Helm's own
+records of the release are not kept either.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
 
 _FAILURE = 400
 _RECORD = "sh.helm.release.v1."
-# A record of helm's in its namespace; the sql driver asks nothing of the API.
+# A record of helm's in its namespace; the sql driver does not use the API.
 _RECORDS = re.compile(rf"/api/v1/namespaces/[^/]+/(secrets|configmaps)(/{re.escape(_RECORD)}.*)?")
 _PASSED_ON = ("Accept", "Content-Type", "If-None-Match")
 _PASSED_BACK = ("Content-Type", "ETag", "Cache-Control", "Vary", "Warning")
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _DELETED = b'{"kind":"Status","apiVersion":"v1","status":"Success"}'
 _DEFINITIONS = "/apis/apiextensions.k8s.io/"
-# helm waits between requests for the sake of the server, which answers a dry run at once.
+# Helm limits its request rate to spare the server, which answers a dry run at once.
 _ENVIRONMENT = {"HELM_QPS": "1000", "HELM_BURST_LIMIT": "1000"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """An object that the API server does not take: `kind/name`, HTTP status, and its message."""
+    """An object that the API server refuses: `kind/name`, HTTP status, and its message."""
 
     title: str
     status: int
@@ -52,11 +52,11 @@ class Refusal:
 
 @dataclass(kw_only=True)
 class Rehearsal:
-    """One run of helm that changes nothing, and what the cluster said of it.
+    """One run of helm that changes nothing, and the cluster's answers.
 
-    `answers` holds the object that each write would have made, `warnings` what the server said of those it took (helm 3
-    lets it drop fields that it does not know). With `hidden` helm is not shown the live
-    objects for which that says yes: they count as somebody else's, and what would be written over them as refused.
+    `answers` holds the object that each write would have made, `warnings` the server's warnings about accepted writes
+    (with helm 3 it drops unknown fields). Live objects for which `hidden` returns True are hidden from helm: they count
+    as objects of another owner, and writes over them as refused.
     """
 
     connection: Connection
@@ -71,20 +71,19 @@ class Rehearsal:
     _made: set[str] = field(default_factory=set)
 
     def answer(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> _Answer:
-        """Answer a request of helm."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if method in ("GET", "HEAD"):
             return self._read(parts.path, query, headers)
         if method not in ("POST", "PUT", "PATCH"):
-            # A deletion takes its options from its body, and a dry run in the query counts for nothing: none is passed
-            # on. helm would go on if it failed.
+            # A deletion has its options in its body and ignores a dry run in the query: never forward it. Helm would
+            # continue if it failed.
             return _Answer(200, _DELETED, {"Content-Type": "application/json"})
         is_record = _RECORDS.fullmatch(parts.path) is not None
         if is_record and (method == "PUT" or self.stand_in):
-            # What an earlier write made is not there, since nothing is; nor is a namespace that is yet to be made.
+            # Objects of earlier writes do not exist in a dry run; nor does a namespace that is still to be created.
             return _Answer(200, body, {"Content-Type": headers.get("Content-Type", "")})
-        # helm's records are Protobuf; a refusal of one must be readable here.
+        # Helm's records are Protobuf; a refusal of one must be readable here.
         return self._write(method, parts.path, query, body, {**headers, "Accept": "application/json"})
 
     def _read(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> _Answer:
@@ -105,7 +104,7 @@ class Rehearsal:
             return _Answer(200, body, {"Content-Type": "application/json"})
         answer = self._dry_run(method, path, query, body, headers, item)
         if answer.status == 409 and path.startswith(_DEFINITIONS):
-            # helm goes on where a definition is there.
+            # Helm continues if the definition exists.
             return answer
         if answer.status < _FAILURE:
             self._made.add(name)
@@ -163,14 +162,12 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A response of HTTP."""
-
     status: int
     body: bytes
     headers: Mapping[str, str]
 
     def object(self) -> Object:
-        """Return the body as an object; empty for what is none."""
+        """Return the body as an object; empty if it is none."""
         return _decoded(self.body)
 
     def warnings(self) -> list[str]:
@@ -178,16 +175,15 @@ class _Answer:
         return [text.replace('\\"', '"') for text in _WARNING.findall(self.headers.get("Warning", ""))]
 
     def message(self) -> str:
-        """The server's reason for a refusal."""
         return str(self.object().get("message") or self.body.decode("utf-8", "replace"))
 
 
 @contextmanager
 def rehearsed(rehearsal: Rehearsal, namespace: str) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A kubeconfig that leads helm to the rehearsal, and what else helm must find in its environment.
+    """Yield a kubeconfig that connects helm to the rehearsal, and additional environment variables for helm.
 
-    The port is this machine's own, and takes only who knows the token that stands in that file. Raises what kept the
-    cluster from answering.
+    The local port only accepts clients with the token in that file. Raises the error that kept the cluster from
+    answering.
     """
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(rehearsal))
     server.daemon_threads = True
@@ -207,7 +203,7 @@ def rehearsed(rehearsal: Rehearsal, namespace: str) -> Iterator[tuple[Path, dict
 
 
 def is_owned(item: Object, release: str, namespace: str) -> bool:
-    """Return True if an object bears the marks by which helm knows what a release may take over."""
+    """Return True if an object has the marks by which helm recognises objects of the release."""
     marks = _meta(item).get("annotations") or {}
     labels = _meta(item).get("labels") or {}
     return (
@@ -222,7 +218,7 @@ def _kubeconfig(port: int, token: str, namespace: str) -> Object:
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "rehearsal",
-        # Over plain HTTP no program of Go's sends a token as such; in the path it is sent all the same.
+        # Go clients send no token over plain HTTP, so it is part of the path.
         "clusters": [{"name": "rehearsal", "cluster": {"server": f"http://127.0.0.1:{port}/{token}"}}],
         "contexts": [{"name": "rehearsal", "context": {"cluster": "rehearsal", "namespace": namespace}}],
     }
@@ -252,7 +248,7 @@ def _handler_of(rehearsal: Rehearsal) -> type[BaseHTTPRequestHandler]:
         do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  # the base class's names
 
         def log_message(self, *_: object) -> None:
-            """Write nothing of requests."""
+            """Log no requests."""
 
     return Handler
 
@@ -295,11 +291,11 @@ def rehearse(
     is_there: bool = True,
     timeout_s: float = 300.0,
 ) -> Rehearsal:
-    """Rehearse `step` on the release `name`; the rehearsal, where nothing was refused.
+    """Rehearse `step` on the release `name` and return the rehearsal if nothing was refused.
 
-    `manifest` gives the objects of the release as it is. Where the namespace is not there yet, `default` judges in its
-    place. Raises SpecError with all that the cluster would refuse, Conflict where that is all somebody else's, and
-    whatever helm itself fails with. With releases kept in SQL nothing is judged: helm's records go past the cluster.
+    `manifest` returns the objects of the current release. If the namespace does not exist yet, `default` is used for
+    the checks. Raises SpecError with all refusals of the cluster, Conflict if all of them are about objects of other
+    owners, and helm's own errors. Releases kept in SQL are not checked: helm's records do not pass through the cluster.
     """
     stand_in = {} if is_there else {namespace: "default"}
     rehearsal = Rehearsal(connection=api.connection, stand_in=stand_in)
@@ -308,7 +304,7 @@ def rehearse(
     try:
         _run_helm(rehearsal, step, namespace, timeout_s)
     except Conflict:
-        # helm stops at the first object of somebody else's. Once it is shown none of them, every one is named.
+        # Helm stops at the first object of another owner. If all of them are hidden, every one is reported.
         own = {_title(item) for item in manifest()}
         foreign = Rehearsal(
             connection=api.connection, stand_in=stand_in, hidden=lambda item: _is_foreign(item, own, name, namespace)

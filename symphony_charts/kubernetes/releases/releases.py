@@ -42,7 +42,7 @@ _INSTANCE = "app.kubernetes.io/instance"
 _RELEASE = "meta.helm.sh/release-name"
 _RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _ARGO = "argocd.argoproj.io/tracking-id"
-# What our charts may make; the kinds of the release's own manifest are looked at as well.
+# The kinds that our charts may contain; the kinds of the release's own manifest are checked as well.
 _KINDS = (
     *PLAIN,
     ("v1", "Service"),
@@ -55,7 +55,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """Objects that an uninstall removed: those of the release, and leftovers of failed upgrades."""
+    """Objects that an uninstall removed: objects of the release, and leftovers of failed upgrades."""
 
     objects: tuple[str, ...]
     swept: tuple[str, ...]
@@ -64,9 +64,9 @@ class Removed:
 class Releases:
     """The releases of experiments on one cluster.
 
-    Raises ToolMissing without helm, ToolFailed without a cluster. `namespace` is the context's own; `sent_run` the run
-    of what was last sent, or would have been by a dry run, `sent_services` its services that begin anew with a run,
-    `warnings` what the cluster said of it.
+    `namespace` is the context's namespace. After an operation or dry run, `sent_run` is the run of the sent objects,
+    `sent_services` its services that restart with each run, and `warnings` the cluster's warnings. Raises ToolMissing
+    without helm, ToolFailed without a cluster.
     """
 
     sent_run = ""
@@ -92,7 +92,7 @@ class Releases:
     # --- looking ---
 
     def current(self, name: str, namespace: str) -> Revision:
-        """Return the newest revision of an experiment's release. Raises NotFound, also for others' releases."""
+        """Return the newest revision of an experiment's release. Raises NotFound, also for releases of other charts."""
         newest = self._helm.current(name, namespace)
         if newest is None or newest.status == "uninstalled":
             next_step = "symph status lists the releases; -n chooses the namespace"
@@ -103,7 +103,7 @@ class Releases:
         return newest
 
     def history(self, name: str, namespace: str) -> list[Revision]:
-        """Return the revisions of an experiment's release, the newest first; raises NotFound."""
+        """Return the revisions of an experiment's release, newest first. Raises NotFound."""
         self.current(name, namespace)
         return self._helm.history(name, namespace)
 
@@ -111,24 +111,23 @@ class Releases:
         return self._helm.notes(name, namespace)
 
     def reruns(self, name: str, namespace: str, revision: int) -> list[str]:
-        """Return the Jobs that a rollback to `revision` would start again from their beginning."""
+        """Return the Jobs that a rollback to `revision` would start again from the beginning."""
         now = {_title(item) for item in self._helm.manifest(name, namespace)}
         then = self._helm.manifest(name, namespace, revision)
         return [item["metadata"]["name"] for item in then if is_finite(item) and _title(item) not in now]
 
     def find(self, name: str, namespace: str) -> Revision | None:
-        """Return the newest revision of a release, None without one. Raises NotFound for others' releases."""
+        """Return the newest revision of a release, None without one. Raises NotFound for releases of other charts."""
         newest = self._helm.current(name, namespace)
         if newest is None or newest.status == "uninstalled":
             return None
         return self.current(name, namespace)
 
     def run_of(self, name: str, namespace: str) -> str:
-        """Which run the release is in; empty where there is none."""
+        """Return the run of the release; empty if there is none."""
         return run_in(self._helm.manifest(name, namespace)) if self.find(name, namespace) else ""
 
     def progress(self, name: str, namespace: str) -> list[Progress]:
-        """Return the progress of each workload of the release."""
         return progress_in(self._experiments(namespace), self._helm.manifest(name, namespace), name)
 
     # --- changing ---
@@ -145,10 +144,11 @@ class Releases:
         replace: bool = False,
         dry_run: bool = False,
     ) -> Revision | None:
-        """Install a chart of ours as the release `name`; None with `dry_run`, which only asks the cluster.
+        """Install a chart of ours as the release `name`; with `dry_run` only ask the cluster and return None.
 
-        `secret` is pushed before. `replace` lets the release be there already and replaces its values. Raises Conflict
-        where it is there, NotFound for the namespace, SpecError with every object that the cluster refuses.
+        `secret` is pushed first. With `replace`, an existing release is allowed and its values are replaced. Raises
+        Conflict if the release exists, NotFound for the namespace, SpecError with every object that the cluster
+        refuses.
         """
         existing = self.find(name, namespace)
         if existing is not None and not replace:
@@ -175,14 +175,14 @@ class Releases:
         secret: Object | None = None,
         dry_run: bool = False,
     ) -> Revision | None:
-        """Let an installed release run this chart with these values; None with `dry_run`. Raises as `install` does."""
+        """Upgrade a release to this chart and these values; None with `dry_run`. Raises the errors of `install`."""
         self.current(name, namespace)
         return self._send(name, chart, values or {}, namespace, is_new=False, secret=secret, dry_run=dry_run)
 
     def rollback(self, name: str, namespace: str, revision: int | None = None, *, dry_run: bool = False) -> int:
-        """Make the release what it was (None: the last revision that was deployed before); the revision taken.
+        """Roll the release back to `revision` (None: the previously deployed one); return the revision used.
 
-        The cluster judges every object first; with `dry_run` that is all. Raises NotFound.
+        The cluster first checks every object; with `dry_run` nothing else happens. Raises NotFound.
         """
         history = self.history(name, namespace)
         chosen = revision if revision is not None else _before(history)
@@ -203,7 +203,7 @@ class Releases:
         wait_s: float | None = None,
         dry_run: bool = False,
     ) -> Removed:
-        """Remove a release, then what failed upgrades of it left; with `wait_s` return when its pods are gone."""
+        """Remove a release and the leftovers of its failed upgrades; with `wait_s` wait until its pods are gone."""
         self.current(name, namespace)
         manifest = self._helm.manifest(name, namespace)
         own = {_title(item) for item in manifest}
@@ -218,9 +218,9 @@ class Releases:
         return Removed(objects=tuple(sorted(own)), swept=tuple(sorted(map(_title, left))))
 
     def wait(self, name: str, namespace: str, *, finished: bool = False, timeout_s: float = 300.0) -> None:
-        """Return when all that the release runs is ready or has finished (`finished`: has finished, services aside).
+        """Wait until all workloads of the release are ready or finished (`finished`: finished, except services).
 
-        Raises CheckFailed at once when a Job has failed, with its reason, and ToolFailed after `timeout_s`.
+        Raises CheckFailed with the reason as soon as a Job has failed, and ToolFailed after `timeout_s`.
         """
         manifest = self._helm.manifest(name, namespace)
         wait_for(self._experiments(namespace), manifest, name, namespace, finished, timeout_s)
@@ -266,7 +266,7 @@ class Releases:
         return self._helm.apply(name, chart, values, namespace=namespace)
 
     def _rehearse(self, step: Callable[[HelmReleases], object], name: str, namespace: str, *, is_there: bool) -> None:
-        """Raise SpecError (or Conflict) with everything that the cluster would refuse of what helm would send."""
+        """Raise SpecError (or Conflict) with all objects of the step that the cluster would refuse."""
 
         def manifest() -> list[Object]:
             return self._helm.manifest(name, namespace) if self._helm.current(name, namespace) else []
@@ -284,7 +284,7 @@ class Releases:
 
 
 def _before(history: Sequence[Revision]) -> int | None:
-    """Return the newest revision but the current one that was once deployed."""
+    """Return the newest earlier revision that was once deployed."""
     return next((revision.revision for revision in history[1:] if revision.status in ("superseded", "deployed")), None)
 
 
@@ -293,9 +293,9 @@ def _is_ours(objects: Sequence[Object]) -> bool:
 
 
 def _is_of_release(item: Object, name: str, namespace: str) -> bool:
-    """Return True if helm made the object for this release: its annotations say so, or it is a hook (a test pod) of it.
+    """Return True if helm made the object for this release: by its annotations, or as a hook (test pod) of it.
 
-    Labels alone prove nothing: Argo CD puts the same ones on what it manages.
+    Labels alone prove nothing: Argo CD sets the same labels on objects that it manages.
     """
     marks = item["metadata"].get("annotations") or {}
     if _ARGO in marks:
@@ -312,11 +312,11 @@ def _title(item: Object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSource:
-    """A chart on disk, and what is needed to push the secrets of its release.
+    """A chart on disk, and the data needed to push the secrets of its release.
 
     `name` is the default name of the release; `namespace` is empty if the experiment sets none. `built` is the chart
-    with its default values, None for a chart that was packaged before: its secrets are pushed apart from it. The secret
-    files count from `folder`.
+    with its default values, None for a chart that was packaged before: its secrets are pushed separately. Secret files
+    are relative to `folder`.
     """
 
     name: str
@@ -361,10 +361,10 @@ def chart_of(
     changes: Sequence[str] = (),
     force: bool = False,
 ) -> Iterator[ReleaseSource]:
-    """The chart of `source`: a spec file, a chart's folder or an archive, to be installed with `values`.
+    """Yield the chart of `source` (a spec file, a chart folder or an archive), to be installed with `values`.
 
-    A spec is judged with them as `symph package` does, and its chart is that without them: helm is given the values.
-    `changes` are made to the spec before it is read. Raises NotFound, SpecError, UsageError, and the errors of
+    A spec is checked with the values as by `symph package`, but its chart is built without them: helm gets the values.
+    `changes` are applied to the spec before it is read. Raises NotFound, SpecError, UsageError, and the errors of
     `Verdict.refuse`.
     """
     path = Path(source).expanduser()
@@ -384,7 +384,7 @@ def chart_of(
 def prepared_chart(
     prepared: Prepared, folder: Path, version: str | None = None, *, with_overrides: bool = False
 ) -> Iterator[ReleaseSource]:
-    """Write the prepared chart to a temporary folder; the experiment's secret files count from `folder`."""
+    """Write the prepared chart to a temporary folder; secret files are relative to `folder`."""
     chart = prepared.chart(template(), version, with_overrides=with_overrides)
     with tempfile.TemporaryDirectory(prefix="symph-release-") as parent:
         root = Path(parent) / chart.name
@@ -395,7 +395,7 @@ def prepared_chart(
 
 
 def _chart_name(path: Path) -> str:
-    """Return the name in a chart's Chart.yaml; raises NotFound or SpecError."""
+    """Return the name in a chart's Chart.yaml. Raises NotFound or SpecError."""
     try:
         data = load(_chart_yaml(path))
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`wait_for` waits for a release: a finished Job is a success, a failed one ends the wait with its reason."""
+"""Wait for a release: a finished Job is a success; a failed one ends the wait with its reason."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _TIME_IS_UP = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of one workload; `why` explains a delay or failure, `is_endless` means it never ends by itself.
+    """The progress of one workload; `why` explains a delay or failure; `is_endless`: it never ends by itself.
 
-    `is_absent`: the cluster does not have it. `status` is the exit status of the first container that ended badly.
+    `is_absent`: the cluster does not have it. `status` is the exit status of the first failed container.
     """
 
     title: str
@@ -45,9 +45,9 @@ def wait_for(
     finished: bool,
     timeout_s: float,
 ) -> None:
-    """Return when every workload of `manifest` is ready or finished; with `finished` Jobs must have finished.
+    """Wait until every workload of `manifest` is ready or finished; with `finished`, Jobs must have finished.
 
-    Raises CheckFailed as soon as one has failed, and ToolFailed with what is missing after `timeout_s`.
+    Raises CheckFailed as soon as one has failed, and ToolFailed with the unfinished workloads after `timeout_s`.
     """
     kinds = dict.fromkeys([*PLAIN, *_workload_kinds(manifest)])
     served = [kind for kind in kinds if experiments.api.serves(*kind)]
@@ -62,7 +62,7 @@ def wait_for(
 
 
 def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished: bool) -> list[Progress]:
-    """Return the workloads to wait for; raises CheckFailed where one has failed."""
+    """Return the workloads to wait for. Raises CheckFailed if one has failed."""
     failed = [workload for workload in workloads if workload.state == "failed"]
     if failed:
         what = "; ".join(f"{workload.title} failed: {workload.why}" for workload in failed)
@@ -71,18 +71,18 @@ def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished:
 
 
 def run_in(manifest: Sequence[Object]) -> str:
-    """Return the run of the workloads of a release; empty if they outlive runs."""
+    """Return the run of a release's workloads; empty if they outlive runs."""
     return next((run for item in manifest if workload_kind(item) and (run := run_of(item))), "")
 
 
 def services_of_run(manifest: Sequence[Object]) -> tuple[str, ...]:
-    """Return the groups of services in a release that each run restarts."""
+    """Return the groups of services that each run restarts."""
     restarted = [item for item in manifest if workload_kind(item) and not is_finite(item) and run_of(item)]
     return tuple(sorted(str(item["metadata"]["labels"]["symph.dev/group"]) for item in restarted))
 
 
 def is_finite(item: Object) -> bool:
-    """Return True if an object of a release runs pods and ends by itself."""
+    """Return True if an object runs pods and ends by itself."""
     kind = workload_kind(item)
     return kind is not None and kind.is_finite
 
@@ -94,7 +94,7 @@ def _is_done(workload: Progress, *, finished: bool) -> bool:
 def wait_gone(
     experiments: KubeExperiments, manifest: Sequence[Object], name: str, namespace: str, timeout_s: float
 ) -> None:
-    """Return when the release `name` has no pod any more, nor an object of `manifest`; Conflict after `timeout_s`."""
+    """Wait until no pod and no object of the release `name` is left. Raises Conflict after `timeout_s`."""
     selectors = [selector_of(name)]
     for kind in RENDERED:
         if kind.pod_selector:
@@ -115,7 +115,6 @@ def wait_gone(
 
 
 def progress_in(experiments: KubeExperiments, manifest: Sequence[Object], name: str) -> list[Progress]:
-    """Return the progress of each workload of the manifest of release `name`."""
     kinds = dict.fromkeys([*_workload_kinds(manifest), *KINDS["jobs"].gvks])
     workloads = experiments.of_kinds(kinds, name)
     live = {(item["kind"], item["metadata"]["name"]): item for item in workloads}
@@ -140,9 +139,10 @@ def progress_of(
     waits: Mapping[str, str] | None = None,
     workloads: Sequence[Object] = (),
 ) -> Progress:
-    """Return the progress of the workload `wanted` (of the manifest), by the cluster's copy and its pods.
+    """Return the progress of the workload `wanted` (of the manifest), by its live object and its pods.
 
-    `waits` says by uid why a suspended one waits; `workloads` are those of the release, as a Job that `wanted` made.
+    `waits` gives the reason of waiting for suspended ones, by uid; `workloads` are all of the release, such as a Job
+    that `wanted` made.
     """
     title = f"{wanted['kind']}/{wanted['metadata']['name']}"
     if live is None:
@@ -152,11 +152,11 @@ def progress_of(
     if end is None and kind.holds_groups:
         end = kind.outcome(live)
     exits, newest = _bad_exits(pods), _newest(pods)
-    # MCAD calls a run complete whose Jobs have ended, whichever way, and may count failures that were made good.
+    # MCAD calls a run complete when its Jobs have ended in any way, and may count failures that a retry fixed.
     if kind.ends_either_way and word_of(live) == "Completed" and pods:
         end = "failed" if _bad_exits(newest) else "succeeded"
     if end is None and isinstance(kind, Restartable) and not kind.restarts(live):
-        # Its controller may wait for minutes before it says so.
+        # Its controller may take minutes to report the failure.
         condition = next((held for job in _jobs_of(live, workloads) if (held := _failure_of(job))), {})
         end = "failed" if condition else None
     if end == "failed":
@@ -173,16 +173,16 @@ def progress_of(
 
 
 def _standing(pods: Sequence[Object], newest: Sequence[Object], wanted: int) -> str:
-    """Describe a workload that is not ready: how many pods are ready, and what keeps the others.
+    """Describe a workload that is not ready: the number of ready pods, and the obstacles of the others.
 
-    `newest` are those of `pods` that count, one for each replica; there will be `wanted` at least.
+    `newest` are the pods that count, one per replica; at least `wanted` are expected.
     """
     if not newest:
         return "no pod yet"
     unready = {replica_of(pod) for pod in newest if not is_pod_ready(pod)}
     count = max(len(newest), wanted)
     counted = [f"{len(newest) - len(unready)} of {count} pods ready"] if count > 1 else []
-    # The pod that takes the place of one that failed does not know why yet.
+    # The replacement of a failed pod does not show the reason yet.
     reasons = [*_pending_reasons(newest), *_bad_exits(pods, unready)]
     return "; ".join([*counted, *reasons]) or "its pod is not ready"
 
@@ -207,13 +207,12 @@ def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
     owned = [pod for pod in pods if any(o["name"] == name for o in pod["metadata"].get("ownerReferences") or [])]
     if owned or not is_whole(workload):
         return owned
-    # Those of an AppWrapper are its Jobs', which bear the run that it is called after.
+    # The pods of an AppWrapper belong to its Jobs, which have the label of its run.
     run = run_of(workload)
     return [pod for pod in pods if _is_of_run(pod, run) or name in str(pod["metadata"].get("ownerReferences"))]
 
 
 def _is_of_run(pod: Object, run: str) -> bool:
-    """Return True if a Job of the run made the pod."""
     owners = pod["metadata"].get("ownerReferences") or []
     return bool(run) and run_of(pod) == run and any(kind_for(owner) is KINDS["jobs"] for owner in owners)
 
@@ -224,7 +223,7 @@ def _jobs_of(live: Object, workloads: Sequence[Object]) -> Iterator[Object]:
 
 
 def _failure_of(job: Object) -> Object:
-    """Return the condition by which a Job has failed for good, with its name; empty where it has not."""
+    """Return the condition by which a Job has finally failed, with its name; empty if it has not."""
     end, condition = end_of_job(job)
     return {**condition, "reason": f"Job/{job['metadata']['name']}"} if end == "failed" else {}
 
@@ -255,9 +254,9 @@ def _bad_status(pods: Sequence[Object]) -> int | None:
 
 
 def _bad_ends(pods: Sequence[Object]) -> Iterator[tuple[Object, Object, Object]]:
-    """Yield the containers that ended badly, each with its pod and its end; sidecars only while their pod runs.
+    """Yield the failed containers, each with its pod and its terminated state; sidecars only while their pod runs.
 
-    The kubelet stops sidecars with their pod, mostly with an exit status that is not 0.
+    The kubelet stops sidecars with their pod, mostly with a nonzero exit status.
     """
     for pod in pods:
         has_ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

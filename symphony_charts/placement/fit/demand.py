@@ -1,6 +1,6 @@
-"""Demand is what Kubernetes objects ask of the cluster: pods of equal shape are counted together, across groups.
+"""The demand of Kubernetes objects: pods of equal shape are counted together, across groups.
 
-The rendered pods are the only source: what the scheduler will see is what is planned.
+The rendered pods are the only source, so the plan sees the same pods as the scheduler.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from symphony_charts.placement.pools.pool import HOSTNAME, Amounts, AntiAffinity
 from symphony_charts.spec.sources import Toleration
 
 _GROUP_LABEL = "symph.dev/group"
-# Those that filter nodes as kube-scheduler does: itself, GKE's profile of it, and the gang schedulers we support.
+# Schedulers that filter nodes like kube-scheduler: itself, GKE's profile of it, and the supported gang schedulers.
 _SCHEDULERS = frozenset(
     {"", "default-scheduler", "gke.io/optimize-utilization-scheduler", "scheduler-plugins-scheduler", "volcano"}
 )
 _OUTSIDE = frozenset({"resourceClaims", "schedulingGates", "runtimeClassName", "os"})
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _Selectors = tuple[tuple[Requirement, ...], ...]
-# Where the labels stand that the controllers of Kubernetes, JobSet, Kueue and Volcano add; the oldest have no domain.
+# Domains of the labels that the controllers of Kubernetes, JobSet, Kueue and Volcano add; the oldest have none.
 _DOMAINS = ("kubernetes.io", "k8s.io", "volcano.sh")
 _BARE = frozenset({"job-name", "controller-uid", "pod-template-hash", "controller-revision-hash"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """All that the scheduler looks at in a pod.
+    """All fields of a pod that affect scheduling.
 
-    `repels` are the label selectors of required anti-affinity on one node: pods that match never share it. `shuns` are
-    those of any other: pods that match may be kept off more than that node, or off none. `anti_affinity` are the terms
-    of both. `labels`, `namespace` (if the objects name it) and `is_of_jobset` are filled in only if some pod repels.
-    `unproven` names constraints whose outcome depends on what is outside of the pods and pools, `unknown` what the
-    model of the scheduler does not know; `is_unruly` says that such a pod may take a node, or more of one, than its own
-    rules say. `gpus_at_once` is the most GPUs that one container asks for, if more than one.
+    `repels` are the label selectors of required anti-affinity on one node: matching pods never share it. `shuns` are
+    selectors of other anti-affinity: matching pods may be kept off more than that node, or off none. `anti_affinity`
+    are the terms of both. `labels`, `namespace` (if the objects set it) and `is_of_jobset` are only set if some pod
+    repels. `unproven` names constraints whose outcome depends on facts outside of the pods and pools, `unknown`
+    features that the model of the scheduler lacks; `is_unruly`: such a pod may take a node, or more of one, than its
+    own rules allow. `gpus_at_once` is the most GPUs that one container requests, if more than one.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -69,7 +69,7 @@ class Shape:
 
 @dataclass(slots=True)
 class Demand:
-    """Pods of one shape: `members` are the experiment's pods (name, replicas) behind them, `count` all of them."""
+    """Pods of one shape: `members` are the experiment's pods (name, replicas), `count` is their total."""
 
     shape: Shape
     members: list[tuple[str, int]] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Demand:
 
     @property
     def name(self) -> str:
-        """The first member's name, and how many more there are."""
+        """The first member's name, and the number of others."""
         first = self.members[0][0]
         return first if len(self.members) == 1 else f"{first} and {len(self.members) - 1} more"
 
@@ -92,12 +92,11 @@ class Demand:
 def demands_of(
     objects: Iterable[Mapping[str, object]], *, scheduler: str = "", pools: Pools | None = None
 ) -> list[Demand]:
-    """Return the demands of all pods that `objects` make at a time, sorted by shape.
+    """Return the demands of all pods that `objects` run at a time, sorted by shape.
 
-    Known are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, DIJob, WorkflowTemplate and lists of
-    these; other kinds make no pods. `scheduler` is one more that filters nodes as kube-scheduler does. Give the `pools`
-    on which the demands are planned: their pods may repel these by label. Raises SpecError for a pod that cannot be
-    read.
+    Supported are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, DIJob, WorkflowTemplate and lists of
+    these; other kinds make no pods. `scheduler` is one more that filters nodes like kube-scheduler. `pools` are the
+    pools of the plan: their pods may repel these by label. Raises SpecError for an unreadable pod.
     """
     faults = Faults()
     pods = [pod for item in objects for pod in _pods(Fields.of(dict(item), "", faults))]
@@ -119,8 +118,8 @@ def demands_of(
 def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
     """Return the demands of pods that wait for a node, by namespace and name.
 
-    The scheduler of another name, a gate or a runtime class changes when a pod is bound, not where it may be: the API
-    server has added the overhead of its runtime class to it.
+    Another scheduler name, a gate or a runtime class affects when a pod is bound, not its possible nodes: the API
+    server has already added the overhead of its runtime class.
     """
     faults = Faults()
     by_shape: dict[Shape, Demand] = {}
@@ -146,9 +145,9 @@ def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amoun
 
 @dataclass(frozen=True, slots=True)
 class _Pods:
-    """`count` pods of one template; `kind` makes them, in `namespace` if its object names one.
+    """`count` pods of one template; `kind` makes them, in `namespace` if its object sets one.
 
-    `exclusive` is the node label whose values their controller gives to one Job each; empty if it does not.
+    `exclusive` is the node label whose values the controller reserves for one Job each; empty if it does not.
     """
 
     name: str
@@ -170,7 +169,7 @@ def _pods(item: Fields) -> Iterator[_Pods]:
             namespace=item.block("metadata").text("namespace"),
             exclusive=_exclusive(kind.exclusive, item, pods.template) if kind and kind.exclusive else "",
         )
-    # Only a list of objects is no object itself.
+    # Only a list contains other objects.
     for part in kind.parts(item) if kind else item.blocks("items") if item.text("kind") == "List" else ():
         yield from _pods(part)
 
@@ -209,7 +208,7 @@ def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool) -> Sha
 
 
 def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
-    """Yield the settings of a pod that the model does not know."""
+    """Yield the settings of a pod that the model does not support."""
     if spec.has("nodeName"):
         yield f"nodeName {spec.text('nodeName')}, which passes the scheduler by"
     if spec.text("schedulerName") not in schedulers:
@@ -222,7 +221,7 @@ def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
 
 
 def in_order(demands: Iterable[Demand]) -> list[Demand]:
-    """Return the demands by shape, then by members: the same for every order of declaration."""
+    """Return the demands by shape, then by members, independent of the order of declaration."""
     return sorted(demands, key=lambda demand: (_sort_key(demand.shape), demand.members))
 
 
@@ -256,6 +255,6 @@ def _pod_affinity(spec: Fields, terms: Iterable[AntiAffinity]) -> tuple[_Selecto
 
 
 def is_of_controllers(key: str) -> bool:
-    """Return True if a controller may add this label to its pods, so that no template shows it."""
+    """Return True if a controller may add this label to its pods, so that it is missing in templates."""
     domain, slash, _ = key.rpartition("/")
     return domain.endswith(_DOMAINS) and domain != "app.kubernetes.io" if slash else key in _BARE

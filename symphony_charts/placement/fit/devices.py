@@ -1,4 +1,4 @@
-"""Rules of devices: shared GPUs give one client to a container, and TPU slices are filled as a whole."""
+"""Rules of devices: shared GPUs serve one container each, and TPU slices are filled as a whole."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TOPOLOGY = "cloud.google.com/gke-tpu-topology"
 
 
 def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
-    """Return why `demand` cannot use the slice that `pool` is, and what to do; empty texts if it can.
+    """Return why `demand` cannot use the pool's slice, and a fix; empty texts if it can.
 
-    Pods that ask for no chips are none of its business.
+    Pods that request no chips are ignored.
     """
     if pool.tpu is None or not pool.is_multi_host or not demand.shape.amount(TPU):
         return "", ""
@@ -37,7 +37,7 @@ def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
 
 
 def keep_slices_whole(cluster: Cluster) -> Cluster:
-    """Return the cluster without the fits that would leave a slice half used."""
+    """Return the cluster without fits that would leave a slice half used."""
     if not any(pool.is_multi_host for pool in cluster.pools):
         return cluster
     fits = []
@@ -71,15 +71,15 @@ def is_whole(cluster: Cluster, demand: int) -> bool:
     return not rivals and sum(cluster.classes[node].count for node in rooms) == cluster.demands[demand].count
 
 
-# Source: GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia: with time-sharing a container may ask for
-# one `nvidia.com/gpu`; with MPS for more, where the node has a single GPU.
+# Source: GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia: with time-sharing a container may request
+# one `nvidia.com/gpu`; with MPS more, if the node has a single GPU.
 
 _STRATEGY = "cloud.google.com/gke-gpu-sharing-strategy"
 _CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
 
 
 def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[str, str]:
-    """Return why a container of `shape` cannot share a node's GPUs, and what to do; empty if it can."""
+    """Return why a container of `shape` cannot share a node's GPUs, and a fix; empty if it can."""
     strategy = labels.get(_STRATEGY)
     if not shape.gpus_at_once or strategy is None:
         return "", ""
@@ -91,7 +91,7 @@ def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[s
 
 
 def keep_shares_single(cluster: Cluster) -> Cluster:
-    """Return the cluster without the fits that a device plugin would refuse."""
+    """Return the cluster without fits that a device plugin would refuse."""
     if not any(demand.shape.gpus_at_once for demand in cluster.demands):
         return cluster
     shared = {

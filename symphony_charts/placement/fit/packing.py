@@ -1,7 +1,7 @@
 """Pack demands onto nodes: greedy orders, mixtures of shapes, and an exact search for small cases.
 
-Demands are taken scarcest first; each fills open nodes by whole multiples, then opens new ones where all that is left
-costs least. Integers only, ties broken by name, so the same input gives the same packing.
+Demands are taken scarcest first; each fills open nodes by whole multiples, then opens new ones where the rest costs
+least. Integers only, ties broken by name, so the same input gives the same packing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from symphony_charts.placement.fit.supply import Cluster, Vector
 
 Contents = tuple[tuple[int, int], ...]  # (demand, pods of it), sorted
 
-# Rough worth of a resource in millionths of a dollar per hour, to compare machines: cpu by millicore, memory by byte.
+# Rough value of a resource in millionths of a dollar per hour, to compare machines: cpu by millicore, memory by byte.
 _WORTH = {"cpu": 32, "memory": 4 / (1 << 20), "ephemeral-storage": 0.0, "pods": 0.0}
 _DEVICE_WORTH = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """`count` nodes of class `node`, each with the same pods; `free` is what they leave."""
+    """`count` nodes of class `node`, each with the same pods; `free` is the unused rest."""
 
     node: int
     contents: Contents
@@ -30,7 +30,7 @@ class Filled:
 
 @dataclass(slots=True)
 class Packing:
-    """The nodes that hold the pods; `missing` maps each demand that is not placed in full to the number left over."""
+    """The nodes with their pods; `missing` maps each incompletely placed demand to the number of pods left over."""
 
     nodes: list[Filled] = field(default_factory=list)
     missing: dict[int, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class _State:
 
 
 def orders(cluster: Cluster) -> list[list[int]]:
-    """Return the orders of demands that are worth trying, best first."""
+    """Return the orders of demands to try, best first."""
     totals = _totals(cluster)
 
     def share(demand: int) -> float:
@@ -96,7 +96,7 @@ def _totals(cluster: Cluster) -> list[int]:
 
 
 def node_costs(cluster: Cluster) -> list[float]:
-    """Return the cost of one node of each class; live nodes cost nothing more, so they come first."""
+    """Return the cost of one node of each class; live nodes cost nothing extra, so they come first."""
     return [_cost(cluster, index) for index in range(len(cluster.classes))]
 
 
@@ -121,7 +121,7 @@ def _room(free: Vector, need: Vector) -> int:
 
 
 def _fill_open(state: _State, demand: int, left: int) -> int:
-    """Put pods on nodes that already hold some, fullest node first; return the number left."""
+    """Put pods on nodes that already have some, fullest node first; return the number left."""
     if not left:
         return 0
     need, anti_affine = state.cluster.needs[demand], state.cluster.anti_affine[demand]
@@ -153,7 +153,7 @@ def _slack(free: Vector, need: Vector, room: int) -> float:
 
 
 def _open_new(state: _State, demand: int, left: int) -> int:
-    """Open nodes where the rest costs least: whole ones first, then one that is filled in part."""
+    """Open nodes where the rest costs least: full ones first, then a partly filled one; return the number left."""
     cluster, rooms = state.cluster, state.cluster.fits[demand]
     choices = [node for node in rooms if state.unopened[node]]
     while left and choices:
@@ -185,7 +185,7 @@ def _open(state: _State, node: int, key: tuple[Vector, Contents], count: int, de
 
 
 def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, demand: int, pods: int) -> None:
-    """Put `pods` more pods on `count` of the nodes that look like `key`."""
+    """Put `pods` more pods of `demand` on `count` of the nodes in the state `key`."""
     here = state.open_nodes[node]
     here[key] -= count
     if not here[key]:
@@ -199,21 +199,21 @@ def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, de
     here[after] = here.get(after, 0) + count
 
 
-# Each node starts with the largest pod left and takes, one by one, the shape whose needs lie most along what is free
-# (the dot product, weighted by how scarce a resource is overall). The finished mixture is opened as often as the
-# counts allow, which uses one shape up; so there are at most as many mixtures as shapes, and a few partial ones.
+# Each node starts with the largest pod left and takes, one by one, the shape whose needs best match the free resources
+# (the dot product, weighted by the overall scarcity of each resource). The finished mixture is opened as often as the
+# counts allow, which uses up one shape; so there are at most as many mixtures as shapes, and a few partial ones.
 
-# Beyond these sizes the gain is small and the time is not.
+# Beyond these sizes the gain is small and the time is long.
 _MOST_DEMANDS, _MOST_CLASSES = 64, 64
 
 
 def is_worth_trying(cluster: Cluster) -> bool:
-    """Return True if the cluster is small enough in shapes and kinds of nodes; the number of pods does not matter."""
+    """Return True if there are few enough shapes and kinds of nodes; the number of pods does not matter."""
     return 1 < len(cluster.demands) <= _MOST_DEMANDS and len(cluster.classes) <= _MOST_CLASSES
 
 
 def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
-    """Return the cost of a packing, for comparison: pods left over, cost of its nodes, nodes."""
+    """Return the cost of a packing, for comparison: pods left over, cost of its nodes, number of nodes."""
     costs = node_costs(cluster)
     left = sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
     price = sum(costs[filled.node] * filled.count for filled in packing.nodes)
@@ -221,7 +221,7 @@ def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
 
 
 def pack_patterns(cluster: Cluster, order: Sequence[int]) -> Packing:
-    """Pack all demands by mixtures; `order` names the largest first."""
+    """Pack all demands by mixtures; `order` starts with the largest."""
     left = [demand.count for demand in cluster.demands]
     unopened = [node.count for node in cluster.classes]
     costs = node_costs(cluster)
@@ -271,12 +271,12 @@ def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tup
 
 
 def _weights(cluster: Cluster, whole: Vector, left: Sequence[int]) -> list[float]:
-    """Return how scarce each resource is: the rest to place, in nodes of this size, per unit squared."""
+    """Return the scarcity of each resource: the rest to place, in nodes of this size, per unit squared."""
     asked = [sum(need[d] * n for need, n in zip(cluster.needs, left, strict=True)) for d in range(len(whole))]
     return [ask / have**3 if have else 0.0 for ask, have in zip(asked, whole, strict=True)]
 
 
-_Node = tuple[int, Vector, Contents]  # class, what is free, who is there
+_Node = tuple[int, Vector, Contents]  # class, free resources, contents
 
 
 @dataclass(slots=True)
@@ -288,9 +288,9 @@ class _Search:
 
 
 def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: int = 20_000) -> Packing | bool | None:
-    """Return a packing of all pods; False when there certainly is none; None when the case is too large to tell.
+    """Return a packing of all pods; False if there certainly is none; None if the case is too large to decide.
 
-    Pods are placed one by one, largest first; nodes in equal states count once, and states that led nowhere are kept.
+    Pods are placed one by one, largest first; nodes in equal states count once, and failed states are remembered.
     """
     counts = [demand.count for demand in cluster.demands]
     used = [node for node in range(len(cluster.classes)) if any(node in rooms for rooms in cluster.fits)]

@@ -1,7 +1,7 @@
 """Read requests, ports, tolerations and affinity of a pod spec, and apply the filters of the kube-scheduler.
 
-Source: KEP-753 (sidecars) and k8s.io/component-helpers/resource: the effective request is the larger of what runs in
-the end (containers and sidecars) and of each init container with the sidecars started before it, plus overhead.
+Source: KEP-753 (sidecars) and k8s.io/component-helpers/resource: the effective request is the maximum of the running
+containers with sidecars, and of each init container with the sidecars started before it, plus overhead.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def labels_match(
     assumed: Container[str] = (),
     ruled_out: Container[str] = (),
 ) -> bool:
-    """Return True if node selector and required node affinity accept a node; `affinity` None means that there is none.
+    """Return True if node selector and required node affinity accept a node; `affinity` None means no affinity.
 
-    What is asked of the labels `assumed` holds, and nothing holds of those that are `ruled_out`.
+    Requirements on the labels `assumed` always hold; those on `ruled_out` never do.
     """
 
     def holds(requirement: Requirement) -> bool:
@@ -65,7 +65,7 @@ def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]
 
 
 def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bool:
-    """Return True if a host port is wanted twice: by equal addresses, or by one of them on all addresses."""
+    """Return True if a host port conflicts: equal addresses, or one of them on all addresses."""
     return any(
         port[:2] == other[:2] and (port.address == other.address or not (port.address and other.address))
         for port in wanted
@@ -76,7 +76,7 @@ def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bo
 _ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
 
 
-# Fields of an affinity term that set in which namespaces, or among which of its own pods, it counts.
+# Fields of an affinity term that restrict it to namespaces, or to some of its own pods.
 _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
 
@@ -106,7 +106,7 @@ def _effective_requests(
 def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
     """Return the effective request of a pod spec; pod-level resources override the sum of the containers.
 
-    Without `with_steps` init containers that end count for nothing.
+    Without `with_steps`, init containers that end are ignored.
     """
     containers = [_container(item) for item in spec.blocks("containers")]
     inits = [(_container(item), _is_sidecar(item)) for item in spec.blocks("initContainers")]
@@ -120,7 +120,7 @@ def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
 
 
 def gpus_at_once(spec: Fields) -> int:
-    """Return the most GPUs that one container asks for; 0 where none asks for more than one."""
+    """Return the most GPUs that one container requests; 0 unless it is more than one."""
     containers = (*spec.blocks("containers"), *spec.blocks("initContainers"))
     most = max((_container(item).get("nvidia.com/gpu", 0) for item in containers), default=0)
     return most if most > 1 else 0
@@ -144,7 +144,6 @@ def pod_ports(spec: Fields) -> frozenset[HostPort]:
 
 
 def read_tolerations(spec: Fields) -> tuple[Toleration, ...]:
-    """Return the tolerations of a pod spec."""
     return tuple(
         Toleration(
             key=item.text("key") or None,
@@ -169,7 +168,7 @@ def read_node_affinity(spec: Fields) -> NodeAffinity | None:
 def read_anti_affinity(spec: Fields) -> tuple[AntiAffinity, ...]:
     """Return the required anti-affinity terms of a pod spec.
 
-    A term without a selector selects no pod and is left out; an empty selector selects all.
+    A term without a selector selects no pod and is omitted; an empty selector selects all.
     """
     if not spec.has("affinity"):
         return ()
@@ -208,7 +207,7 @@ def _is_sidecar(init: Fields) -> bool:
 
 
 def _container(container: Fields) -> Amounts:
-    """Requests of one container; a limit without a request is the request."""
+    """Return the requests of one container; a limit without a request is the request."""
     if not container.has("resources"):
         return {}
     resources = container.block("resources")

@@ -1,4 +1,4 @@
-"""Classes of nodes, the demands that may use each, and the domains that present pods close."""
+"""Classes of nodes, the demands that may use each, and the domains that live pods close."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from symphony_charts.placement.pools.pool import (
 )
 from symphony_charts.spec.sources import Toleration
 
-# Source: kube-scheduler, plugin InterPodAffinity: terms of present pods count as much as those of the incoming one.
+# Source: kube-scheduler, plugin InterPodAffinity: terms of existing pods count as much as those of the incoming one.
 
 Domains = dict[str, dict[str, str]]
 """Node label -> its value -> why a pod may not use the nodes that have this value."""
@@ -29,7 +29,7 @@ _OF_JOBSET = "jobset.sigs.k8s.io/"
 
 
 def closed_domains(pools: Sequence[Pool], demands: Sequence[Demand]) -> list[Domains]:
-    """Return, for each demand, the domains that anti-affinity with a present pod may close to it, and why.
+    """Return, for each demand, the domains that anti-affinity of a live pod may close to it, and the reason.
 
     A term counts within namespaces, and a chart can be installed in any: so a domain *may* be closed, unless both
     namespaces are known and differ.
@@ -76,7 +76,7 @@ def _matches(term: AntiAffinity, pod: PresentPod) -> bool:
 
 
 def _may_select(term: AntiAffinity, shape: Shape) -> bool:
-    """Return True unless a label rules it out: controllers may add labels of theirs to the pods of `shape`."""
+    """Return False only if a label excludes it: controllers may add labels to the pods of `shape`."""
     labels = dict(shape.labels)
     return all(
         requirement.holds(labels, "")
@@ -96,7 +96,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 @dataclass(frozen=True, slots=True)
 class NodeClass:
-    """`count` nodes that no pod of the experiment can tell apart; `free` is in the order of `Cluster.dimensions`."""
+    """`count` nodes that are equal for all pods of the experiment; `free` is in the order of `Cluster.dimensions`."""
 
     pool: int
     free: Vector
@@ -112,13 +112,13 @@ class NodeClass:
 class Cluster:
     """Supply and demand in numbers.
 
-    `needs[i]` is the request vector of demand i, `fits[i]` maps each node class on which it may run to the number of
-    its pods that fit on one empty node of it (never 0). `maybe[i]` are further classes that it may or may not use, each
-    with the reason and a way to find out. `allowed[i]` holds the classes whose labels and taints let
-    it in, whether it fits or not. `anti_affine[i]` are the demands that never share a node with i, itself included
-    where two of its pods may not. `unproven[i]` names what of it depends on more than its pods and the nodes.
-    `splits_zones`: a pool's new nodes were shared out evenly over its zones, though the autoscaler may do otherwise, so
-    nothing can be excluded for lack of nodes.
+    `needs[i]` is the request vector of demand i. `fits[i]` maps each usable node class to the number of its pods that
+    fit on one empty node (never 0). `maybe[i]` are further classes that it may or may not use, each with the reason and
+    a way to find out. `allowed[i]` holds the classes whose labels and taints admit it, whether it fits or not.
+    `anti_affine[i]` are the demands that never share a node with i, including i itself if two of its pods may not.
+    `unproven[i]` names its constraints that depend on more than its pods and the nodes. `splits_zones`: a pool's new
+    nodes were distributed evenly over its zones, though the autoscaler may do otherwise, so a lack of nodes excludes
+    nothing.
     """
 
     pools: tuple[Pool, ...]
@@ -139,7 +139,7 @@ class Cluster:
 
 
 def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
-    """Node classes, request vectors, and which demand fits where."""
+    """Return node classes, request vectors, and the demands that fit each class."""
     dimensions = tuple(sorted({name for demand in demands for name, _ in demand.shape.requests} | {"pods"}))
     keys = _relevant_keys(demands)
     closed = closed_domains(pools, demands)
@@ -184,7 +184,7 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
 
 
 def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
-    """Return the labels that some demand looks at; an empty key stands for the node's name."""
+    """Return the labels that some demand uses; an empty key stands for the node's name."""
     keys: set[str] = set()
     for demand in demands:
         keys |= {key for key, _ in demand.shape.selector}
@@ -194,9 +194,9 @@ def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
 
 
 def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
-    """Yield why a present pod may keep a demand with these `domains` off nodes of the class.
+    """Yield why a live pod may keep a demand with these `domains` off nodes of the class.
 
-    A node to come has a name of its own, and may have any value of a label that its pool does not fix.
+    A new node has a unique name, and may have any value of a label that its pool does not fix.
     """
     for key, values in domains.items():
         value = node.labels.get(key, node.name if key == HOSTNAME else None)
@@ -234,14 +234,14 @@ def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[
     free = tuple(usable.get(name, 0) for name in dimensions)
     zones = pool.zones if ZONE in keys and len(pool.zones) > 1 else ("",)
     for zone in zones:
-        # Every node has a name, which no one knows yet; a zone may have a node even where not all do.
+        # Every node has a name, unknown for new nodes; a zone may have a node even if not every zone gets one.
         labels = dict(pool.labels) | {HOSTNAME: ""} | ({ZONE: zone} if zone else {})
         if more:
             yield NodeClass(index, free, more // len(zones), labels, pool.taints, frozenset(), "", False)
 
 
 def with_admission(shape: Shape) -> Shape:
-    """Return the shape with the tolerations that ExtendedResourceToleration, which GKE runs, adds."""
+    """Return the shape with the tolerations that the admission plugin ExtendedResourceToleration adds, as on GKE."""
     devices = [name for name, _ in shape.requests if "/" in name]
     more = (Toleration(key=name, operator="Exists", effect="NoSchedule") for name in devices)
     return replace(shape, tolerations=(*shape.tolerations, *more)) if devices else shape
@@ -254,7 +254,7 @@ def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) 
 
 
 def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
-    """Yield the demands among `shy` that may keep a pod of `demand` off nodes that it does not hold itself."""
+    """Yield the demands among `shy` that may keep a pod of `demand` off nodes other than their own."""
     for other in shy:
         if other is not demand and _selects(other.shape.shuns, demand):
             yield f"anti-affinity of {other.name}"
@@ -263,9 +263,9 @@ def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
 def _allowed(
     shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]]
 ) -> tuple[frozenset[int], dict[int, str]]:
-    """Return the node classes that labels, taints and host ports may leave to a demand; alike classes are asked once.
+    """Return the node classes that labels, taints and host ports may allow; equal classes are evaluated once.
 
-    The second value gives, for those that depend on a label that their nodes may or may not have, this label.
+    The second value gives, for classes that depend on a label that their nodes may or may not have, this label.
     """
     selector = dict(shape.selector)
     allowed: list[int] = []
@@ -309,7 +309,7 @@ def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], 
 
 
 def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
-    """Return for each demand those that may not share a node with it: host ports or anti-affinity."""
+    """Return for each demand the demands that may not share a node with it, by host ports or anti-affinity."""
     with_terms = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
     anti_affine: list[set[int]] = [set() for _ in demands]
     for index in with_terms:

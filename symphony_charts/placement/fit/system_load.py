@@ -1,4 +1,4 @@
-"""Pods of kube-system outside of DaemonSets, which take room on the nodes of the cluster."""
+"""Pods of kube-system outside of DaemonSets, which use room on the nodes of the cluster."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _ARM = (Toleration(key="kubernetes.io/arch", operator="Equal", value="arm64", ef
 
 
 def system_demands(pools: Pools) -> list[Demand]:
-    """Return the Deployments beside the experiment: those given, else GKE's; none if all pods are seen.
+    """Return the Deployments beside the experiment: given ones, else GKE's; none if all pods are known.
 
-    Nodes whose present pods are known hold them already, and a `pools.yaml` that states what a node offers says itself
-    what the system takes.
+    Nodes with known pods already include them, and a `pools.yaml` that sets a node's resources also sets the system's
+    requests.
     """
     if pools.workloads is not None:
         return [
@@ -48,12 +48,12 @@ def _is_gke(accuracy: str) -> bool:
 
 
 def empty_of(demands: Sequence[Demand]) -> tuple[Demand, ...]:
-    """Return the same shapes with no pod."""
+    """Return the same shapes without pods."""
     return tuple(Demand(demand.shape, []) for demand in demands)
 
 
 def grown(cluster: Cluster, packing: Packing, first: int) -> Cluster:
-    """Return the cluster with the system pods, from demand `first` on, that the nodes of a packing need."""
+    """Return the cluster with the number of system pods, from demand `first` on, that the packing's nodes need."""
     nodes = sum(filled.count for filled in packing.nodes)
     cores = sum(cluster.pools[cluster.classes[filled.node].pool].vcpu * filled.count for filled in packing.nodes)
     by_name = {_PREFIX + pods.name: pods.count(nodes, cores) for pods in CLUSTER_PODS}
@@ -65,7 +65,7 @@ def grown(cluster: Cluster, packing: Packing, first: int) -> Cluster:
 
 
 def has_room_for(cluster: Cluster, packing: Packing, first: int) -> bool:
-    """Return True if the system pods, from demand `first` on, fit on the nodes of a packing or new ones."""
+    """Return True if the system pods, from demand `first` on, fit on the nodes of a packing or on new ones."""
     open_nodes = [(filled.node, list(filled.free), filled.count) for filled in packing.nodes]
     opened: dict[int, int] = {}
     for node, _, count in open_nodes:
@@ -76,7 +76,7 @@ def has_room_for(cluster: Cluster, packing: Packing, first: int) -> bool:
         need, fits = cluster.needs[number], cluster.fits[number]
         if not fits:
             continue
-        place = 0  # what could not hold one more holds none later
+        place = 0  # a node without room for one stays without room
         for _ in range(cluster.demands[number].count):
             while place < len(rooms) and not (rooms[place][0] in fits and _holds(rooms[place][1], need)):
                 place += 1
@@ -96,7 +96,7 @@ def _holds(free: Sequence[int], need: Sequence[int]) -> bool:
 
 
 def system_note(demands: Sequence[Demand]) -> Iterator[str]:
-    """Yield one line about the pods that are assumed to run once for the cluster."""
+    """Yield one line about the pods that are assumed to run once per cluster."""
     if demands:
         cpu = sum(demand.shape.amount("cpu") * demand.count for demand in demands)
         memory = sum(demand.shape.amount("memory") * demand.count for demand in demands) // MIB

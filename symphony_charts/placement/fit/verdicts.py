@@ -1,4 +1,4 @@
-"""Verdicts on groups, and the reasons why nodes are excluded."""
+"""Verdicts on groups, and the reasons for excluding nodes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from symphony_charts.placement.fit.podspec import labels_match, untolerated_tain
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Uncertainty
 
-# kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand
-# p, `is_proven` lets an adversary place all other pods as it likes: if even then it cannot make every node too full
-# for one more p, then p always finds a place. `cannot_fit` looks for a set of demands that needs more than its nodes
-# have.
+# kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand p,
+# `is_proven` lets an adversary place all other pods: if even the adversary cannot make every node too full for one more
+# p, then p always finds a node. `cannot_fit` looks for a set of demands that needs more than its nodes have.
 
 
 def is_proven(cluster: Cluster, demand: int) -> bool:
-    """Return True if no order and no scoring of the scheduler can leave a pod of `demand` waiting.
+    """Return True if no order and no scoring of the scheduler can leave a pod of `demand` pending.
 
-    A node is closed to p in dimension d once the others use at least free - need + 1 of it (rounded up to a multiple
-    of what all sizes have in common). With few others in all, only so many nodes can be closed; in more than one
-    dimension the numbers add up. Where no other shape comes near these nodes the count is exact.
+    A node is closed to p in dimension d once the other pods use at least free - need + 1 of it (rounded up to a
+    multiple of the greatest common divisor of all sizes). The total of the other pods limits how many nodes can be
+    closed; over several dimensions the numbers add up. If no other demand can use these nodes, the count is exact.
     """
     rooms = cluster.fits[demand]
     total_nodes = sum(cluster.classes[node].count for node in rooms)
@@ -56,7 +55,7 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
 
 
 def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int, pods: dict[int, int]) -> int:
-    """Return the number of nodes that `pods` can close at most in one dimension, cheapest first."""
+    """Return the maximum number of nodes that `pods` can close in one dimension, cheapest first."""
     sizes = {other: cluster.needs[other][dimension] for other in pods}
     common = gcd(*sizes.values())
     if not common:
@@ -78,9 +77,9 @@ def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int,
 
 
 def cannot_fit(cluster: Cluster) -> bool:
-    """Return True if some set of demands certainly needs more than the nodes it may use have; False says nothing.
+    """Return True if some set of demands certainly needs more than its nodes have; False proves nothing.
 
-    For the nodes of each demand, all demands that can use no others are added up: in each dimension, and for the
+    For the nodes of each demand, all demands that can use no other nodes are added up: in each dimension, and for the
     pods of at least each size, of which a node holds a whole number.
     """
     if cluster.splits_zones:
@@ -135,7 +134,7 @@ WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The verdict on the pods of one group (or lone process); `why` and `next` as in error messages."""
+    """The verdict on the pods of one group (or single process); `why` and `next` as in error messages."""
 
     name: str
     count: int
@@ -149,10 +148,10 @@ Judge = Callable[[Callable[[Cluster], Cluster]], list[Group]]
 
 
 def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: Judge) -> Iterator[Group]:
-    """Yield the verdicts that hold whatever is behind the uncertainties about pools.
+    """Yield the verdicts that hold whatever the uncertain facts about pools are.
 
-    PROVEN and PACKABLE stay if pools without uncertainty, or without one that may close a node, are enough; `judge`
-    decides that for a part of the cluster. A NO stays unless there may be more nodes than are counted.
+    PROVEN and PACKABLE remain if pools without uncertainty, or without one that may close a node, suffice; `judge`
+    decides this for a part of the cluster. A NO remains unless there may be more nodes than counted.
     """
     if not pools.autoscaled and not any(pool.uncertainties for pool in cluster.pools):
         yield from groups
@@ -211,7 +210,7 @@ def _concerns(cluster: Cluster, pool: Pool, uncertainty: Uncertainty) -> bool:
 
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
-    """Return the cluster without the pools that have uncertainties of these weights."""
+    """Return the cluster without pools that have uncertainties of these weights."""
     doubtful = {
         number
         for number, pool in enumerate(cluster.pools)
@@ -234,7 +233,7 @@ _WORDS = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "ephemeral stor
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Return an amount for people: ``7.51 CPU``, ``25.2 GiB memory``, ``2 GPUs``."""
+    """Return an amount as text: ``7.51 CPU``, ``25.2 GiB memory``, ``2 GPUs``."""
     name = _WORDS.get(resource, resource)
     if resource == "cpu":
         return f"{cores_text(amount)} {name}"
@@ -244,7 +243,7 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
-    """Everything that keeps such a pod off an empty node of the pool: (kind, text); kinds are label, taint, size."""
+    """Return all reasons (kind, text) that keep a pod off an empty node of the pool; kinds are label, taint, size."""
     reasons: list[tuple[str, str]] = []
     for key, value in shape.selector:
         if pool.leaves_open(key):
@@ -308,7 +307,7 @@ def _smallest_reason(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[s
 
 
 def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, str]:
-    """Return the pool that comes nearest, by the largest excess of any resource."""
+    """Return the reason for the nearest pool, by the largest excess of any resource, and a fix."""
 
     def excess(pool: Pool) -> tuple[float, float, str]:
         usable = pool.usable
@@ -340,7 +339,7 @@ def _floor_text(resource: str, amount: int) -> str:
 
 
 def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
-    """Return the smallest machine of the same series that would do; its GPUs count if they are built in."""
+    """Return the smallest sufficient machine of the same series; its GPUs must match if they are built in."""
     now = catalog.get(pool.machine_type)
     if now is None or "custom" in now.name:
         return []
@@ -357,7 +356,7 @@ def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
 
 
 def _offer(machine: Machine, like: Pool) -> Amounts:
-    """Return what a node of `machine` offers, with the disk, pods and attached GPUs of the pool."""
+    """Return the resources of a node of `machine`, with the disk, pods and attached GPUs of the pool."""
     node = NodeSpec(vcpu=machine.vcpu, memory_mib=machine.memory_mib, machine_type=machine.name, arch=machine.arch)
     offer = allocatable(node)
     system = system_profile(gpu=bool(machine.gpus or like.gpus), tpu=machine.chips > 0)
@@ -392,7 +391,7 @@ def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
 
 
 def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str]:
-    """Return why some pods are left over though each could run, and how many more nodes are needed."""
+    """Return why some pods stay unplaced though each fits alone, and how many more nodes are needed."""
     count = cluster.demands[demand].count
     rooms = cluster.fits[demand]
     if demand in cluster.anti_affine[demand]:

@@ -1,1 +1,1 @@
-"""Node pools are read from the files that users have."""
+"""Read node pools from the users' files."""

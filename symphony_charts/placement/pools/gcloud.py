@@ -1,4 +1,4 @@
-"""Read what GKE describes: node pools and clusters of gcloud, compute classes, machine types.
+"""Read GKE's descriptions: node pools and clusters of gcloud, compute classes, machine types.
 
 Schema: container/v1 NodePool. int64 fields are texts there, int32 numbers; both are accepted for either. Sizes are per
 zone unless they are `total*`.
@@ -28,17 +28,17 @@ from symphony_charts.placement.pools.node_config import (
 )
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Pools, Provisioning, Taint
 
-# A pod asks for the class by the label ``cloud.google.com/compute-class``; nodes carry it as a label and a taint. How
-# many nodes GKE makes is bounded by quota alone, so `max_nodes` is a stated large number unless a pool is named.
+# A pod selects the class by the label ``cloud.google.com/compute-class``; nodes have it as a label and a taint. Only
+# quota limits the number of nodes, so `max_nodes` is a fixed large number unless a pool is named.
 
 _PRIORITIES = "spec.priorities"
 _CLASS_LABEL = "cloud.google.com/compute-class"
-# What one scale-up of GKE adds at most without more ado; quota may be smaller, which no file says.
+# The maximum of one GKE scale-up; quota may be smaller, which no file shows.
 UNBOUNDED = 500
 
 
 def read_compute_class(item: Fields, catalog: Catalog) -> Pools:
-    """One pool per priority, named ``<class>-<priority>``; a priority that names existing pools wants those."""
+    """Return one pool per priority, named ``<class>-<priority>``; a priority may require existing pools instead."""
     name = item.block("metadata").text("name", required=True)
     spec = item.block("spec")
     config, defaults = spec.block("nodePoolConfig"), spec.block("priorityDefaults")
@@ -173,7 +173,7 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
 
 
 def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings = _ALONE) -> Pool | None:
-    """Return the pool that a NodePool of GKE's API describes; None if it lacks a name or a known machine type."""
+    """Return the pool of a NodePool of GKE's API; None if it lacks a name or a known machine type."""
     config = pool.block("config")
     name = pool.text("name", required=True)
     zones = tuple(pool.texts("locations")) or cluster.zones
@@ -214,7 +214,7 @@ def _counts(pool: Fields, zones: int) -> tuple[int, int]:
     return (scaling.number("minNodeCount") or 0) * zones, (scaling.number("maxNodeCount") or 0) * zones
 
 
-# MachineConfig (machineconfigs.cloud.google.com/v1) is pushed into clusters by GKE itself and is the freshest source.
+# GKE itself installs MachineConfig (machineconfigs.cloud.google.com/v1) into clusters; it is the freshest source.
 
 
 def read_machine_configs(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:

@@ -1,4 +1,4 @@
-"""Make the `Pool` that follows from the configuration of a GKE node pool: resources, labels and taints of a node.
+"""Make the `Pool` of a GKE node pool's configuration: resources, labels and taints of a node.
 
 Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go. GPUs of
 n1 machines follow Google's table (count -> most vCPUs); all other GPUs are part of their machine types.
@@ -71,7 +71,6 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
 
 
 def _model_uncertainties(config: NodePoolConfig) -> Iterator[Uncertainty]:
-    """Yield what the model cannot know about such a pool."""
     if _is_windows(config):
         yield Uncertainty(text="nodes of Windows keep back more memory and disk than is known here")
     if config.gpu_driver == "INSTALLATION_DISABLED" and config.gpu_count:
@@ -87,7 +86,7 @@ def _is_windows(config: NodePoolConfig) -> bool:
 
 
 def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
-    """Return a note on what nodes of 1.37 and later may offer once Google enables the new reservation."""
+    """Return a note on the resources of 1.37 and later nodes once Google enables the new reservation."""
     match = re.match(r"v?1\.(\d+)", node.version)
     if match is None or int(match[1]) < 37 or node.reserved_memory_mib is not None:
         return ()
@@ -97,7 +96,7 @@ def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
 
 
 def _node_spec(config: NodePoolConfig, machine: Machine) -> NodeSpec:
-    # Disks that come with the machine serve as ephemeral storage, unless they are said to serve otherwise.
+    # Built-in local disks serve as ephemeral storage, unless configured otherwise.
     free = max(0, machine.local_ssds - config.cache_ssds) if not config.raw_ssds else 0
     ssds = free if config.ephemeral_ssds is None else config.ephemeral_ssds
     return NodeSpec(
@@ -125,7 +124,7 @@ def _distribution(config: NodePoolConfig) -> str:
 
 
 def _devices(config: NodePoolConfig, machine: Machine, gpus: int) -> Amounts:
-    """GPUs after partition and sharing, TPU chips; with Dynamic Resource Allocation nodes list no GPU at all."""
+    """Return GPUs after partition and sharing, and TPU chips; with Dynamic Resource Allocation nodes list no GPUs."""
     devices: Amounts = {}
     if gpus and config.labels.get("cloud.google.com/gke-nvidia-gpu-dra-driver") != "true":
         devices["nvidia.com/gpu"] = gpus * max(1, _parts_of(config.gpu_partition)) * max(1, config.gpu_clients)
@@ -180,7 +179,7 @@ def _labels(config: NodePoolConfig, machine: Machine, gpu_type: str, gpus: int, 
         labels[f"{prefix}gke-gpu-driver-version"] = config.gpu_driver.removeprefix("INSTALLATION_").lower()
     if config.reservation:
         labels[f"{prefix}reservation-name"] = config.reservation
-    if config.placement and config.placement != "compact":  # what readers put for a policy without a name
+    if config.placement and config.placement != "compact":  # the readers' value for a policy without a name
         labels[f"{prefix}placement-policy-name"] = config.placement
     return labels | config.labels
 
@@ -198,7 +197,7 @@ def _taints(config: NodePoolConfig, machine: Machine, gpus: int) -> tuple[Taint,
     return config.taints + tuple(taint for wanted, taint in own if wanted and taint.key not in keys)
 
 
-# GPUs that are attached to n1 machines: how many, and the vCPUs that a machine with so many may have.
+# GPUs that can be attached to n1 machines: count -> most vCPUs of the machine.
 _ATTACHED = {
     "nvidia-tesla-k80": {1: 8, 2: 16, 4: 32, 8: 64},
     "nvidia-tesla-p4": {1: 24, 2: 48, 4: 96},
@@ -206,7 +205,7 @@ _ATTACHED = {
     "nvidia-tesla-v100": {1: 12, 2: 24, 4: 48, 8: 96},
     "nvidia-tesla-t4": {1: 48, 2: 48, 4: 96},
 }
-# GPUs that one device is cut into, by the compute slices at the head of the partition's name.
+# Devices per GPU, by the compute slices at the beginning of the partition's name.
 _PARTITIONS = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
 _QUARTERS = {"1g.20gb", "1g.35gb", "1g.45gb"}
 _PARTITIONED = ("a100", "h100", "h200", "b200", "b300", "rtx-pro")
@@ -220,9 +219,9 @@ def _parts_of(partition: str) -> int:
 
 
 def _device_faults(machine: Machine, gpu: str, count: int, partition: str) -> Iterator[tuple[str, str]]:
-    """Yield what is impossible about `count` GPUs of type `gpu` on `machine`, and what to do.
+    """Yield the reasons why `count` GPUs of type `gpu` on `machine` are impossible, each with a fix.
 
-    A GPU that no table knows is believed: it may be newer than this package.
+    GPUs missing in all tables are accepted: they may be newer than this package.
     """
     if partition and _parts_of(partition) == 0:
         yield f'no GPU has partitions of "{partition}"', "sizes are such as 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb"

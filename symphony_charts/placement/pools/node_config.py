@@ -1,7 +1,7 @@
-"""Read the configuration of a pool's nodes in Terraform's or GKE's spelling, and name the keys that nobody knows.
+"""Read the node configuration of a pool in Terraform's or GKE's spelling, and report unknown keys.
 
-An unknown key of a node configuration could close or shrink the node, so nothing is known of that pool (UNKNOWN); one
-beside it makes the pool PACKABLE at most. The other keys of a cluster concern its control plane and its network.
+An unknown key of a node configuration could exclude pods or shrink the node, so it makes the pool UNKNOWN. An unknown
+key elsewhere in the pool makes it PACKABLE at most. The other keys of a cluster concern its control plane and network.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _NOTHING: tuple[object, ...] = (None, "", [], {})
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The known `names` of one object, and the objects in it with keys of their own; `weight` is that of other keys.
+    """The known keys (`names`) of one object and of the objects in it; `weight` is the weight of unknown keys.
 
-    Names compare without underscores and case, so that one table holds for Terraform, gcloud and Kubernetes.
+    Names compare without underscores and case, so that one table serves Terraform, gcloud and Kubernetes.
     """
 
     names: frozenset[str]
@@ -29,7 +29,7 @@ class Keys:
 
 
 def keys(names: str = "", weight: Weight = "UNKNOWN", **blocks: Keys) -> Keys:
-    """Return known keys from a text of words; a block is one of the known names, too."""
+    """Return known keys from a text of words; the names of `blocks` are known, too."""
     return Keys(
         frozenset(map(_folded, names.split())), {_folded(name): block for name, block in blocks.items()}, weight
     )
@@ -40,7 +40,7 @@ def _folded(key: str) -> str:
 
 
 def unknown_keys(item: Fields, known: Keys) -> Iterator[Uncertainty]:
-    """Yield an uncertainty for each key in `item`, and in the objects in it, that is not known."""
+    """Yield an uncertainty for each unknown key in `item` and in the objects in it."""
     for key, value in item.data.items():
         name = _folded(key)
         if value in _NOTHING or key.startswith("__") or name in known.names:
@@ -104,7 +104,7 @@ NODE_CONFIG = keys(
     sandbox_config=keys("sandbox_type type"),
     linux_node_config=keys(_LINUX_NAMES, hugepages_config=_HUGE_PAGES, hugepages=_HUGE_PAGES),
     kubelet_config=_KUBELET,
-    # Uncertainties of their own.
+    # These have separate uncertainties.
     sole_tenant_config=keys("node_affinity node_affinities min_node_cpus max_node_cpus"),
     node_group=keys(),
     logging_config=keys(variant_config=keys("variant")),
@@ -168,12 +168,12 @@ COMPUTE_CLASS = keys(
         ),
     ),
 )
-# All that counts of a live node is in its status; these keys of its spec change nothing.
+# All relevant facts about a live node are in its status; these keys of its spec change nothing.
 NODE = keys(
     "apiVersion kind metadata status",
     spec=keys("unschedulable podCIDR podCIDRs providerID externalID configSource", taints=_TAINT),
 )
-# Machine lists make no pools: an unknown key is a note.
+# Machine lists make no pools: an unknown key only gives a note.
 MACHINE_TYPE = keys(
     "name guestCpus memoryMb architecture isSharedCpu kind id selfLink zone description creationTimestamp imageSpaceGb"
     " maximumPersistentDisks deprecated scratchDisks maximumPersistentDisksSizeGb bundledLocalSsds",
@@ -223,7 +223,7 @@ def addon_uncertainties(addons: Fields, key: Callable[[str], str]) -> Iterator[U
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
-    """Settings of a cluster that hold for all of its pools; `reservations` maps names to numbers of machines."""
+    """Settings of a cluster that hold for all its pools; `reservations` maps names to numbers of machines."""
 
     zones: tuple[str, ...] = ()
     location: str = ""
@@ -238,7 +238,7 @@ class ClusterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePoolConfig:
-    """One node pool as its input describes it; node counts are those of the whole pool."""
+    """One node pool as configured; node counts are for the whole pool."""
 
     name: str
     source: str
@@ -282,7 +282,7 @@ class NodePoolConfig:
     notes: tuple[str, ...] = ()
 
 
-# Terraform's name -> that of GKE's API, where it is not the same word in camel case.
+# Terraform's name -> GKE's API name, where that is not the camel-case form of the same word.
 _GKE_NAMES = {
     "node_config": "config",
     "guest_accelerator": "accelerators",
@@ -293,7 +293,7 @@ _GKE_NAMES = {
 
 
 def in_camel_case(name: str) -> str:
-    """Return GKE's name of a field that Terraform calls `name`."""
+    """Return GKE's name of Terraform's field `name`."""
     first, *rest = name.split("_")
     return _GKE_NAMES.get(name) or first + "".join(map(str.capitalize, rest))
 
@@ -301,9 +301,9 @@ def in_camel_case(name: str) -> str:
 def read_node_config(
     pool: Fields, name: str, cluster: ClusterSettings, key: Callable[[str], str], taints: tuple[str, ...]
 ) -> NodePoolConfig:
-    """Return what a node pool and its node configuration set, without its labels, zones and numbers of nodes.
+    """Return the settings of a node pool and its node configuration, without labels, zones and node counts.
 
-    `key` translates Terraform's names into those of the file; `taints` are the names of the lists of taints.
+    `key` translates Terraform's names into the names used in the file; `taints` are the names of the lists of taints.
     """
     config = pool.block(key("node_config"))
     ssds = config.block(key("ephemeral_storage_local_ssd_config"), key("ephemeral_storage_config"))
@@ -378,13 +378,13 @@ def _provisioning(config: Fields, flex_start: str) -> Provisioning:
 def uncertainty(
     item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: bool = False, label: str = ""
 ) -> Uncertainty:
-    """Return an uncertainty about the pool, with the place in the file that raises it."""
+    """Return an uncertainty about the pool, with its place in the file."""
     where = item.faults.position(item.path)
     return Uncertainty(text=f"{text} ({where})", weight=weight, may_grow=may_grow, label=label)
 
 
 def huge_pages(config: Fields, small: str, large: str) -> Amounts:
-    """Return the huge pages of a node in bytes, from the number of those of 2 MiB and of 1 GiB."""
+    """Return the huge pages of a node in bytes, from the numbers of 2 MiB and of 1 GiB pages."""
     amounts = {
         "hugepages-2Mi": (config.number(small) or 0) * 2 * MIB,
         "hugepages-1Gi": (config.number(large) or 0) * GIB,

@@ -1,7 +1,7 @@
-"""Read live nodes with their pods, and what `--system` says about the pods of the system.
+"""Read live nodes with their pods, and the `--system` option about system pods.
 
-`kubectl get nodes,pods,daemonsets -A -o json` gives all three: what present pods request is taken off each node, and
-what system pods take of a new node is known from the DaemonSets.
+`kubectl get nodes,pods,daemonsets -A -o json` gives all three: the requests of running pods are subtracted from each
+node, and the DaemonSets give the system load of a new node.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _POOL_LABELS = (
     "karpenter.sh/nodepool",
     "node.kubernetes.io/instance-type",
 )
-# Labels that differ between the nodes of one pool, and so say nothing of the next node.
+# Labels that differ between the nodes of one pool and so do not apply to new nodes.
 _OF_ONE_NODE = ("kubernetes.io/hostname", "topology.gke.io/zone", "topology.kubernetes.io/zone")
 _GONE = {"Succeeded", "Failed"}
 _PRESSURE_EFFECT = "node.kubernetes.io/"
 
 
 def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> list[Pool]:
-    """One pool per node-pool label; a node without any is in pool ``nodes``."""
+    """Return one pool per node-pool label; nodes without a label are in pool ``nodes``."""
     sorted_items: dict[str, list[Fields]] = defaultdict(list)
     for item in items:
         sorted_items[item.text("kind") or "Node"].append(item)
@@ -84,7 +84,6 @@ def _missing_devices(pool: Pool) -> Iterable[Uncertainty]:
 
 
 def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
-    """Yield the pods among `items` that wait for a node."""
     for item in items:
         meta, status = item.block("metadata"), item.block("status")
         is_over = status.text("phase") in _GONE or meta.has("deletionTimestamp")
@@ -100,7 +99,7 @@ def _nominations(node: str, loads: Mapping[str, _Load]) -> Iterator[Uncertainty]
 
 @dataclass(slots=True)
 class _Load:
-    """The pods of one node, what they request, and the host ports they hold; `nominated` are those still to come."""
+    """The pods of one node, their requests, and their host ports; `nominated` are pods that are still to come."""
 
     used: Amounts = field(default_factory=dict)
     ports: set[HostPort] = field(default_factory=set)
@@ -164,7 +163,7 @@ def _make_pool(
 ) -> Pool:
     label, name = key
     first = nodes[0]
-    # Of devices the node that has most of them speaks for the next one: on others the driver may still come up.
+    # For devices, use the node with most of them: on others the driver may still be starting.
     allocatable = {
         resource: (max if "/" in resource else min)(node.allocatable.get(resource, 0) for node in nodes)
         for resource in sorted({name for node in nodes for name in node.allocatable})
@@ -263,9 +262,9 @@ _NEXT = "such as cpu=470m,memory=774Mi,pods=12, a file of `kubectl get daemonset
 
 
 def with_system_amounts(pools: Pools, text: str) -> Pools:
-    """`pools` with what system pods take of each node, as in ``cpu=470m,memory=774Mi``; what is not said stays.
+    """Return `pools` with system requests per node as in ``cpu=470m,memory=774Mi``; other amounts are kept.
 
-    ``elsewhere`` says that kube-system's Deployments run on pools that no file shows. Raises SpecError for other texts.
+    ``elsewhere``: kube-system's Deployments run on pools that no file shows. Raises SpecError for other texts.
     """
     if text == ELSEWHERE:
         return replace(pools, workloads=())
@@ -282,9 +281,9 @@ def with_system_amounts(pools: Pools, text: str) -> Pools:
 
 
 def with_system_objects(pools: Pools, data: object, name: str) -> Pools:
-    """`pools` with the DaemonSets of a list taken off each node they run on, and its Deployments once for the cluster.
+    """Return `pools` with a list's DaemonSets subtracted from their nodes, and its Deployments once for the cluster.
 
-    Raises SpecError where the list has neither.
+    Raises SpecError if the list has neither.
     """
     faults = Faults(file=name)
     listed = data.get("items", [data]) if isinstance(data, dict) else data if isinstance(data, list) else []

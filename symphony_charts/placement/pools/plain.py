@@ -1,10 +1,10 @@
-"""pools.yaml is our own short form for any cluster: GKE machines by name, or nodes by what they offer.
+"""Read pools.yaml, our short format for any cluster: GKE machines by name, or nodes by their resources.
 
 pools:
   - name: std8
     machine_type: n1-standard-8        # a machine of the catalogue: allocatable follows from the GKE model
     max_nodes: 128
-  - name: lab                          # or any node: what `kubectl describe node` calls Allocatable
+  - name: lab                          # or any node: Allocatable as in `kubectl describe node`
     allocatable: {cpu: "31", memory: 60Gi, nvidia.com/gpu: 2}
     system: {cpu: 300m, memory: 500Mi, pods: 6}
     labels: {room: "12"}
@@ -41,7 +41,7 @@ _PROVISIONING: dict[str, Provisioning] = {
 
 
 def read_plain(top: Fields, catalog: Catalog) -> Pools:
-    """Return the pools of a pools.yaml; `kube_system: elsewhere` says that kube-system's Deployments run on others."""
+    """Return the pools of a pools.yaml; `kube_system: elsewhere`: kube-system's Deployments run on other pools."""
     for key in sorted(set(top.data) - {"pools", "kube_system"}):
         top.fault(f'unknown key "{key}"', key, "known are pools and kube_system")
     if top.text("kube_system") not in ("", "here", "elsewhere"):

@@ -1,4 +1,4 @@
-"""Node pools and their nodes, whatever input they were read from."""
+"""Node pools and their nodes, independent of the input format."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 from symphony_charts.placement.allocatable import memory_margin
 from symphony_charts.placement.catalog import Catalog, default_catalog
 
-# The way in for clusters whose pools no reader knows.
+# Advice for clusters whose pools no reader can read.
 ELSEWHERE = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
 GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 HOSTNAME = "kubernetes.io/hostname"
-# Domains of the labels that Kubernetes, GKE and their add-ons put on nodes; subdomains are theirs, too.
+# Domains of the labels that Kubernetes, GKE and their add-ons put on nodes; subdomains included.
 _SYSTEM_DOMAINS = ("cloud.google.com", "gke.io", "kubernetes.io", "k8s.io")
-# Labels of these domains that are read from every input or computed: a pool without one has nodes without it.
+# Labels of these domains that every reader reads or computes: if a pool lacks one, its nodes lack it.
 _MODELLED = {
     "kubernetes.io": {"arch", "hostname", "os"},
     "node.kubernetes.io": {"instance-type"},
@@ -31,7 +31,7 @@ _MODELLED = {
     },
 }  # fmt: skip
 
-# Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices by number.
+# Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices as counts.
 Amounts = dict[str, int]
 Accuracy = Literal["live", "stated", "effective", "model", "guess"]
 Provisioning = Literal["standard", "spot", "preemptible", "flex-start"]
@@ -39,7 +39,7 @@ Weight = Literal["UNKNOWN", "PACKABLE", "PROVEN"]
 
 
 class HostPort(NamedTuple):
-    """A port of the node; `address` is one of the node's, empty for all of them."""
+    """A port of the node; `address` is one of the node's addresses, empty for all of them."""
 
     protocol: str
     number: int
@@ -60,7 +60,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One expression of a node affinity term; `is_field` for matchFields, which knows ``metadata.name`` alone."""
+    """One expression of a node affinity term; `is_field` for matchFields, which supports only ``metadata.name``."""
 
     key: str
     operator: str
@@ -68,7 +68,6 @@ class Requirement:
     is_field: bool = False
 
     def holds(self, labels: Mapping[str, str], node: str) -> bool:
-        """Return True if a node with these labels and this name satisfies it."""
         value = node if self.is_field else labels.get(self.key)
         if self.operator == "In":
             return value is not None and value in self.values
@@ -92,8 +91,7 @@ class Requirement:
 class AntiAffinity:
     """A required anti-affinity term: pods that match `selector` share no domain of the node label `key` with its pod.
 
-    `is_scoped`: the term names its own namespaces, or labels of its own pod. Other terms only concern pods of the
-    namespace of its pod.
+    `is_scoped`: the term sets namespaces, or labels of its own pod. Other terms apply only to the namespace of its pod.
     """
 
     key: str
@@ -113,11 +111,11 @@ class PresentPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncertainty:
-    """A fact about a pool that a file leaves open or the model does not know; `weight` is the best verdict then.
+    """A fact about a pool that is missing in the file or in the model; `weight` is then the best possible verdict.
 
-    `may_grow`: there may be more nodes than are counted, or they may be open to more pods, so that nothing can be
-    excluded. `label`: only pods that ask for this label are concerned; ``*`` for any that the pool does not show.
-    `of_system`: it is about what system pods take, so that a user who says that himself has settled it.
+    `may_grow`: there may be more nodes than counted, or they may accept more pods, so that nothing can be excluded.
+    `label`: only pods that use this label are affected; ``*`` for any label that the pool does not show. `of_system`:
+    it concerns the requests of system pods, so a user who sets them resolves it.
     """
 
     text: str
@@ -129,7 +127,7 @@ class Uncertainty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tpu:
-    """The TPU slice that a pool is: `hosts` VMs of `chips` each in `topology`; a slice of several hosts is one unit."""
+    """A pool's TPU slice: `hosts` VMs of `chips` each in `topology`; a slice of several hosts is one unit."""
 
     type: str
     topology: str
@@ -139,7 +137,7 @@ class Tpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One live node with its `pods`; `free` is what they leave, `ports` the host ports they hold."""
+    """One live node with its `pods`; `free` is the rest, `ports` are the used host ports."""
 
     name: str
     allocatable: Mapping[str, int]
@@ -153,13 +151,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """One node pool: what each of its nodes offers, how many there can be, and who may run there.
+    """One node pool: the resources of a node, the number of nodes, and the pods that may run there.
 
-    `allocatable` is one node's, `system` what system pods take of it; `usable` is what is left for experiments.
-    `source` says where it was read (``cluster.tf.json:12, resource.google_container_node_pool.std8``). `min_nodes`
-    and `max_nodes` count the whole pool over all `zones`. `accuracy` tells how `allocatable` is known: read from live
-    nodes, stated by the user, computed with GKE's own effective reservation, by the model, or guessed.
-    `nodes` are the live ones, if known: they are part of `max_nodes`; `is_load_known` where what runs on them is.
+    `allocatable` is per node, `system` are the requests of its system pods; `usable` is the rest for experiments.
+    `source` is the place in the file (``cluster.tf.json:12, resource.google_container_node_pool.std8``). `min_nodes`
+    and `max_nodes` count the whole pool over all `zones`. `accuracy` is the origin of `allocatable`: read from live
+    nodes, stated by the user, computed with GKE's own effective reservation, by the model, or guessed. `nodes` are the
+    live nodes, if known, and part of `max_nodes`; `is_load_known` if their pods are known.
     """
 
     name: str
@@ -193,7 +191,7 @@ class Pool:
 
     @property
     def usable(self) -> Amounts:
-        """Resources that one node leaves for experiments: allocatable, minus system pods, minus the margin."""
+        """Resources that one node has for experiments: allocatable minus system pods, minus the margin."""
         left = {name: amount - self.system.get(name, 0) for name, amount in self.allocatable.items()}
         left["memory"] = left.get("memory", 0) - memory_margin(self.allocatable.get("memory", 0), self.accuracy)
         return {name: max(0, amount) for name, amount in left.items()}
@@ -201,7 +199,7 @@ class Pool:
     def leaves_open(self, label: str) -> bool:
         """Return True if nodes of the pool may or may not have this label, which the pool does not show.
 
-        Live nodes show all of theirs. Only clusters that Kubernetes runs itself label nodes by role.
+        Live nodes show all their labels. Only self-managed clusters have role labels, so pools never leave them open.
         """
         domain, _, name = label.rpartition("/")
         if label in self.labels or self.accuracy == "live" or domain == "node-role.kubernetes.io":
@@ -226,16 +224,16 @@ class Pool:
 
     @property
     def is_multi_host(self) -> bool:
-        """True if the pool is a TPU slice of several hosts, which is filled as a whole or not at all."""
+        """True if the pool is a TPU slice of several hosts, which is filled as a whole or stays empty."""
         return self.tpu is not None and self.tpu.hosts > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pools:
-    """All node pools that were read, in the order of the file, with what was noticed on the way.
+    """All node pools that were read, in the order of the file, with notes.
 
-    `autoscaled` names the reasons why there may be more pools than the files show. `required_pools` are pools that a
-    file names without describing them, each with its place in the file. `workloads` are objects that run beside the
+    `autoscaled` lists reasons why there may be more pools than the files show. `required_pools` are pools that a file
+    names without describing them, each with its place in the file. `workloads` are objects that run beside the
     experiment, None if the user gave none. `pending` are the pods of a live cluster that wait for a node.
     """
 
@@ -275,17 +273,17 @@ def pools_of_spec(
     variables: Mapping[str, object] | None = None,
     system: str | None = None,
 ) -> Pools | None:
-    """Return the pools an experiment is planned on: the files given, else its `placement.pools` beside the spec file.
+    """Return the pools for planning an experiment: the `given` files, else `placement.pools` of the spec.
 
-    None when neither says any.
+    `named` is relative to the spec file. None if neither is set.
     """
     if not given and named is None:
         return None
-    # What reads all formats of pools takes 10 ms to import, which experiments without pools do not spend.
+    # Importing the readers takes 10 ms, which experiments without pools do not need.
     from symphony_charts.placement.pools.readers import apply_system_option, read_pool_files, read_pools_file
 
     if given:
         return apply_system_option(read_pool_files(given, variables=variables), system)
     path = Path(named or "").expanduser()
-    # normpath, not resolve: errors and plans name the file as the user would, not where a link leads.
+    # normpath, not resolve: errors and plans show the user's path, not a link's target.
     return apply_system_option(read_pools_file(normpath(spec.parent / path), variables=variables), system)

@@ -1,8 +1,8 @@
-"""Read node pools from files of any format, which are told apart by their content.
+"""Read node pools from files of any format; the content determines the format.
 
-Cloudwise and other Terraform configuration in JSON, `terraform show -json` of a plan or a state, a raw state,
-`gcloud container node-pools list|describe` and `clusters describe` (JSON or YAML), `kubectl get nodes -o json` (with
-pods and DaemonSets, if given), ComputeClass, MachineConfig, and our own pools.yaml.
+Cloudwise and other Terraform configuration in JSON, `terraform show -json` of a plan or a state, a raw state, `gcloud
+container node-pools list|describe` and `clusters describe` (JSON or YAML), `kubectl get nodes -o json` (with pods and
+DaemonSets, if given), ComputeClass, MachineConfig, and our own pools.yaml.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from symphony_charts.system.user_folders import state_dir
 
 # Removed formats.
 _REMOVED = {"hcl": "Terraform's language HCL", "blueprint": "a blueprint of the Cluster Toolkit"}
-# Terraform replaces ``${...}`` in its configuration.
+# Advice for configuration with unresolved ``${...}``, which Terraform replaces.
 _UNRESOLVED = "give the output of `terraform show -json PLAN` instead, or --var KEY=VALUE (a list in JSON)"
 _INSTEAD = "run `terraform show -json > cluster.json` in Terraform's folder, and give cluster.json"
 
@@ -43,10 +43,10 @@ _INSTEAD = "run `terraform show -json > cluster.json` in Terraform's folder, and
 def read_pools(
     text: str, name: str = "", *, variables: Mapping[str, object] | None = None, catalog: Catalog | None = None
 ) -> Pools:
-    """Return the pools of one file's `text`; `name` is its path.
+    """Return the pools in the `text` of one file; `name` is its path.
 
-    `variables` are Terraform's, given by the user. Pools that another file must describe become `required_pools`.
-    Raises SpecError with every fault at once, each with its line.
+    `variables` are the user's values of Terraform variables. Pools that another file must describe become
+    `required_pools`. Raises SpecError with all faults at once, each with its line.
     """
     if name.endswith((".tf", ".hcl")):
         raise _removed("hcl", name)
@@ -64,7 +64,7 @@ def read_pools(
 
 
 def _documents(text: str) -> list[str]:
-    """Return the YAML documents that are not empty, padded so that line numbers are those of the file."""
+    """Return the non-empty YAML documents, padded so that line numbers match the file."""
     if text.lstrip()[:1] in ("{", "["):
         return [text]
     documents: list[list[str]] = [[]]
@@ -78,7 +78,7 @@ def _documents(text: str) -> list[str]:
 
 
 def resolve_references(pools: Pools) -> Pools:
-    """`pools` once all files are together; raises SpecError where one names a pool that none of them describes."""
+    """Return `pools` after all files are merged. Raises SpecError if a referenced pool is not described."""
     missing = [(name, place) for name, place in pools.required_pools if pools.get(name) is None]
     if missing:
         hint = "give the file that describes it, too: --pools CLASS.yaml --pools CLUSTER"
@@ -97,7 +97,7 @@ def pools_of_data(
     catalog: Catalog | None = None,
     text: str = "",
 ) -> Pools:
-    """Return the pools of data that has been parsed; `text` is used for line numbers in errors alone."""
+    """Return the pools in parsed data; `text` only serves for line numbers in errors."""
     faults = Faults(file=name, line_of=(lambda path: line_of(text, path)) if text else (lambda _path: None))
     return _pools(data, name, faults, variables or {}, catalog or default_catalog())
 
@@ -115,7 +115,7 @@ def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, obje
 
 
 def _reader_of(data: object, name: str) -> _Reader:
-    """Return the reader that claims `data`. Raises SpecError if none does."""
+    """Return the reader for `data`. Raises SpecError if none matches."""
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}
         if "guestCpus" in first:
@@ -145,7 +145,7 @@ def _removed(kind: str, name: str) -> SpecError:
 
 
 def merge(several: Iterable[Pools]) -> Pools:
-    """Pools of several files as one: live nodes of a pool that another file describes join it, with its maximum."""
+    """Merge the pools of several files; live nodes join the pool that another file describes, with its maximum."""
     merged: dict[str, Pool] = {}
     notes: list[str] = []
     sources: list[str] = []
@@ -185,7 +185,7 @@ def _join(one: Pool, other: Pool) -> Pool:
         min_nodes=planned.min_nodes,
         max_nodes=max(planned.max_nodes, len(live.nodes)),
         zones=planned.zones or live.zones,
-        # What its nodes offer is seen now; how many there may be is what the other file says.
+        # The live nodes show what each node offers; the other file sets how many there may be.
         uncertainties=(
             *live.uncertainties,
             *(uncertainty for uncertainty in planned.uncertainties if uncertainty.may_grow),
@@ -282,7 +282,7 @@ def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[
 
 
 _Reader = Callable[[object, Faults, Catalog, Mapping[str, object]], Pools]
-# The reader of a file that has all these keys at its top; the first match counts.
+# The reader of a file with all these keys at its top level; the first match wins.
 _READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
     (("planned_values",), _read_show),
     (("values", "format_version"), _read_show),
@@ -302,7 +302,7 @@ def _top(data: object, faults: Faults) -> Fields:
 
 
 def _listed(data: object, faults: Faults) -> list[Fields]:
-    """Return the objects of a list; a single object is at the empty path."""
+    """Return the objects of a list; a single object gets the empty path."""
     if not isinstance(data, list):
         return [Fields.of(data, "", faults)]
     return [Fields.of(item, f"[{index}]", faults) for index, item in enumerate(data)]
@@ -339,15 +339,15 @@ def _read_catalog(path: Path, _changed: int) -> Catalog:
 
 
 def user_catalog() -> Catalog:
-    """Return the shipped catalogue with the user's own machine types over it, if there are any."""
+    """Return the shipped catalogue, extended by the user's own machine types if there are any."""
     path = user_catalog_path()
     return _read_catalog(path, path.stat().st_mtime_ns) if path.is_file() else default_catalog()
 
 
 def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None = None) -> Pools:
-    """Return the pools of one file, in any of the formats of `symphony_charts.placement.pools`; ``~`` expands.
+    """Return the pools of one file in any of the formats of `symphony_charts.placement.pools`; ``~`` expands.
 
-    `variables` are Terraform's. Raises SpecError for a file that is not there, and for faults, each with its line.
+    `variables` are Terraform's. Raises SpecError for a missing file, and for faults, each with its line.
     """
     return resolve_references(_read(path, variables))
 
@@ -370,7 +370,7 @@ def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, obje
 
 
 def apply_system_option(pools: Pools, said: str | None) -> Pools:
-    """`pools` with what `--system` says: amounts, ``elsewhere``, or a file of DaemonSets and Deployments."""
+    """Return `pools` with the `--system` option applied: amounts, ``elsewhere``, or a file of workloads."""
     if said is None or "=" in said or not Path(said).expanduser().is_file():
         return pools if said is None else with_system_amounts(pools, said)
     return with_system_objects(pools, load(Path(said).expanduser().read_text(encoding="utf-8-sig")), said)

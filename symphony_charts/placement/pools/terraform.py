@@ -72,7 +72,7 @@ def pools_of_cluster(cluster: Fields, catalog: Catalog, settings: ClusterSetting
 
 
 def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name: str = "") -> Pool | None:
-    """Return the pool of one attribute map; `name` is set if the map is a cluster's, for its default pool."""
+    """Return the pool of one attribute map; `name` is set for a cluster's own map, for its default pool."""
     config = pool.block("node_config")
     uncertainties = list(unknown_keys(config, NODE_CONFIG) if name else unknown_keys(pool, POOL))
     zones, zone_uncertainties = _where(pool, cluster)
@@ -165,7 +165,7 @@ def read_show(file: Fields, catalog: Catalog) -> Pools:
 
 
 def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
-    """Return the pools of all resources (type, attributes), each with what its cluster says."""
+    """Return the pools of all resources (type, attributes), each with its cluster's settings."""
     sizes = {
         values.text("name"): count
         for kind, values in resources
@@ -207,7 +207,7 @@ def read_state(file: Fields, catalog: Catalog) -> Pools:
 
 
 def _unique(pools: list[Pool | None]) -> list[Pool]:
-    """Drop pools that a cluster's state repeats: Terraform lists separate pools there as well."""
+    """Drop pools that a cluster's state repeats: Terraform also lists separate pools there."""
     result: dict[str, Pool] = {}
     for pool in pools:
         if pool is not None:

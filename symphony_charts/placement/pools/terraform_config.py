@@ -1,7 +1,7 @@
 """Read the pools of Terraform configuration in JSON (`.tf.json`), such as Cloudwise's.
 
-Nothing is executed: variables take their defaults or the values given, references to locals and resources and
-literal `count`/`for_each` are followed. Anything else that a pool needs is a fault that asks for the plan's JSON.
+Nothing is executed: variables take their defaults or the given values; references to locals and resources and literal
+`count`/`for_each` are resolved. Any other expression that a pool needs is a fault that asks for the plan's JSON.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from symphony_charts.placement.pools.terraform import (
 def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
     """Return the pools of a configuration; `variables` override the defaults of its variables.
 
-    A configuration without any pool is a fault that says where they may be.
+    A configuration without any pool is a fault with a hint about the pools' location.
     """
     scope = _scope(data, variables)
     zone = _provider_zone(data, scope)
@@ -41,7 +41,7 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
             if zone and not attributes.get("node_locations") and not isinstance(attributes.get("location"), str):
                 attributes["location"] = zone
             if not attributes.get("name") and not attributes.get("name_prefix"):
-                attributes["name"] = path.rsplit(".", 1)[-1]  # the provider makes one up
+                attributes["name"] = path.rsplit(".", 1)[-1]  # the provider generates a name
             fields = Fields.of(attributes, path + index, faults)
             if not _can_expand(fields):
                 continue
@@ -69,7 +69,7 @@ def _refuse_modules(data: dict[str, object], faults: Faults) -> None:
 
 
 def _can_expand(fields: Fields) -> bool:
-    """Return True if all that the resource repeats could be evaluated; a fault where not."""
+    """Return True if all repeated parts of the resource could be evaluated; else note a fault."""
     for key in ("for_each", "count"):
         if key in fields.data:
             fields.fault(f"cannot evaluate {key}", "", _PLAN)
@@ -114,7 +114,7 @@ _CLUSTER_NAME = re.compile(rf"{CLUSTER}\.([\w-]+)")
 
 
 def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults) -> None:
-    """Return the fault of a configuration without a single pool: where they are, as far as it can be seen."""
+    """Note the fault of a configuration without pools, with their location as far as it is known."""
     others = [kind for kind in _FOREIGN if any(True for _ in _resources(data, kind))]
     if others:
         faults.add(
@@ -191,7 +191,7 @@ def _given(value: object) -> object:
 
 
 def _references(data: dict[str, object]) -> dict[str, object]:
-    """Return the resources of the file by type and name, as other resources refer to them."""
+    """Return the resources of the file by type and name, for references from other resources."""
     kinds: dict[str, object] = {}
     for resources in _maps(data.get("resource")):
         for kind in resources:
@@ -235,7 +235,7 @@ class Scope:
         return self.resolve(here)
 
     def resolve(self, data: object) -> object:
-        """`data` with every expression that can be known replaced by its value."""
+        """Return `data` with every expression that can be evaluated replaced by its value."""
         if isinstance(data, str):
             return self._text(data)
         if isinstance(data, list):
@@ -263,7 +263,7 @@ class Scope:
 
 def _follow(here: object, step: str) -> object:
     if isinstance(here, Mapping):
-        # A resource with `count` is referred to by its index, and is one object here.
+        # References to a resource with `count` have an index, but it is one object here.
         return here.get(step, here if step.isdecimal() else _MISSING)
     if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
         return here[int(step)]
