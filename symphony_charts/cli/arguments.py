@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from symphony_charts.cli import options as common
+from symphony_charts.cli import options as cli_options
 from symphony_charts.cli.verbs import GROUPS, HIDDEN, MEANINGS, Verb
 from symphony_charts.errors import UsageError
 
@@ -87,7 +87,7 @@ class NestedParser(Parser):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        common.add_global_options(self, is_verb=True)
+        cli_options.add_global_options(self, is_verb=True)
 
 
 class MasterParser(Parser):

@@ -9,9 +9,9 @@ import msgspec
 from symphony_charts.cli import options, output
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats import quantity
-from symphony_charts.placement import catalog as machines_catalog
+from symphony_charts.placement import catalog as placement_catalog
 from symphony_charts.placement.pools import readers
-from symphony_charts.system import files as system_files
+from symphony_charts.system import files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +125,7 @@ def _search(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_machines(args: argparse.Namespace, machines: list[machines_catalog.Machine]) -> None:
+def _print_machines(args: argparse.Namespace, machines: list[placement_catalog.Machine]) -> None:
     rows: list[dict[str, object]] = [msgspec.to_builtins(machine) for machine in machines]
     columns = [
         output.Column("MACHINE", "name"),
@@ -145,14 +145,14 @@ def _gib(mib: object) -> str:
 
 def _refresh(args: argparse.Namespace) -> int:
     read = readers.read_pools_file(args.file).catalog
-    shipped = machines_catalog.default_catalog().machines
+    shipped = placement_catalog.default_catalog().machines
     fresh = sorted((m for m in read.machines.values() if shipped.get(m.name) != m), key=lambda m: m.name)
     if read.origin != str(args.file):
         hint = "gcloud compute machine-types list --format=json, or kubectl get machineconfigs -o json"
         raise SpecError.one("this file lists no machine types", at=str(args.file), next=hint)
     path = readers.user_catalog_path()
     if not args.dry_run:
-        system_files.write_file(path, msgspec.json.format(msgspec.json.encode(fresh), indent=1) + b"\n")
+        files.write_file(path, msgspec.json.format(msgspec.json.encode(fresh), indent=1) + b"\n")
     new = [m.name for m in fresh if m.name not in shipped]
     record = {"file": str(path), "machines": len(fresh), "new": new, "written": not args.dry_run}
     verb = "would keep" if args.dry_run else "kept"

@@ -7,8 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from symphony_charts.backend import diagnosis as backend_why
-from symphony_charts.backend import protocol
+from symphony_charts.backend import diagnosis, protocol
 from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import NotFound
@@ -32,7 +31,7 @@ def run_describe(args: argparse.Namespace) -> int:
     else:
         why = experiments.diagnose(watcher, status)
         text = _text(args, status, why) if args.output == "table" else ""
-        output.print_record(args, "Experiment", {**record_of(status), "why": backend_why.to_data(why)}, text)
+        output.print_record(args, "Experiment", {**record_of(status), "why": diagnosis.to_data(why)}, text)
     return 0
 
 
@@ -84,7 +83,7 @@ def _process_record(one: backend_status.ProcessStatus) -> dict[str, object]:
     }
 
 
-def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: backend_why.Diagnosis | None) -> str:
+def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: diagnosis.Diagnosis | None) -> str:
     phase = status.phase if status.seconds is None else f"{status.phase} {printable.age(status.seconds)}"
     where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""

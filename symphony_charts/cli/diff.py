@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts import prepare as preparing
-from symphony_charts.chart import files as chart_version
+from symphony_charts.chart import files as chart_files
 from symphony_charts.cli import git_repository, options, output, reports, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
 from symphony_charts.gitops import diff, prepare
-from symphony_charts.gitops import diff as comparing
-from symphony_charts.gitops import pointer as environment_values
+from symphony_charts.gitops import pointer as gitops_pointer
 from symphony_charts.settings import project
 from symphony_charts.spec import files
 
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     is_spec = args.what == "-" or Path(args.what).is_file()
     settings = git_repository.settings_of(args, Path(args.what).absolute().parent if is_spec else None)
     before, after = _sides_of_spec(args, settings) if is_spec else _sides_of_name(args, settings)
-    comparison = comparing.compare_sides(before, after)
+    comparison = diff.compare_sides(before, after)
     differs = any(line.effect != "nothing" for line in comparison.lines)
     if args.output in ("json", "yaml"):
         output.print_record(args, "Comparison", _record(comparison))
@@ -85,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     return int(args.exit_code and differs)
 
 
-def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tuple[comparing.Side, comparing.Side]:
+def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tuple[diff.Side, diff.Side]:
     """Return the objects of an environment or a version, and those of the spec file."""
     if len(args.versions) > 1 or args.before or args.after:
         raise UsageError("a spec file is compared with one thing", next="--env NAME, or one VERSION")
@@ -95,29 +94,29 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
     published = diff.Published(_reader(args, settings), team, prepared.experiment.name)
     if args.versions and not typed(args, "env"):
         before = published.version(args.versions[0], {}, prepared.own.release.namespace)
-        return before, comparing.Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
+        return before, diff.Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
     env = settings.environment(args.env)
     pointer = published.pointer(env)
     if args.versions:
         namespace = pointer.destination.namespace
-        after = comparing.Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
+        after = diff.Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
         return published.version(args.versions[0], pointer.values, namespace), after
     # As a publish would do it: use the current settings, including the destination.
     configured = settings.environments.get(env)
     place = configured.destination if configured else pointer.destination
-    values = environment_values.environment_values(
-        pointer.values, pointer.settings, configured.values if configured else None, environment_values.Given()
+    values = gitops_pointer.environment_values(
+        pointer.values, pointer.settings, configured.values if configured else None, gitops_pointer.Given()
     )
     objects = _objects(prepared, values, place.namespace)
-    return published.in_environment(env), comparing.Side(title=str(spec.path), objects=objects, destination=place)
+    return published.in_environment(env), diff.Side(title=str(spec.path), objects=objects, destination=place)
 
 
 def _objects(prepared: preparing.Prepared, values: data.Values, namespace: str) -> tuple[dict[str, object], ...]:
     """Return a spec's objects with a fixed version, so that the version label is no difference."""
-    return prepared.under(values, namespace=namespace, version=chart_version.FIRST_VERSION).objects
+    return prepared.under(values, namespace=namespace, version=chart_files.FIRST_VERSION).objects
 
 
-def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tuple[comparing.Side, comparing.Side]:
+def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tuple[diff.Side, diff.Side]:
     if args.spec_set:
         raise UsageError("--spec-set changes a spec, and what is compared is published", next="give a spec file")
     if "/" not in args.what and args.what.endswith((".yaml", ".yml", ".json", ".py")):
@@ -150,7 +149,7 @@ def _reader(args: argparse.Namespace, settings: project.Settings) -> diff.Read:
     return git_repository.open_store(args, settings, reads_only=True).at_tip()
 
 
-def _record(comparison: comparing.Comparison) -> dict[str, object]:
+def _record(comparison: diff.Comparison) -> dict[str, object]:
     return {
         "before": comparison.before,
         "after": comparison.after,
@@ -178,11 +177,11 @@ def _record(comparison: comparing.Comparison) -> dict[str, object]:
     }
 
 
-def _move(comparison: comparing.Comparison) -> dict[str, object] | None:
+def _move(comparison: diff.Comparison) -> dict[str, object] | None:
     return dict(zip(("from", "to", "ends"), comparison.move, strict=True)) if comparison.move else None
 
 
-def _print_text(args: argparse.Namespace, comparison: comparing.Comparison) -> None:
+def _print_text(args: argparse.Namespace, comparison: diff.Comparison) -> None:
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     output.line(f"{comparison.before} -> {comparison.after}")
     for line in comparison.lines:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from symphony_charts.backend import status as backend_capability
+from symphony_charts.backend import status
 from symphony_charts.cli import options, output
 from symphony_charts.errors import UsageError
-from symphony_charts.kubernetes import capabilities as kube_capabilities
+from symphony_charts.kubernetes import capabilities as kubernetes_capabilities
 from symphony_charts.kubernetes import client
 from symphony_charts.local.machine import health
 
@@ -54,17 +54,17 @@ def run(args: argparse.Namespace) -> int:
     return 1 if lacking else 0
 
 
-def _of_machine(args: argparse.Namespace) -> list[backend_capability.Capability]:
+def _of_machine(args: argparse.Namespace) -> list[status.Capability]:
     if options.cluster_flags(args):
         raise UsageError("-n, --context and --kubeconfig choose a cluster", next="add --cluster")
     return health.examine()
 
 
-def _of_cluster(args: argparse.Namespace) -> list[backend_capability.Capability]:
+def _of_cluster(args: argparse.Namespace) -> list[status.Capability]:
     if args.needs:
         raise UsageError("--for asks about this machine, --cluster about a cluster", next="choose one")
     api = client.KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)
     try:
-        return kube_capabilities.capabilities_of(api, args.namespace or api.namespace)
+        return kubernetes_capabilities.capabilities_of(api, args.namespace or api.namespace)
     finally:
         api.close()

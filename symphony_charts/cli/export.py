@@ -17,9 +17,9 @@ from symphony_charts.chart import folder
 from symphony_charts.cli import options, output, specs, validate
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import yaml_write
-from symphony_charts.importers import report as import_report
+from symphony_charts.importers import report as importers_report
 from symphony_charts.kinds import appwrapper, registry
-from symphony_charts.spec import files as specfile
+from symphony_charts.spec import files as spec_files
 from symphony_charts.spec.checks import finish
 from symphony_charts.system import files as system_files
 from symphony_charts.system.launching import entry_points
@@ -87,31 +87,33 @@ class Exported:
 
     objects: tuple[dict[str, object], ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
-    notes: tuple[import_report.Note, ...] = ()
+    notes: tuple[importers_report.Note, ...] = ()
 
 
-def _manifests(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
+def _manifests(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
     objects, notes = _chart_objects(spec, args)
     return Exported(objects=tuple(objects), notes=(*notes, *_secret_notes(spec)))
 
 
-def _secret_notes(spec: specfile.SpecFile) -> tuple[import_report.Note, ...]:
+def _secret_notes(spec: spec_files.SpecFile) -> tuple[importers_report.Note, ...]:
     """Return notes about the experiment's Secret, which is not among the objects."""
     notes = []
     if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
         next_step = f"symph secrets push {spec.path}"
         notes.append(
-            import_report.Note(
+            importers_report.Note(
                 path="secrets", what="the Secret is not among the objects: it is pushed apart", next=next_step
             )
         )
     if spec.experiment.secret_source.source == "sops":
         what = "the Secret is not among the objects: a publish writes it beside Flux's release"
-        notes.append(import_report.Note(path="secret_source", what=what, next="use source: existing, or symph publish"))
+        notes.append(
+            importers_report.Note(path="secret_source", what=what, next="use source: existing, or symph publish")
+        )
     return tuple(notes)
 
 
-def _kustomize(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
+def _kustomize(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
     """Return a kustomization with a file for each object; only the kustomization sets the namespace."""
     objects, notes = _chart_objects(spec, args, is_placed=False)
     return Exported(
@@ -119,7 +121,7 @@ def _kustomize(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
     )
 
 
-def _appwrapper(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
+def _appwrapper(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
     """Return the AppWrapper, after the objects that it needs and its controller may not create."""
     workload = msgspec.structs.replace(spec.experiment.workload, kind="appwrapper")
     if args.api:
@@ -132,19 +134,19 @@ def _appwrapper(spec: specfile.SpecFile, args: argparse.Namespace) -> Exported:
     return Exported(objects=whole.objects, notes=(*notes, *_appwrapper_notes(whole), *_secret_notes(spec)))
 
 
-def _appwrapper_notes(whole: appwrapper.Whole) -> Iterator[import_report.Note]:
+def _appwrapper_notes(whole: appwrapper.Whole) -> Iterator[importers_report.Note]:
     for title in whole.outside:
         what = "it stands before the AppWrapper, whose controller may not create it"
         next_step = "--everything wraps it, too, where that controller has the rights"
-        yield import_report.Note(path=title, what=what, next=next_step, verdict="changed")
+        yield importers_report.Note(path=title, what=what, next=next_step, verdict="changed")
     for title in whole.services:
         what = "the AppWrapper has not ended as long as this service runs"
-        yield import_report.Note(path=title, what=what, next="delete the AppWrapper when the rest is done")
+        yield importers_report.Note(path=title, what=what, next="delete the AppWrapper when the rest is done")
 
 
 def _chart_objects(
-    spec: specfile.SpecFile, args: argparse.Namespace, *, is_placed: bool = True
-) -> tuple[list[dict[str, object]], list[import_report.Note]]:
+    spec: spec_files.SpecFile, args: argparse.Namespace, *, is_placed: bool = True
+) -> tuple[list[dict[str, object]], list[importers_report.Note]]:
     """Return the objects of the chart of `spec` under the values of the command line, and a note for each loss.
 
     The test pod is excluded because it is Helm's. If `is_placed` is true, each object has its namespace.
@@ -156,7 +158,9 @@ def _chart_objects(
     place = args.namespace or ""
     # Objects applied by hand are not managed by Helm.
     rendering = prepared.under({}, release=args.release or "", namespace=place, service="symph", is_draft=False)
-    lost = [import_report.Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses]
+    lost = [
+        importers_report.Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses
+    ]
     objects = [item for item in rendering.objects if not validate.is_test(item)]
     # Workloads follow the objects that they need.
     objects.sort(key=lambda item: registry.kind_for(item) is not None)
@@ -180,14 +184,14 @@ FORMATS = {
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the experiment in the chosen format, and print notes on losses to stderr."""
-    spec = specfile.read(args.spec, args.spec_set)
+    spec = spec_files.read(args.spec, args.spec_set)
     if args.format in FORMATS:
         *_, make = FORMATS[args.format]
         exported = make(spec, args)
     else:
         made = _added()[args.format].run(finish.finish(spec.experiment), args)
         exported = Exported(objects=made.objects, notes=made.notes)
-    report = import_report.Report(notes=exported.notes)
+    report = importers_report.Report(notes=exported.notes)
     is_refused = args.strict and bool(report.lost)
     if not is_refused and exported.files:
         _write_folder(args, exported)

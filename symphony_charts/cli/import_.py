@@ -13,7 +13,7 @@ from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, SpecError, UsageError
 from symphony_charts.formats import yaml_write
 from symphony_charts.importers import hardening, input_file
-from symphony_charts.importers import report as import_report
+from symphony_charts.importers import report as importers_report
 from symphony_charts.spec import data as spec_data
 from symphony_charts.system import files
 from symphony_charts.system.launching import entry_points
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
                 json.dumps(document, indent=2) + "\n" if args.output == "json" else yaml_write.dump(document)
             )
             return 0
-        imported: import_report.Imported = importer.run(source, args)
+        imported: importers_report.Imported = importer.run(source, args)
     except SpecError as error:
         raise source.with_location(error) from error
     report = source.located(imported.report)
@@ -114,7 +114,7 @@ def _read(name: str, *, has_python_tags: bool) -> input_file.Source:
     return input_file.read(content, name, python_tags=has_python_tags)
 
 
-def _write(args: argparse.Namespace, imported: import_report.Imported) -> None:
+def _write(args: argparse.Namespace, imported: importers_report.Imported) -> None:
     if args.dry_run:
         if args.file:
             output.note(f"would write {args.file}")
@@ -131,7 +131,7 @@ def _write(args: argparse.Namespace, imported: import_report.Imported) -> None:
     output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")
 
 
-def _title(args: argparse.Namespace, imported: import_report.Imported) -> str:
+def _title(args: argparse.Namespace, imported: importers_report.Imported) -> str:
     experiment = imported.experiment
     pods = sum(one.replicas for one in (*experiment.processes.values(), *experiment.groups.values()))
     count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())

@@ -9,7 +9,7 @@ from pathlib import Path
 from symphony_charts.cli import options, output
 from symphony_charts.formats import names
 from symphony_charts.settings import project
-from symphony_charts.spec import json_schema as spec_json_schema
+from symphony_charts.spec import json_schema
 from symphony_charts.system import package_data
 
 _TEMPLATES = ("yaml", "python")
@@ -77,6 +77,6 @@ def run_schema(args: argparse.Namespace) -> int:
         output.line(_HINT.rstrip())
         return 0
 
-    schema = project.settings_schema() if args.settings else spec_json_schema.json_schema()
+    schema = project.settings_schema() if args.settings else json_schema.json_schema()
     output.line(json.dumps(schema, indent=2, ensure_ascii=False))
     return 0

@@ -8,8 +8,6 @@ from pathlib import Path
 from symphony_charts.cli import error_report, options, output, specs
 from symphony_charts.errors import UsageError
 from symphony_charts.kubernetes.releases import helm_client
-from symphony_charts.kubernetes.releases import helm_client as helm_command
-from symphony_charts.kubernetes.releases import releases as chart_source
 from symphony_charts.kubernetes.releases import releases as helm_releases
 
 
@@ -34,7 +32,7 @@ def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> h
 
     Raises ToolMissing or ToolFailed.
     """
-    target = helm_command.Target(
+    target = helm_client.Target(
         kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context
     )
     return helm_releases.Releases(target, timeout_s=getattr(args, "timeout", 300.0) if timeout_s is None else timeout_s)
@@ -45,7 +43,7 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
         raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
     values = specs.user_values_of(args)
     with (
-        chart_source.chart_of(
+        helm_releases.chart_of(
             args.source, values, args.pools, changes=args.spec_set, force=args.force_unschedulable
         ) as source,
         open_releases(args) as there,

@@ -24,7 +24,7 @@ from symphony_charts.cli.specs import prepared_of, spec_here
 from symphony_charts.errors import CheckFailed, NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
 from symphony_charts.kinds.registry import failure_difference
-from symphony_charts.local import up as local_run
+from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.logs import tail_of
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
@@ -62,7 +62,7 @@ def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
                     run = _start_again(args, run, changed, files)
                     storm.settle()
                 else:
-                    local_run.ensure_supervised(run)
+                    up.ensure_supervised(run)
     except KeyboardInterrupt:
         left = f"{run.experiment} goes on: symph attach {run.experiment} | symph down {run.experiment}"
         output.note(f"\nno longer watching; {left if run.is_live else f'{run.experiment} has ended'}")
@@ -98,7 +98,7 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
         for is_last in (False, True):
             touched = slots_using(run, changed, files.watched) if run.is_live else {}
             try:
-                started = local_run.up(
+                started = up.up(
                     spec.experiment, services, folder=spec.path.parent, share_gpus=args.share_gpus, touched=touched
                 )
                 break
@@ -133,7 +133,7 @@ def start(
     Raises Conflict if `is_new` and the experiment is already running.
     """
     spec = spec_here(args)
-    started = local_run.up(
+    started = up.up(
         spec.experiment,
         allocate(spec.experiment, spec.pins),
         folder=spec.path.parent,
@@ -175,7 +175,7 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     printer = LinePrinter(names, color=getattr(args, "color", None))
     follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
     follower.start()
-    status = local_run.wait(started)
+    status = up.wait(started)
     follower.wait()
     say_what_is_kept(started)
     fail_if_failed(spec, started, plan)
@@ -394,9 +394,9 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
         # Planning takes a moment; the follower prints lines meanwhile.
         nonlocal priced
         priced = _plan_of(args, spec)
-        return local_run.wait(started)
+        return up.wait(started)
 
-    status, is_over = stay(name, follower.start, wait, lambda: local_run.down(started))
+    status, is_over = stay(name, follower.start, wait, lambda: up.down(started))
     if not is_over:
         left_running(args, name)
         return status

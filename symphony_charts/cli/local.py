@@ -11,17 +11,14 @@ from pathlib import Path
 from symphony_charts.cli import options, output, rm
 from symphony_charts.errors import Conflict, SymphError, UsageError
 from symphony_charts.formats import printable
-from symphony_charts.local import export as plain_files
-from symphony_charts.local import export as process_compose
-from symphony_charts.local import export as tmuxp
+from symphony_charts.local import export as local_export
 from symphony_charts.local import history, run_folder, show_environment, up
 from symphony_charts.local import runs as local_runs
 from symphony_charts.local.machine import machine
-from symphony_charts.local.machine import machine as git_volumes
-from symphony_charts.local.plan import environment as masking
+from symphony_charts.local.plan import environment as plan_environment
 from symphony_charts.local.plan import records
-from symphony_charts.spec import files as specfile
-from symphony_charts.spec import pods as spec_services
+from symphony_charts.spec import files as spec_files
+from symphony_charts.spec import pods
 from symphony_charts.system import files, remover
 
 FORMATS = ("table", "json", "yaml", "name")
@@ -164,7 +161,7 @@ def env(args: argparse.Namespace) -> int:
     if args.output == "shell":
         sys.stdout.write(show_environment.shell_text(environment.env, masked))
     else:
-        shown = {name: masking.MASK if name in masked else value for name, value in environment.env.items()}
+        shown = {name: plan_environment.MASK if name in masked else value for name, value in environment.env.items()}
         record = {
             "experiment": environment.experiment,
             "process": environment.process,
@@ -180,12 +177,12 @@ def env(args: argparse.Namespace) -> int:
 
 
 def render(args: argparse.Namespace) -> int:
-    spec = specfile.read(args.spec, args.spec_set)
+    spec = spec_files.read(args.spec, args.spec_set)
     if args.form == "plan":
         return _print_plan(args, spec)
     folder = Path(args.to or f"{spec.experiment.name}-local").absolute()
     plan = _plan_for(spec, folder)
-    export = {"tmuxp": tmuxp.to_tmuxp, "process-compose": process_compose.to_process_compose}[args.form](
+    export = {"tmuxp": local_export.to_tmuxp, "process-compose": local_export.to_process_compose}[args.form](
         plan, str(folder)
     )
     if args.dry_run:
@@ -211,12 +208,12 @@ def render(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plan_for(spec: specfile.SpecFile, folder: Path | None) -> records.LocalPlan:
-    services = spec_services.allocate(spec.experiment, spec.pins)
+def _plan_for(spec: spec_files.SpecFile, folder: Path | None) -> records.LocalPlan:
+    services = pods.allocate(spec.experiment, spec.pins)
     return machine.plan_here(spec.experiment, services, spec.path.parent, "render", run_dir=folder)
 
 
-def _print_plan(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+def _print_plan(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
     if args.to is not None:
         raise UsageError("--to goes with --as", next="add --as tmuxp, for example")
     plan = _plan_for(spec, None)
@@ -241,10 +238,10 @@ def _fill(plan: records.LocalPlan) -> None:
     for place in plan.folders:
         Path(place).mkdir(parents=True, exist_ok=True, mode=0o700)
     run_folder.make_sub_paths(plan)
-    git_volumes.check_out_all([checkout for checkout in plan.checkouts if not any(Path(checkout.folder).iterdir())])
+    machine.check_out_all([checkout for checkout in plan.checkouts if not any(Path(checkout.folder).iterdir())])
 
 
-def _write(folder: Path, export: plain_files.Export, *, replaces: bool) -> None:
+def _write(folder: Path, export: local_export.Export, *, replaces: bool) -> None:
     """Write the files into a private folder that is new, empty, or written by symph."""
     if folder.exists() and any(folder.iterdir()) and not (replaces and (folder / "p").is_dir()):
         raise Conflict(
@@ -272,7 +269,7 @@ def run(args: argparse.Namespace) -> int:
 def _replay(args: argparse.Namespace) -> int:
     past = history.find_past(args.experiment_name, args.run)
     saved = history.load_saved(past)
-    services = spec_services.allocate(saved.experiment, saved.ports)
+    services = pods.allocate(saved.experiment, saved.ports)
     started = up.up(
         saved.experiment,
         services,

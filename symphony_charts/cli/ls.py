@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from symphony_charts.backend import protocol, status
+from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.cli.output import Screen
@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
     watcher = experiments.watcher_of(args)
     sweeps = {trial: sweep.name for sweep in record.sweeps_of(watcher.backend) for trial in sweep.trials}
     phases = [phase for text in args.phase for phase in text.split(",")]
-    unknown = [phase for phase in phases if phase not in get_args(status.Phase)]
+    unknown = [phase for phase in phases if phase not in get_args(backend_status.Phase)]
     if unknown:
         raise UsageError(
-            f"no experiment is ever {', '.join(unknown)}", next=f"one of {', '.join(get_args(status.Phase))}"
+            f"no experiment is ever {', '.join(unknown)}", next=f"one of {', '.join(get_args(backend_status.Phase))}"
         )
     listed = [
         experiment
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             "name": experiment.name,
             "experiment": experiment.experiment,
             "phase": experiment.phase,
-            "age": status.age_since(experiment.started),
+            "age": backend_status.age_since(experiment.started),
             "started": experiment.started,
             "ended": experiment.ended,
             "seconds": experiment.seconds,

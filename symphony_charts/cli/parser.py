@@ -29,7 +29,7 @@ from types import ModuleType
 from typing import Any
 
 from symphony_charts.cli import arguments, defaults, output, plugins
-from symphony_charts.cli import options as common
+from symphony_charts.cli import options as cli_options
 from symphony_charts.cli.failures import status_of
 from symphony_charts.cli.output import Backend, choose_experiment
 from symphony_charts.cli.plugins import Plugin, symphonys_names
@@ -124,7 +124,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         self.master_parser: argparse.ArgumentParser = arguments.MasterParser(
             prog=prog, description=self.description, verbs=self._shown_verbs
         )
-        common.add_global_options(self.master_parser)
+        cli_options.add_global_options(self.master_parser)
         self.master_parser.add_argument("--version", action="store_true", dest="show_version", help="print the version")
         self.subparsers: argparse._SubParsersAction[argparse.ArgumentParser] = self.master_parser.add_subparsers(
             dest="action", metavar="VERB", parser_class=arguments.Parser
@@ -139,7 +139,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
 
     def create_cluster(self) -> Backend:
         """Return the cluster of this command line; called once, when a verb first needs it."""
-        return _new_cluster(common.backend_of(self._args))
+        return _new_cluster(cli_options.backend_of(self._args))
 
     def setup(self) -> None:
         """Add verbs with `add_subparser` and set configuration; Symphony's verbs are already defined."""
@@ -184,7 +184,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return self._parsers[name]
 
     def add_dry_run(self, parser: argparse.ArgumentParser) -> None:
-        common.add_dry_run_like_symphony(parser)
+        cli_options.add_dry_run_like_symphony(parser)
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         """Run one command line and return its exit status; never raises for errors of the user or of programs.
@@ -201,10 +201,10 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
     def _add_experiment_name(
         self, parser: argparse.ArgumentParser, required: bool = True, positional: bool = True
     ) -> None:
-        common.add_experiment(parser, required=required and positional, positional=positional)
+        cli_options.add_experiment(parser, required=required and positional, positional=positional)
 
     def _add_component_arg(self, parser: argparse.ArgumentParser) -> None:
-        common.add_component(parser)
+        cli_options.add_component(parser)
 
     def _get_experiment(self, args: argparse.Namespace) -> str | None:
         """Return the experiment that `args.experiment_name` loosely matches; None if it was not given.
@@ -263,7 +263,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         self, name: str, aliases: tuple[str, ...], action: Action, options: dict[str, Any]
     ) -> argparse.ArgumentParser:
         parser = self.subparsers.add_parser(name, aliases=list(aliases), **options)
-        common.add_global_options(parser, is_verb=True)
+        cli_options.add_global_options(parser, is_verb=True)
         parser.set_defaults(func=action)
         self._parsers[name] = parser
         return parser

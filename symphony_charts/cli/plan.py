@@ -9,23 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts import prepare
-from symphony_charts.backend import diagnosis as backend_why
-from symphony_charts.backend import protocol
+from symphony_charts.backend import diagnosis, protocol
 from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import options, output, specs
 from symphony_charts.errors import NotFound, PlacementError, SymphError, UsageError
 from symphony_charts.kinds import registry
 from symphony_charts.kubernetes import experiments
-from symphony_charts.kubernetes import status as kube_status
+from symphony_charts.kubernetes import status as kubernetes_status
 from symphony_charts.placement import node_svg, report
 from symphony_charts.placement import plan as placement_plan
-from symphony_charts.placement import report as money
-from symphony_charts.placement.fit import demand
-from symphony_charts.placement.fit import verdicts as fit_reasons
+from symphony_charts.placement.fit import demand, verdicts
 from symphony_charts.placement.pools import pool, readers
-from symphony_charts.placement.pools import readers as pools_files
 from symphony_charts.settings import project
-from symphony_charts.spec import files, model
+from symphony_charts.spec import files as spec_files
+from symphony_charts.spec import model
 from symphony_charts.spec import pods as spec_pods
 from symphony_charts.system import files as system_files
 
@@ -84,7 +81,7 @@ _STATES = {"PROVEN": "good", "PACKABLE": "busy", "UNKNOWN": "busy", "NO": "bad"}
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan; raises PlacementError (exit 4) if a group cannot be scheduled."""
-    spec = files.read(args.spec, args.spec_set)
+    spec = spec_files.read(args.spec, args.spec_set)
     if not (args.pools or spec.experiment.placement.pools or project.settings_of_spec(spec.path).pools):
         hint = "add --pools FILE, or placement.pools to the spec; symph init makes a pools.yaml to begin with"
         raise UsageError("no node pools are known", str(spec.path), hint)
@@ -132,7 +129,7 @@ def _print(args: argparse.Namespace, plan: placement_plan.Plan) -> None:
         if group.next:
             output.line(f"{' ' * name_width}  next: {group.next}")
     output.line(report.total_line(plan))
-    for line in money.money_lines(plan, args.hours, args.trials):
+    for line in report.money_lines(plan, args.hours, args.trials):
         output.line(f"  {line}")
     for note in plan.notes:
         output.note(f"note: {note}")
@@ -168,7 +165,7 @@ def _explain(args: argparse.Namespace, plan: placement_plan.Plan, pod: str) -> N
         return
     requests = explanation["requests"]
     asks = (
-        ", ".join(fit_reasons.amount_text(k, v) for k, v in requests.items() if k != "pods")
+        ", ".join(verdicts.amount_text(k, v) for k, v in requests.items() if k != "pods")
         if isinstance(requests, dict)
         else ""
     )
@@ -191,8 +188,8 @@ _LIVE = "the cluster's nodes"
 
 
 def with_plan(
-    watcher: protocol.Watcher, status: backend_status.ExperimentStatus, why: backend_why.Diagnosis
-) -> backend_why.Diagnosis:
+    watcher: protocol.Watcher, status: backend_status.ExperimentStatus, why: diagnosis.Diagnosis
+) -> diagnosis.Diagnosis:
     """Add the plan's verdict and suggestion to the diagnosis, using the project's pools, else the cluster's nodes."""
     if not isinstance(watcher, experiments.KubeExperiments):
         return why
@@ -214,14 +211,14 @@ def with_plan(
 def _pools(watcher: experiments.KubeExperiments, status: backend_status.ExperimentStatus) -> pool.Pools:
     files = project.find_settings(Path.cwd()).pools
     if files:
-        return pools_files.read_pool_files(files)
+        return readers.read_pool_files(files)
     api = watcher.api
     nodes = [{**item, "kind": "Node"} for item in api.listed(api.collection("v1", "Node", None))]
     pods = [
         {**item, "kind": "Pod"}
         for item in api.listed(api.collection("v1", "Pod", None))
         # Exclude the experiment's own pods, because they are the ones to plan.
-        if (item["metadata"].get("labels") or {}).get(kube_status.INSTANCE) != status.name
+        if (item["metadata"].get("labels") or {}).get(kubernetes_status.INSTANCE) != status.name
     ]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]})
-    return readers.resolve_references(readers.read_pools(text, _LIVE, catalog=pools_files.user_catalog()))
+    return readers.resolve_references(readers.read_pools(text, _LIVE, catalog=readers.user_catalog()))

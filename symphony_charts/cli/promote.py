@@ -11,13 +11,13 @@ from pathlib import Path
 from symphony_charts.cli import git_repository, options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
-from symphony_charts.gitops import base, pointer, promote_rollback_retire, snapshot
+from symphony_charts.gitops import base as gitops_base
+from symphony_charts.gitops import pointer as gitops_pointer
+from symphony_charts.gitops import promote_rollback_retire, snapshot
 from symphony_charts.gitops.store import environments
-from symphony_charts.gitops.store import environments as git_history
-from symphony_charts.gitops.store import environments as pointers
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project
-from symphony_charts.system.git import cache as git_log
+from symphony_charts.system.git import cache
 
 
 def configure_history(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +99,7 @@ def _has_repository(args: argparse.Namespace) -> bool:
 def _environments(args: argparse.Namespace) -> list[str]:
     store = git_repository.open_store(args, git_repository.settings_of(args), reads_only=True)
     team, _, name = args.experiment_name.rpartition("/")
-    return [each.env for each in pointers.pointers(store, None) if each.name == name and team in ("", each.team)]
+    return [each.env for each in environments.pointers(store, None) if each.name == name and team in ("", each.team)]
 
 
 def run_history(args: argparse.Namespace) -> int:
@@ -128,7 +128,7 @@ def run_history(args: argparse.Namespace) -> int:
 def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> list[environments.Event]:
     """Return the events of the experiment in `env`. Raises NotFound if there are none."""
     store = git_repository.open_store(args, settings, reads_only=True)
-    log = git_log.Log(store.cache, store.folder)
+    log = cache.Log(store.cache, store.folder)
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
@@ -140,7 +140,7 @@ def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> l
     name = args.experiment_name
     path = snapshot.pointer_path(env, team, name)
     tip = store.read([snapshot.pointer_folder(env, team)], lambda _seen: [path])
-    pointer = base.pointer_or_none(tip, env, team, name)
+    pointer = gitops_base.pointer_or_none(tip, env, team, name)
     events = environments.with_pointer(
         [event for event in environments.events_in(log, name, env) if event.team == team], pointer, log, name
     )
@@ -273,25 +273,25 @@ def run_rollback(args: argparse.Namespace) -> int:
 
 def _whose(
     args: argparse.Namespace, settings: project.Settings, store: git_store.Store | None, env: str
-) -> tuple[str, pointer.Pointer | None]:
+) -> tuple[str, gitops_pointer.Pointer | None]:
     """Return the team, and the last retired pointer if nothing runs now (None for a checkout, which has no history)."""
     if store is None:
         return git_repository.find_team(args, settings, store, env), None
-    log = git_log.Log(store.cache, store.folder)
+    log = cache.Log(store.cache, store.folder)
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
         # It may have run in the past: then the commits name its team.
-        events = git_history.events_in(log, args.experiment_name, env)
+        events = environments.events_in(log, args.experiment_name, env)
         team = team_of_events(events, args.experiment_name)
         if not team:
             raise
-        return team, git_history.pointer_retired(events, log, args.experiment_name)
+        return team, environments.pointer_retired(events, log, args.experiment_name)
     path = snapshot.pointer_path(env, team, args.experiment_name)
     if store.read([snapshot.pointer_folder(env, team)], lambda _seen: [path]).read(path) is not None:
         return team, None
-    events = [event for event in git_history.events_in(log, args.experiment_name, env) if event.team == team]
-    return team, git_history.pointer_retired(events, log, args.experiment_name)
+    events = [event for event in environments.events_in(log, args.experiment_name, env) if event.team == team]
+    return team, environments.pointer_retired(events, log, args.experiment_name)
 
 
 def configure_retire(parser: argparse.ArgumentParser) -> None:

@@ -11,12 +11,12 @@ from symphony_charts import package
 from symphony_charts.chart import release
 from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
-from symphony_charts.gitops import base, pointer, prepare
-from symphony_charts.oci import workspace as oci_images
+from symphony_charts.gitops import base as gitops_base
+from symphony_charts.gitops import pointer, prepare
+from symphony_charts.oci import workspace
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.settings import project
-from symphony_charts.settings import project as values_files
-from symphony_charts.spec import files as specfile
+from symphony_charts.spec import files as spec_files
 from symphony_charts.spec import sources
 from symphony_charts.system import files as system_files
 
@@ -94,7 +94,7 @@ def _candidates(
     given = _given(args)
 
     def candidate(path: str) -> prepare.Candidate:
-        spec = oci_images.with_images(specfile.read(path, args.spec_set), images)
+        spec = workspace.with_images(spec_files.read(path, args.spec_set), images)
         return prepare.prepare_publish(
             spec,
             filled,
@@ -146,18 +146,18 @@ def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Se
 
 
 def _given(args: argparse.Namespace) -> pointer.Given:
-    files = tuple(values_files.read_values(path) for path in args.env_values)
+    files = tuple(project.read_values(path) for path in args.env_values)
     own = release.user_values(release.Overrides(files=files)) if files else None
     return pointer.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
 
 
-def _write_locks(candidates: Sequence[prepare.Candidate], changes: Sequence[base.Change]) -> None:
+def _write_locks(candidates: Sequence[prepare.Candidate], changes: Sequence[gitops_base.Change]) -> None:
     """Write ports and version beside each spec, as `symph package` does."""
     for candidate, change in zip(candidates, changes, strict=True):
         system_files.write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
 
 
-def _text(change: base.Change, env: str | None, by: str) -> str:
+def _text(change: gitops_base.Change, env: str | None, by: str) -> str:
     facts = change.facts
     where = f" -> {env}" if env else ""
     is_another = facts.get("was") and facts["was"] != facts["version"]

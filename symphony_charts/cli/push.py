@@ -9,19 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.chart import folder as chart_reader
+from symphony_charts.chart import folder as chart_folder
 from symphony_charts.cli import options, output
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import names
 from symphony_charts.oci import client, push, transport, workspace
-from symphony_charts.oci import client as chart_artifact
-from symphony_charts.oci import push as image_layer
-from symphony_charts.oci import transport as logins
-from symphony_charts.oci import workspace as oci_images
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.secrets import leaks
 from symphony_charts.settings import project
-from symphony_charts.spec import files as specfile
+from symphony_charts.spec import files as spec_files
 from symphony_charts.system.git import program
 
 
@@ -71,7 +67,7 @@ def access_of(args: argparse.Namespace, *, host: str) -> transport.Access:
     return access
 
 
-def _login(args: argparse.Namespace, host: str) -> logins.Login | None:
+def _login(args: argparse.Namespace, host: str) -> transport.Login | None:
     if not args.username:
         if args.password_stdin:
             raise UsageError("whose password is it?", next="--username USER")
@@ -82,14 +78,14 @@ def _login(args: argparse.Namespace, host: str) -> logins.Login | None:
         password = getpass.getpass(f"password of {args.username} at {host}: ")
     else:
         raise UsageError(f"what is the password of {args.username}?", next="--password-stdin")
-    return logins.Login(user=args.username, password=password)
+    return transport.Login(user=args.username, password=password)
 
 
 def run(args: argparse.Namespace) -> int:
     """Push every chart, in order; skip those that exist already."""
     if fault := names.address_fault(args.url, "--url"):
         raise SpecError([fault])
-    charts = [chart_reader.read_chart(Path(path).expanduser()) for path in args.charts]
+    charts = [chart_folder.read_chart(Path(path).expanduser()) for path in args.charts]
     guard = leaks.Guard({}, allowed=project.find_settings(Path.cwd()).allowed_leaks)
     for chart in charts:
         guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
@@ -106,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _pushed(args: argparse.Namespace, charts: list[chart_reader.PackedChart]) -> list[push.Pushed]:
+def _pushed(args: argparse.Namespace, charts: list[chart_folder.PackedChart]) -> list[push.Pushed]:
     with output.progress("pushing", len(charts)) as advance:
         if args.target.startswith("oci://"):
             target = client.parse_reference(args.target)
@@ -119,7 +115,7 @@ def _pushed(args: argparse.Namespace, charts: list[chart_reader.PackedChart]) ->
         return pushed
 
 
-def _record(args: argparse.Namespace, chart: chart_reader.PackedChart, pushed: push.Pushed) -> dict[str, object]:
+def _record(args: argparse.Namespace, chart: chart_folder.PackedChart, pushed: push.Pushed) -> dict[str, object]:
     state = "would be pushed" if args.dry_run else "pushed" if pushed.is_new else "there already"
     return {
         "name": chart.name,
@@ -131,12 +127,12 @@ def _record(args: argparse.Namespace, chart: chart_reader.PackedChart, pushed: p
     }
 
 
-def _signed(chart: chart_reader.PackedChart, key: str) -> chart_reader.PackedChart:
-    text = chart_artifact.provenance_text(chart.metadata, chart.file_name, chart.archive)
+def _signed(chart: chart_folder.PackedChart, key: str) -> chart_folder.PackedChart:
+    text = client.provenance_text(chart.metadata, chart.file_name, chart.archive)
     return replace(chart, provenance=program.clear_sign(text, key))
 
 
-def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images.Images:
+def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> workspace.Images:
     """Add the workspace to the images of all `specs`, push them, and return them.
 
     With `--dry-run` print the images to stderr instead of pushing. Raises Conflict for a secret in a file.
@@ -146,14 +142,14 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images
 
     access = access_of(args, host=client.parse_reference(args.image_repo).host)
     folder = Path(args.workspace).expanduser()
-    read = [specfile.read(path, args.spec_set) for path in specs]
-    bases = list(dict.fromkeys(image for spec in read for image in oci_images.images_of(spec.experiment)))
+    read = [spec_files.read(path, args.spec_set) for path in specs]
+    bases = list(dict.fromkeys(image for spec in read for image in workspace.images_of(spec.experiment)))
     entries = workspace.read_workspace(folder)
     secrets_files.guard_of(read, project.find_settings(folder).allowed_leaks).refuse(
         {str(folder / entry.path): entry.content for entry in entries}
     )
     _list(args, folder, entries)
-    images = oci_images.Images()
+    images = workspace.Images()
     files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]
     with output.progress("images", len(bases)) as advance:
         for base in bases:
@@ -181,7 +177,7 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images
     return images
 
 
-def _list(args: argparse.Namespace, folder: Path, entries: Sequence[image_layer.Entry]) -> None:
+def _list(args: argparse.Namespace, folder: Path, entries: Sequence[push.Entry]) -> None:
     files = [entry for entry in entries if not entry.is_folder]
     if args.dry_run:
         for entry in files:

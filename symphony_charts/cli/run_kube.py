@@ -16,13 +16,13 @@ from symphony_charts.cli.specs import prepared_of, user_values_of
 from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.errors import CheckFailed
 from symphony_charts.kubernetes.backend import KubeWatcher
-from symphony_charts.spec import files as specfile
+from symphony_charts.spec import files
 
 
 def run_kube(args: argparse.Namespace, began: float) -> int:
     """Start the experiment; return its exit status, or 0 if it is left running."""
     args.backend = "kube"
-    spec = specfile.read(args.spec, args.spec_set)
+    spec = files.read(args.spec, args.spec_set)
     prepared = prepared_of(args, spec)
     kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
     cluster = KubeCluster(namespace=args.namespace, context=args.context, kubeconfig=kubeconfig)

@@ -8,13 +8,12 @@ import json
 import os
 import sys
 
-from symphony_charts.chart import release as merge
+from symphony_charts.chart import release
 from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
 from symphony_charts.formats import yaml_write
 from symphony_charts.secrets import files
-from symphony_charts.secrets import files as sealing
-from symphony_charts.spec import files as specfile
+from symphony_charts.spec import files as spec_files
 from symphony_charts.spec import sources
 from symphony_charts.system import subprocess_runner
 
@@ -46,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    spec = specfile.read(args.spec, args.spec_set)
+    spec = spec_files.read(args.spec, args.spec_set)
     if not spec.experiment.secrets:
         raise SpecError.one(
             "the experiment has no `secrets`", "secrets", f"there is nothing to {args.action}", args.spec
@@ -58,15 +57,15 @@ def run(args: argparse.Namespace) -> int:
     return {"push": _push, "seal": _seal, "check": _check}[args.action](args, spec)
 
 
-def certificate_of(source: str | None) -> sealing.Certificate:
+def certificate_of(source: str | None) -> files.Certificate:
     """Return the certificate of `source`, else of kubeseal's variable. Raises UsageError without either."""
     chosen = source or os.environ.get("SEALED_SECRETS_CERT")
     if not chosen:
         raise UsageError("sealing needs the controller's certificate", next="--cert FILE, --cert URL or --cert cluster")
-    return sealing.read_certificate(files.fetch_certificate(chosen), chosen)
+    return files.read_certificate(files.fetch_certificate(chosen), chosen)
 
 
-def _push(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+def _push(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
     made = files.secret_object(spec.experiment, files.read_secrets(spec), args.name, args.namespace, release=args.owner)
     if args.dry_run:
         _print(args, made)
@@ -76,14 +75,14 @@ def _push(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
     return 0
 
 
-def _seal(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+def _seal(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
     """Print values for the chart: `helm install -f`, or `symph publish --env-values`."""
     if spec.experiment.secret_source.source != "sealed":
         what = "the chart takes no sealed secrets, since the experiment has another source of them"
         step = "set `secret_source: {source: sealed}` in the spec, or give --spec-set secret_source.source=sealed"
         raise SpecError.one(what, "secret_source", step, args.spec)
     sealed = files.sealed_values(spec, certificate_of(args.cert), args.namespace or "default", args.name)
-    values = merge.merge({"secrets": {"name": args.name}}, sealed)
+    values = release.merge({"secrets": {"name": args.name}}, sealed)
     if args.output == "name":
         output.line(f"sealedsecret/{args.name}")
     else:
@@ -91,7 +90,7 @@ def _seal(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
     return 0
 
 
-def _check(args: argparse.Namespace, spec: specfile.SpecFile) -> int:
+def _check(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
     where = f" in {args.namespace}" if args.namespace else ""
     keys = files.secret_keys(args.name, args.namespace, args.context, args.kubeconfig)
     if keys is None:

@@ -15,7 +15,7 @@ from symphony_charts.formats.data import Values
 from symphony_charts.local.values import under_values
 from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.settings.project import read_text, read_values
-from symphony_charts.spec import files as specfile
+from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile, is_lock
 
 Result = TypeVar("Result")
@@ -106,4 +106,4 @@ def _split(texts: list[str]) -> list[str]:
 
 def spec_here(args: argparse.Namespace) -> SpecFile:
     """Read the spec for this machine, with the command line's values. Raises SpecError."""
-    return under_values(specfile.read(args.spec, args.spec_set), user_values_of(args))
+    return under_values(files.read(args.spec, args.spec_set), user_values_of(args))

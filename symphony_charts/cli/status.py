@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from symphony_charts.backend import diagnosis as backend_why
+from symphony_charts.backend import diagnosis
 from symphony_charts.backend import status as backend_status
 from symphony_charts.chart import helpers
 from symphony_charts.cli import experiments, git_repository, options, output, status_sources
@@ -234,10 +234,10 @@ def _row_of(
         application = answer.application(name, repository.url if repository else "")
         why = (argocd.why_unsynced(application) if application else None) or _drift(placed, live) or why
         if live is None and why is None:
-            why = backend_why.Diagnosis(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
+            why = diagnosis.Diagnosis(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
     if not placed.has_chart:
         text = placed.fault or "the chart that it names is not in the repository"
-        why = backend_why.Diagnosis(cause="chart", text=text, next=f"symph history {placed.name} --env {placed.env}")
+        why = diagnosis.Diagnosis(cause="chart", text=text, next=f"symph history {placed.name} --env {placed.env}")
     return status_sources.Row(
         where=placed.env,
         name=placed.name,
@@ -249,7 +249,7 @@ def _row_of(
     )
 
 
-def _drift(placed: environments.Placed, live: backend_status.ExperimentStatus | None) -> backend_why.Diagnosis | None:
+def _drift(placed: environments.Placed, live: backend_status.ExperimentStatus | None) -> diagnosis.Diagnosis | None:
     """Return the cause if a cluster runs another version than the pointer in Git names."""
     pointer, label = placed.pointer, live.chart if live else ""
     if not label or pointer is None:
@@ -259,7 +259,7 @@ def _drift(placed: environments.Placed, live: backend_status.ExperimentStatus | 
     if label == wanted:
         return None
     step = f"symph history {placed.name} --env {placed.env}"
-    return backend_why.Diagnosis(cause="drift", text=f"Git says {wanted}, the cluster runs {label}", next=step)
+    return diagnosis.Diagnosis(cause="drift", text=f"Git says {wanted}, the cluster runs {label}", next=step)
 
 
 def _check(

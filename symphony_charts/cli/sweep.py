@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts import package
-from symphony_charts import prepare as gate
 from symphony_charts import prepare as preparing
-from symphony_charts.chart import files as chart
-from symphony_charts.chart import release as merge
+from symphony_charts.chart import files as chart_files
+from symphony_charts.chart import release
 from symphony_charts.cli import git_repository, options, output, specs, sweep_show, sweep_trials
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
@@ -22,7 +21,7 @@ from symphony_charts.formats import data
 from symphony_charts.gitops import pointer, prepare, publish
 from symphony_charts.local import values
 from symphony_charts.secrets import files as secrets_files
-from symphony_charts.spec import data as lockfile
+from symphony_charts.spec import data as spec_data
 from symphony_charts.spec import files
 from symphony_charts.sweep import kubernetes, local, trial_runs
 from symphony_charts.sweep import trials as trial_settings
@@ -231,11 +230,11 @@ def _write(
     filled, is_forced = package.template(), args.force_unschedulable
     packaged = package.package(base, spec, dest, filled, is_forced=is_forced)
     folder = dest / f"{packaged.chart.name}-trials"
-    charts: dict[str, chart.Chart] = {}
+    charts: dict[str, chart_files.Chart] = {}
     for run in runs:
         if run.own is not None:
             charts[run.trial.name] = run.own.chart(filled, packaged.chart.version)
-            gate.judge(spec, run.own, charts[run.trial.name], is_forced=is_forced).refuse()
+            preparing.judge(spec, run.own, charts[run.trial.name], is_forced=is_forced).refuse()
     package.write(packaged)
     local.write_trials(runs, folder, charts)
     items: list[dict[str, object]] = [
@@ -287,9 +286,9 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
     for run in runs:
         operation, own = shared, run.own
         if own is not None:
-            trial = replace(spec, experiment=run.experiment, lock=lockfile.Lock(ports=spec.pins))
-            operation = operation_of(trial, merge.overrides_between(own.built.values, own.values))
-        given = pointer.Given(files=merge.merge(common_values, run.values))
+            trial = replace(spec, experiment=run.experiment, lock=spec_data.Lock(ports=spec.pins))
+            operation = operation_of(trial, release.overrides_between(own.built.values, own.values))
+        given = pointer.Given(files=release.merge(common_values, run.values))
         operations.append(replace(operation, release=run.trial.name, given=given))
     guard = secrets_files.guard_of([spec], settings.allowed_leaks)
     store = None if args.into is not None else git_repository.open_store(args, settings, guard)

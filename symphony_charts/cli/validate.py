@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from symphony_charts import package, prepare
-from symphony_charts.chart import files as chart_file
+from symphony_charts.chart import files as chart_files
 from symphony_charts.chart import lint
 from symphony_charts.cli import options, output, reports
 from symphony_charts.cli import specs as cli_specs
@@ -52,7 +52,7 @@ def run_validate(args: argparse.Namespace) -> int:
     return reports.print_findings(args, problems, f"{len(specs)} checked", _line_finder())
 
 
-def _findings(args: argparse.Namespace, path: str, filled: chart_file.ChartTemplate) -> list[lint.Finding]:
+def _findings(args: argparse.Namespace, path: str, filled: chart_files.ChartTemplate) -> list[lint.Finding]:
     spec = files.read(path, args.spec_set)
     prepared = cli_specs.prepared_of(args, spec, force=True)
     chart = prepared.chart(filled, spec.lock.version)
@@ -60,7 +60,7 @@ def _findings(args: argparse.Namespace, path: str, filled: chart_file.ChartTempl
     return [*verdict.findings, *(_by_helm(chart) if args.helm else [])]
 
 
-def _by_helm(chart: chart_file.Chart) -> list[lint.Finding]:
+def _by_helm(chart: chart_files.Chart) -> list[lint.Finding]:
     ended = helm_client.lint_chart(chart.name, chart.files)
     if ended.status == 0:
         return []
@@ -114,7 +114,7 @@ def run_render(args: argparse.Namespace) -> int:
     return 0
 
 
-def _rendered_by_helm(args: argparse.Namespace, chart: chart_file.Chart) -> list[dict[str, object]]:
+def _rendered_by_helm(args: argparse.Namespace, chart: chart_files.Chart) -> list[dict[str, object]]:
     return helm_client.template_chart(
         chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values={}
     )

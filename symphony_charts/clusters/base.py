@@ -13,7 +13,7 @@ from symphony_charts.clusters.symphony_api import Watched
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats.names import nearest, prefix_owner, sanitize
 from symphony_charts.settings.user import SymphonyConfig
-from symphony_charts.spec.builder import experiment as builder
+from symphony_charts.spec.builder import experiment as builder_experiment
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.builder.keywords import ExperimentKeywords, Unpack
 from symphony_charts.spec.checks.finish import finish
@@ -69,7 +69,7 @@ def _render(experiment: Experiment, pod: str) -> dict[str, object]:
     return render_pod(experiment, pod)
 
 
-class ExperimentSpec(builder.ExperimentSpec):
+class ExperimentSpec(builder_experiment.ExperimentSpec):
     """An experiment being described; its owner is `SymphonyConfig().username` unless `owner` is given.
 
     `address_book` has the addresses of its services as its processes see them; it is empty before the launch.
@@ -85,7 +85,7 @@ class ExperimentSpec(builder.ExperimentSpec):
         self.address_book = AddressBook()
 
 
-Launchable = builder.ExperimentSpec | Experiment
+Launchable = builder_experiment.ExperimentSpec | Experiment
 Results = list[object]
 Addresses = Mapping[str, Mapping[str, object]]
 """``host`` and ``port`` of each service."""
@@ -186,7 +186,7 @@ class Cluster(Watched, ABC):
 
 
 def _finished(exp: Launchable) -> Experiment:
-    if isinstance(exp, builder.ExperimentSpec):
+    if isinstance(exp, builder_experiment.ExperimentSpec):
         return exp.finish()
     if isinstance(exp, Experiment):
         return finish(exp)

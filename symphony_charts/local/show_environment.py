@@ -15,7 +15,7 @@ from symphony_charts.local.plan.environment import MASK, secret_names
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import quote, read_environment
 from symphony_charts.local.runs import Run, find_run, find_slots
-from symphony_charts.spec import files as specfile
+from symphony_charts.spec import files
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, allocate, pods_of
 from symphony_charts.spec.sources import key_of
@@ -55,7 +55,7 @@ def of_run(experiment: str | None, process: str | None) -> Environment:
 
 def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) -> Environment:
     """Return the environment of a process of a spec, if it started now. Raises as `of_run` does."""
-    spec = specfile.read(path, changes)
+    spec = files.read(path, changes)
     folder = spec.path.parent
     plan = plan_here(spec.experiment, allocate(spec.experiment, spec.pins), folder, "render")
     fitting = [process for process in plan.processes if process_name is None or _fits(process, process_name)]

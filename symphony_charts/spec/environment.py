@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
-from symphony_charts.spec import variable_names as names
+from symphony_charts.spec import variable_names
 from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.pods import ProcessRef, Service
 from symphony_charts.spec.sources import EnvSource
@@ -105,7 +105,7 @@ def shared_variables(services: Iterable[str]) -> list[Variable]:
     """Return the variables that all processes share: the address of each service."""
     parts: tuple[Literal["HOST", "PORT", "ADDR"], ...] = ("HOST", "PORT", "ADDR")
     return [
-        Variable(names.service_variable(service, part), ServiceFact(service, part))
+        Variable(variable_names.service_variable(service, part), ServiceFact(service, part))
         for service in services
         for part in parts
     ]
@@ -117,7 +117,7 @@ def hosts_variables(listens: Iterable[str], connects: Iterable[str]) -> list[Var
     Other processes do not get them: the lists would grow with the square of the experiment's size.
     """
     return [
-        Variable(names.service_variable(service, "HOSTS"), ServiceFact(service, "HOSTS"))
+        Variable(variable_names.service_variable(service, "HOSTS"), ServiceFact(service, "HOSTS"))
         for service in dict.fromkeys([*connects, *listens])
     ]
 
@@ -148,24 +148,24 @@ def own_variables(
         variable
         for service in [*beside, *listens]
         for variable in (
-            Variable(names.service_variable(service, "HOST"), Fact.ADDRESS),
-            Variable(names.service_variable(service, "PORT"), ServiceFact(service, "OWN_PORT")),
-            Variable(names.service_variable(service, "ADDR"), ServiceFact(service, "OWN_ADDR")),
+            Variable(variable_names.service_variable(service, "HOST"), Fact.ADDRESS),
+            Variable(variable_names.service_variable(service, "PORT"), ServiceFact(service, "OWN_PORT")),
+            Variable(variable_names.service_variable(service, "ADDR"), ServiceFact(service, "OWN_ADDR")),
         )
     ]
-    variables += [Variable(names.service_variable(service, "BIND_HOST"), Fact.ADDRESS) for service in listens]
+    variables += [Variable(variable_names.service_variable(service, "BIND_HOST"), Fact.ADDRESS) for service in listens]
     variables += hosts_variables(listens, connects)
     return [
         *variables,
-        Variable(names.ROLE, process.process),
-        Variable(names.EXPERIMENT, experiment),
-        Variable(names.GROUP, process.pod),
-        Variable(names.INDEX, Fact.INDEX),
-        Variable(names.REPLICAS, Fact.REPLICAS),
-        Variable(names.RUN, Fact.RUN),
-        Variable(names.ATTEMPT, Fact.ATTEMPT),
-        Variable(names.CONFIG_FOLDER, Fact.CONFIG_DIR),
-        Variable(names.SECRETS_FOLDER, Fact.SECRETS_DIR),
+        Variable(variable_names.ROLE, process.process),
+        Variable(variable_names.EXPERIMENT, experiment),
+        Variable(variable_names.GROUP, process.pod),
+        Variable(variable_names.INDEX, Fact.INDEX),
+        Variable(variable_names.REPLICAS, Fact.REPLICAS),
+        Variable(variable_names.RUN, Fact.RUN),
+        Variable(variable_names.ATTEMPT, Fact.ATTEMPT),
+        Variable(variable_names.CONFIG_FOLDER, Fact.CONFIG_DIR),
+        Variable(variable_names.SECRETS_FOLDER, Fact.SECRETS_DIR),
     ]
 
 
@@ -184,7 +184,11 @@ def interpret(
         elif isinstance(source, ServiceFact) and source.part == "OWN_ADDR":
             # If only the pod knows its address, use a variable reference.
             known = facts[Fact.ADDRESS]
-            host = known if isinstance(known, str) else f"$({names.service_variable(source.service, 'BIND_HOST')})"
+            host = (
+                known
+                if isinstance(known, str)
+                else f"$({variable_names.service_variable(source.service, 'BIND_HOST')})"
+            )
             environment[name] = joined(host, addresses[source.service].text("OWN_PORT", index))
         elif isinstance(source, ServiceFact):
             environment[name] = addresses[source.service].text(source.part, index)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symphony_charts.chart.build import pods as gangs
+from symphony_charts.chart.build import pods as build_pods
 from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
     job_spec,
@@ -99,7 +99,7 @@ class AppWrapper(Kind):
         if any(group.pod.settings.min_replicas is not None for group in draft.finite):
             # MCAD requeues a run with fewer pods forever, even a failed one: v1.40 never increments the counter that it
             # compares with maxNumRequeuings. So write this only if the experiment asks for it.
-            spec["schedulingSpec"] = {"minAvailable": Sum(tuple(gangs.least(group) for group in draft.finite))}
+            spec["schedulingSpec"] = {"minAvailable": Sum(tuple(build_pods.least(group) for group in draft.finite))}
         return {**spec, "resources": {"GenericItems": Merged(items, is_sure=True)}}
 
     def _generic_item(self, draft: Draft, group: Group) -> Tree:

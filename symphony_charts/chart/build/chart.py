@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symphony_charts.chart.build import data, notes, pods, services
-from symphony_charts.chart.build import data as environment
-from symphony_charts.chart.build import pods as workloads
+from symphony_charts.chart.build import data, pods, services
+from symphony_charts.chart.build import notes as build_notes
 from symphony_charts.chart.build.containers import container_helper
 from symphony_charts.chart.build.draft import Draft, draft, with_names
 from symphony_charts.chart.build.faults import check_helper, container_faults, experiment_faults
@@ -143,11 +142,11 @@ def build(experiment: Experiment, allocated: Iterable[Service]) -> BuiltChart:
     if faults:
         raise SpecError(faults)
     values = chart_values(plan)
-    local = {group.name: environment.own_variables(plan, group) for group in plan.groups.values()}
+    local = {group.name: data.own_variables(plan, group) for group in plan.groups.values()}
     frame = Frame(
         chart=experiment.name,
         helpers={helper.name: helper for helper in _helpers(plan, local)},
-        files={**data.config_files(plan), **notes.scripts(plan)},
+        files={**data.config_files(plan), **build_notes.scripts(plan)},
     )
     frame = _with_digests(plan, frame, values)
     return BuiltChart(
@@ -156,20 +155,20 @@ def build(experiment: Experiment, allocated: Iterable[Service]) -> BuiltChart:
         templates=dict(_templates(plan)),
         local_helpers=_local_names(plan, local),
         values=values,
-        notes=notes.notes(plan),
+        notes=build_notes.notes(plan),
         check=check_helper(plan, values["specDigest"], frame.helpers.get("secretName")),
     )
 
 
 def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame:
     """Return `frame` with the helpers that hash: the name of the ConfigMap of variables, and the run."""
-    tree = with_names(environment.shared_environment(plan))
+    tree = with_names(data.shared_environment(plan))
     digest = digest_helper("environment", tree, frame, values, "Changes with the addresses of services.")
     name = data.environment_name_helper(digest, frame.helpers["fullname"])
     frame = replace(frame, helpers={**frame.helpers, "environment": name})
     comment = "Changes with everything that Kubernetes does not let change in a Job."
     live = [f"{group.path}.replicas" for group in plan.groups.values() if plan.is_scaled_live(group)]
-    run = digest_helper("run", with_names(workloads.immutable_trees(plan)), frame, values, comment, live)
+    run = digest_helper("run", with_names(pods.immutable_trees(plan)), frame, values, comment, live)
     nodes = {helper.name: helper for helper in plan.peers.helpers(plan, frame.helpers["fullname"], run)}
     return replace(frame, helpers={**frame.helpers, "run": run, **nodes})
 
@@ -225,22 +224,19 @@ def _file_of(plan: Draft, group: str) -> str:
 
 def _templates(plan: Draft) -> Iterable[tuple[str, Tree]]:
     for group in plan.groups.values():
-        if plan.kind.runs(group):
-            objects = plan.kind.group_objects(plan, group)
-        else:
-            objects = [workloads.stateful_set(plan, group)]
+        objects = plan.kind.group_objects(plan, group) if plan.kind.runs(group) else [pods.stateful_set(plan, group)]
         objects += services.services_of(plan, group)
         if objects:
-            yield _file_of(plan, group.name), with_names(workloads.with_group(group, objects))
+            yield _file_of(plan, group.name), with_names(pods.with_group(group, objects))
     whole = plan.kind.objects(plan) if any(map(plan.kind.runs, plan.groups.values())) else []
     if whole:
         yield plan.kind.file, with_names(whole)
     yield "config.yaml", with_names(data.config_maps(plan))
     for name, tree in (
-        ("podgroup", workloads.pod_groups(plan)),
+        ("podgroup", pods.pod_groups(plan)),
         ("ingress", services.routes(plan)),
         ("secrets", data.secret(plan)),
-        ("tests/connect", notes.connection_test(plan)),
+        ("tests/connect", build_notes.connection_test(plan)),
     ):
         if tree:
             yield f"{name}.yaml", with_names(tree)

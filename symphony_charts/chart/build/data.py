@@ -25,7 +25,7 @@ from symphony_charts.chart.tree import (
     text_of,
 )
 from symphony_charts.formats import yaml_write
-from symphony_charts.spec import variable_names as names
+from symphony_charts.spec import variable_names
 from symphony_charts.spec.environment import ServiceFact, hosts_variables, shared_variables
 from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, AnyVolume, DeviceVolume, Mount, NfsVolume, key_of
@@ -36,9 +36,9 @@ _POD_INDEX = "metadata.labels['apps.kubernetes.io/pod-index']"
 def shared_environment(draft: Draft) -> Tree:
     """Return the data of the shared ConfigMap of variables: the address of each service."""
     data: dict[str, Tree] = {
-        names.EXPERIMENT: draft.experiment.name,
-        names.CONFIG_FOLDER: CONFIG_DIR,
-        names.SECRETS_FOLDER: SECRETS_DIR,
+        variable_names.EXPERIMENT: draft.experiment.name,
+        variable_names.CONFIG_FOLDER: CONFIG_DIR,
+        variable_names.SECRETS_FOLDER: SECRETS_DIR,
     }
     for name, source in shared_variables(draft.services):
         assert isinstance(source, ServiceFact)  # noqa: S101 - shared variables hold nothing else
@@ -84,13 +84,13 @@ def _common(draft: Draft, group: Group, name: str) -> dict[str, Tree]:
     index = draft.kind.index if is_run else _POD_INDEX
     attempt = draft.kind.attempt(group) if is_run else ""
     return {
-        names.ROLE: name,
-        names.GROUP: group.name,
-        **({names.INDEX: _field(index)} if index else {}),
-        **({names.INDEX: "0"} if is_run and draft.kind.is_single(group) else {}),
-        names.REPLICAS: Value(f"{group.path}.replicas", is_text=True),
-        **({} if group.is_kept else {names.RUN: Text("{$run}")}),
-        **({names.ATTEMPT: _field(attempt)} if attempt else {}),
+        variable_names.ROLE: name,
+        variable_names.GROUP: group.name,
+        **({variable_names.INDEX: _field(index)} if index else {}),
+        **({variable_names.INDEX: "0"} if is_run and draft.kind.is_single(group) else {}),
+        variable_names.REPLICAS: Value(f"{group.path}.replicas", is_text=True),
+        **({} if group.is_kept else {variable_names.RUN: Text("{$run}")}),
+        **({variable_names.ATTEMPT: _field(attempt)} if attempt else {}),
     }
 
 
@@ -98,10 +98,10 @@ def _pod_variables(draft: Draft, group: Group) -> dict[str, Tree]:
     """Return the addresses of a pod's services for its own processes, inside the pod."""
     tree: dict[str, Tree] = {}
     for service in draft.services_of(group):
-        host = names.service_variable(service.name, "HOST")
+        host = variable_names.service_variable(service.name, "HOST")
         tree[host] = _field("status.podIP")
         port = f"{{.Values.services.{service.name}.port}}"
-        tree[names.service_variable(service.name, "ADDR")] = Text(f"$({host}):{port}")
+        tree[variable_names.service_variable(service.name, "ADDR")] = Text(f"$({host}):{port}")
     return tree
 
 
@@ -109,7 +109,7 @@ def _process_variables(draft: Draft, group: Group, name: str, connects: Iterable
     """Return the addresses that a process can bind, and those of the replicas of its own and dialled services."""
     listens = [service.name for service in draft.services_of(group, name)]
     tree: dict[str, Tree] = {
-        names.service_variable(service, "BIND_HOST"): _field("status.podIP") for service in listens
+        variable_names.service_variable(service, "BIND_HOST"): _field("status.podIP") for service in listens
     }
     conditional: dict[str, Tree] = {}
     for variable, source in hosts_variables(listens, (each for each in connects if each in draft.services)):

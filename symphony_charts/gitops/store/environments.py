@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import sub
-from symphony_charts.gitops import snapshot as layout
+from symphony_charts.gitops import snapshot as gitops_snapshot
 from symphony_charts.gitops.base import REASON
 from symphony_charts.gitops.diff import Read
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer
@@ -129,7 +129,7 @@ def _with_values(event: Event, known: list[Deployed]) -> Event:
 
 
 def _pointer_before(log: Log, event: Event, name: str) -> Pointer | None:
-    path = layout.pointer_path(event.env, event.team, name)
+    path = gitops_snapshot.pointer_path(event.env, event.team, name)
     (content,) = log.read([f"{event.commit}^:{below(log.folder, path)}"])
     try:
         return parse_pointer(content, path) if content is not None else None
@@ -158,7 +158,7 @@ def pointers(store: Store, env: str | None) -> list[Placed]:
     envs = [env] if env else sorted(name for name, entry in top.folder("envs").items() if entry.is_folder)
     middle = store.read([f"envs/{each}" for each in envs], lambda _seen: ())
     folders = [
-        layout.pointer_folder(each, team)
+        gitops_snapshot.pointer_folder(each, team)
         for each in envs
         for team, entry in sorted(middle.folder(f"envs/{each}").items())
         if entry.is_folder
@@ -166,11 +166,11 @@ def pointers(store: Store, env: str | None) -> list[Placed]:
 
     def files(seen: Snapshot) -> list[str]:
         paths = [f"{folder}/{name}" for folder in folders for name in sorted(seen.folder(folder))]
-        return [path for path in paths if layout.pointer_name(path) is not None]
+        return [path for path in paths if gitops_snapshot.pointer_name(path) is not None]
 
     snapshot = store.read(folders, files)
     placed = [_placed(path, content) for path, content in snapshot.files.items()]
-    versions = {layout.versions_path(each.team, each.name) for each in placed}
+    versions = {gitops_snapshot.versions_path(each.team, each.name) for each in placed}
     versions |= {each.pointer.chart.rpartition("/")[0] for each in placed if each.pointer}
     charts = store.read(sorted(versions), lambda _seen: ())
     return [
@@ -180,7 +180,7 @@ def pointers(store: Store, env: str | None) -> list[Placed]:
 
 
 def _placed(path: str, content: bytes) -> Placed:
-    env, team, name = layout.pointer_name(path) or ("", "", path)
+    env, team, name = gitops_snapshot.pointer_name(path) or ("", "", path)
     try:
         return Placed(env=env, team=team, name=name, pointer=parse_pointer(content, path))
     except SpecError as error:
@@ -216,9 +216,11 @@ def objects_of_environment(read: Read, env: str) -> tuple[list[dict[str, object]
 def _pointers(read: Read, env: str) -> list[Pointer]:
     top = read([f"envs/{env}"], lambda _seen: [])
     teams = sorted(name for name, entry in top.folder(f"envs/{env}").items() if entry.is_folder)
-    folders = [layout.pointer_folder(env, team) for team in teams]
+    folders = [gitops_snapshot.pointer_folder(env, team) for team in teams]
     listed = read(
         folders,
         lambda seen: [f"{folder}/{name}" for folder in folders for name in sorted(seen.folder(folder))],
     )
-    return [parse_pointer(content, path) for path, content in listed.files.items() if layout.pointer_name(path)]
+    return [
+        parse_pointer(content, path) for path, content in listed.files.items() if gitops_snapshot.pointer_name(path)
+    ]

@@ -43,7 +43,6 @@ from symphony_charts.integrations.dijob.settings import (
     task_type,
 )
 from symphony_charts.spec import variable_names
-from symphony_charts.spec import variable_names as names
 from symphony_charts.spec.environment import entry_point
 from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.pods import retries_of
@@ -322,7 +321,7 @@ class DIEngine(Peers):
         """
         if isinstance(program, Step) or not self._needs_rank(draft, group):
             return []
-        return ["/bin/sh", "-c", _RANK, "symph-rank", *names.beside_shells(program.env)]
+        return ["/bin/sh", "-c", _RANK, "symph-rank", *variable_names.beside_shells(program.env)]
 
     def variables(self, draft: Draft, group: Group, index: Tree) -> dict[str, Tree]:
         nodes = self.nodes_of(draft)
@@ -330,11 +329,11 @@ class DIEngine(Peers):
             return {}
         before = nodes[: nodes.index(group)]
         first = Sum(tuple((f"{other.path}.replicas",) for other in before), is_text=True)
-        rank: dict[str, Tree] = {names.DI_FIRST_RANK: first} if before else {names.DI_RANK: index}
+        rank: dict[str, Tree] = {variable_names.DI_FIRST_RANK: first} if before else {variable_names.DI_RANK: index}
         return {
-            names.DI_JOB_ID: Text("{.Release.Namespace}/{$fullname}-{$run}"),
-            names.DI_NODES: Text("{nodes}"),
-            names.di_group_nodes(group.name): self._own_hosts(draft, group),
+            variable_names.DI_JOB_ID: Text("{.Release.Namespace}/{$fullname}-{$run}"),
+            variable_names.DI_NODES: Text("{nodes}"),
+            variable_names.di_group_nodes(group.name): self._own_hosts(draft, group),
             **rank,
         }
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.integrations.dijob import pods
-from symphony_charts.integrations.dijob import pods as children
+from symphony_charts.integrations.dijob import pods as dijob_pods
 from symphony_charts.integrations.dijob.settings import (
     SERVER,
     DijobSettings,
@@ -35,11 +34,11 @@ class DIJob(Kind):
     name = "dijob"
     runs_as = "task of a DIJob"
     controller = "DI-orchestrator"
-    gvks = pods.KINDS
+    gvks = dijob_pods.KINDS
     restarts_in_place = False
     on_change = "pods come or go, and those that run keep the addresses that they were told"
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
-    pod_selector = pods.OPERATOR
+    pod_selector = dijob_pods.OPERATOR
     settings = DijobSettings
     compat = "di-engine"
     builder = "symphony_charts.integrations.dijob.chart:DIJob"
@@ -115,20 +114,20 @@ class DIJob(Kind):
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
     ) -> Iterator[dict[str, object]]:
         """Yield a Job or Deployment for each task."""
-        return children.created_by(item, beside)
+        return dijob_pods.created_by(item, beside)
 
     def parts(self, item: Fields) -> Iterator[Fields]:
-        return (Fields.of(created, item.path, item.faults) for created in children.created_by(item.data))
+        return (Fields.of(created, item.path, item.faults) for created in dijob_pods.created_by(item.data))
 
     def selectors(self, items: Sequence[Object]) -> list[str]:
-        return pods.selectors_of(items)
+        return dijob_pods.selectors_of(items)
 
     def labelled_pods(self, items: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
-        return pods.pods_of_jobs(items, listed)
+        return dijob_pods.pods_of_jobs(items, listed)
 
     def adopted(self, item: Object) -> dict[str, Any] | None:
         """Return a foreign DIJob with the labels of an experiment of its name; None for one of our charts."""
-        return pods.adopted(item)
+        return dijob_pods.adopted(item)
 
     def replicas(self, item: Object) -> int:
         """Return 0: each of its tasks has a template, also the only one of operator v1.0."""
@@ -139,22 +138,22 @@ class DIJob(Kind):
 
     def restarts(self, item: Object) -> bool:
         """Return True under operator v0: a job continues without failed collectors and learners."""
-        return pods.is_of_v0(item)
+        return dijob_pods.is_of_v0(item)
 
     def jobs(self, item: Object) -> list[Object]:
         """Return a Job for each task. All succeed with the DIJob; under operator v0 only the coordinator does."""
-        return [self._job(item, name, task) for name, task in pods.tasks_of(item)]
+        return [self._job(item, name, task) for name, task in dijob_pods.tasks_of(item)]
 
     def _job(self, item: Object, name: str, task: Object) -> Object:
         end = self.outcome(item)
         job = described_job(item, end, f"{item['metadata']['name']}-{name}", task)
-        is_decided = end == "succeeded" and (not pods.is_of_v0(item) or name == "coordinator")
+        is_decided = end == "succeeded" and (not dijob_pods.is_of_v0(item) or name == "coordinator")
         if is_decided:
             job = {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
-        elif end == "failed" and (why := pods.message_of(item)):
+        elif end == "failed" and (why := dijob_pods.message_of(item)):
             (gone,) = job["status"]["conditions"]
             job = {**job, "status": {"conditions": [{**gone, "message": f"{gone['message']}: {why}"}]}}
-        counts = pods.counts_of(item, name)
+        counts = dijob_pods.counts_of(item, name)
         if not sum(counts.values()):
             return job
         done, failed = counts.get("succeeded", 0), counts.get("failed", 0)

@@ -13,7 +13,7 @@ import msgspec
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.names import DNS_LABEL, sanitize
-from symphony_charts.spec import variable_names as names
+from symphony_charts.spec import variable_names
 from symphony_charts.spec.checks.names import name_hint
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Pod, ProcessRef, pods_of, processes_of
@@ -253,10 +253,12 @@ def node_variables(
         return {}
     kin = [name for name in pods if task_type(types, name) == "none"]
     return {
-        names.DI_JOB_ID: job,
-        names.DI_NODES: ",".join(host for replicas in hosts.values() for host in replicas),
-        names.di_group_nodes(pod): ",".join(host for name in (kin if pod in kin else [pod]) for host in hosts[name]),
-        names.DI_RANK: str(sum(len(hosts[name]) for name in pods[: pods.index(pod)]) + index),
+        variable_names.DI_JOB_ID: job,
+        variable_names.DI_NODES: ",".join(host for replicas in hosts.values() for host in replicas),
+        variable_names.di_group_nodes(pod): ",".join(
+            host for name in (kin if pod in kin else [pod]) for host in hosts[name]
+        ),
+        variable_names.DI_RANK: str(sum(len(hosts[name]) for name in pods[: pods.index(pod)]) + index),
     }
 
 

@@ -13,8 +13,7 @@ from typing import Any
 from torchx.specs import AppDef, AppState, Resource, Role
 
 from symphony_charts.importers.report import Log
-from symphony_charts.integrations.torchx import appdef
-from symphony_charts.integrations.torchx import objects as torchx_objects
+from symphony_charts.integrations.torchx import appdef, objects
 from symphony_charts.integrations.torchx.components import plain_data
 from symphony_charts.integrations.torchx.options import RunOptions
 
@@ -61,12 +60,12 @@ def app_to_resource(
         network=network,
         priority=priority,
     )
-    return torchx_objects.app_wrapper(_record(app), options, app_id or torchx_objects.mcad_name(app.name))
+    return objects.app_wrapper(_record(app), options, app_id or objects.mcad_name(app.name))
 
 
 def mcad_svc(app: AppDef, svc_name: str, namespace: str, service_port: str) -> dict[str, object]:
     """Return the headless Service of an application."""
-    return torchx_objects.mcad_service(_record(app), namespace, svc_name, int(service_port))
+    return objects.mcad_service(_record(app), namespace, svc_name, int(service_port))
 
 
 def pod_labels(
@@ -74,8 +73,8 @@ def pod_labels(
 ) -> dict[str, str]:
     """Return the labels of one pod."""
     record = _record(app)
-    labels = torchx_objects.mcad_pod_labels(record, role.name, role_idx, replica_id, app_id, torchx_objects.VERSION)
-    group = {} if coscheduler_name is None else {torchx_objects.POD_GROUP: f"{app_id}-pg{role_idx}"}
+    labels = objects.mcad_pod_labels(record, role.name, role_idx, replica_id, app_id, objects.VERSION)
+    group = {} if coscheduler_name is None else {objects.POD_GROUP: f"{app_id}-pg{role_idx}"}
     return {**labels, **group}
 
 

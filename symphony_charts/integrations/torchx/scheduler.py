@@ -39,7 +39,7 @@ from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.quantity import quantity
 from symphony_charts.importers.report import Log
-from symphony_charts.integrations.torchx import request as options
+from symphony_charts.integrations.torchx import request as torchx_request
 from symphony_charts.integrations.torchx.appdef import APP_ID_VARIABLES, MACROS
 from symphony_charts.integrations.torchx.components import plain_data
 from symphony_charts.integrations.torchx.request import (
@@ -239,7 +239,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
 
     def _run_opts(self) -> runopts:
         opts = RunOpts()
-        options.declare(opts)
+        torchx_request.declare(opts)
         return opts
 
     def _cfg(self, cfg: Mapping[str, object]) -> dict[str, object]:
@@ -295,7 +295,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         settings: dict[str, Any] = dict(cfg or {})
         torchx_config.apply(scheduler=self.NAME, cfg=settings)
         with _refusing():
-            chosen = options.read(self._cfg(settings), Log())
+            chosen = torchx_request.read(self._cfg(settings), Log())
             if chosen.on != "kube":
                 return list_response(AppId(name="").cluster().list(ended=True), None)
             return list_response(cluster_of(chosen.run.namespace, chosen.context).list(ended=True), chosen.context)

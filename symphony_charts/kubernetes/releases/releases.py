@@ -33,7 +33,7 @@ from symphony_charts.kubernetes.status import refuse_protected
 from symphony_charts.package import template
 from symphony_charts.prepare import Prepared, judge, prepare
 from symphony_charts.secrets.files import read_secret_files, secret_object
-from symphony_charts.spec import files as specfile
+from symphony_charts.spec import files
 from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_tree
 
@@ -373,7 +373,7 @@ def chart_of(
             raise UsageError("--spec-set changes a spec, and a chart has none", source, "package its spec again")
         yield ReleaseSource(name=_chart_name(path), chart=path.absolute())
         return
-    spec = specfile.read(path, changes)
+    spec = files.read(path, changes)
     prepared = prepare(spec, overrides=values, pools=pools, force=True)
     judge(spec, prepared, prepared.chart(template(), spec.lock.version), is_forced=force).refuse()
     with prepared_chart(prepared, path.absolute().parent, spec.lock.version) as chart:
