@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from symphony_charts.chart.files import Chart, ChartTemplate, ValuesChange, compare_values, next_version
+from symphony_charts.chart.archive import ValuesChange, compare_values, next_version
+from symphony_charts.chart.files import Chart, ChartTemplate
 from symphony_charts.chart.folder import RECORD, WritePlan, is_users, plan_write
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.formats.names import repository_fault

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from symphony_charts.chart.archive import FIRST_VERSION
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.build.values import with_digest
-from symphony_charts.chart.files import FIRST_VERSION, Chart, ChartTemplate, make_chart
+from symphony_charts.chart.files import Chart, ChartTemplate, make_chart
 from symphony_charts.chart.lint import SEVERITIES, Finding, Severity, lint_release
 from symphony_charts.chart.release import ORIGIN, losses, merge_values, render_release
 from symphony_charts.chart.schema import ValuesSchema, check_values

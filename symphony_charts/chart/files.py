@@ -8,16 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import struct
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from textwrap import indent
-from typing import Literal
 
 import msgspec
 
+from symphony_charts.chart.archive import check_version, content_digest, pack
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.helpers import image_name
 from symphony_charts.chart.release import ORIGIN, origin_text
@@ -30,165 +28,6 @@ from symphony_charts.spec.model import ChartSettings
 # Writes the headers by hand: those of `tarfile` and `gzip` differ between Python versions and contain times. Order
 # and fields are the same as in Helm's packages. Sources: POSIX ustar; RFC 1952; helm/helm,
 # pkg/chart/v2/util/save.go.
-
-_BLOCK = 512
-_END = b"\0" * (2 * _BLOCK)
-_FIRST = ("Chart.yaml", "Chart.lock", "values.yaml", "values.schema.json")
-_TEN_BYTES = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-
-
-def pack(name: str, files: Mapping[str, bytes]) -> bytes:
-    """Return the ``.tgz`` of chart `name`. The tar is reproducible; the compression depends on the zlib version."""
-    tar = tar_of(name, files)
-    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
-    body = deflate.compress(tar) + deflate.flush()
-    return _TEN_BYTES + body + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)
-
-
-def tar_of(name: str, files: Mapping[str, bytes]) -> bytes:
-    """Return the tar of chart `name`: regular files of mode 0644 under ``name/``, without an owner, from 1970."""
-    parts = []
-    for path in sorted(files, key=_place):
-        content = files[path]
-        parts += [_header(f"{name}/{path}", len(content)), content, b"\0" * (-len(content) % _BLOCK)]
-    parts.append(_END)
-    return b"".join(parts)
-
-
-def content_digest(name: str, files: Mapping[str, bytes]) -> str:
-    """Return a ``sha256:`` digest that is equal for charts that differ only in their version.
-
-    It hashes the uncompressed tar with ``version: 0.0.0`` in Chart.yaml.
-    """
-    lines = files["Chart.yaml"].split(b"\n")
-    unversioned = b"\n".join(b"version: 0.0.0" if line.startswith(b"version: ") else line for line in lines)
-    return f"sha256:{hashlib.sha256(tar_of(name, {**files, 'Chart.yaml': unversioned})).hexdigest()}"
-
-
-def _place(path: str) -> tuple[int, str]:
-    if path in _FIRST:
-        return _FIRST.index(path), path
-    return (len(_FIRST) if path.startswith("templates/") else len(_FIRST) + 1), path
-
-
-@lru_cache(maxsize=256)
-def _header(path: str, size: int) -> bytes:
-    prefix, name = _split(path.encode())
-    fields = [
-        name.ljust(100, b"\0"),
-        b"0000644\0",
-        b"0000000\0",
-        b"0000000\0",
-        b"%011o\0" % size,
-        b"00000000000\0",
-        b"        ",
-        b"0",
-        b"\0" * 100,
-        b"ustar\x0000",
-        b"\0" * 64,
-        b"0000000\0",
-        b"0000000\0",
-        prefix.ljust(155, b"\0"),
-        b"\0" * 12,
-    ]
-    header = b"".join(fields)
-    return header[:148] + b"%06o\0 " % sum(header) + header[156:]
-
-
-def _split(path: bytes) -> tuple[bytes, bytes]:
-    """Return prefix and name of a path, split at a slash; ustar has room for 155 and 100 bytes."""
-    if len(path) <= 100:
-        return b"", path
-    cut = path.find(b"/", len(path) - 101)
-    if cut in (-1, 0) or cut > 155:
-        raise ValueError(f"{path.decode()} is too long for an archive")
-    return path[:cut], path[cut + 1 :]
-
-
-FIRST_VERSION = "0.1.0"
-
-# Semantic Versioning 2.0.0, clauses 9 to 11.
-_SEMVER = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
-    r"(?:-(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
-    r"(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?",
-    re.ASCII,
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValuesChange:
-    """The difference between old and new values, as sorted paths."""
-
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    retyped: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-
-    @property
-    def level(self) -> Literal["major", "minor", "patch"]:
-        """The part of the version to raise, by the effect on users of the chart."""
-        if self.removed or self.retyped:
-            return "major"
-        return "minor" if self.added else "patch"
-
-    def describe(self) -> str:
-        """Return a short description: counts, and the paths if there are few."""
-        words = [
-            f"{len(paths)} {'value' if len(paths) == 1 else 'values'} {verb}"
-            for verb in ("removed", "retyped", "added")
-            if (paths := getattr(self, verb))
-        ]
-        if self.changed:
-            few = len(self.changed) <= 3
-            words.append(", ".join(self.changed) + " changed" if few else f"{len(self.changed)} values changed")
-        return ", ".join(words) or "templates changed"
-
-
-def next_version(last: str, change: ValuesChange) -> str:
-    match = _SEMVER.fullmatch(last)
-    if match is None:
-        raise SpecError.one(f'"{last}" is no semantic version', "version")
-    major, minor, patch = (int(part) for part in match.groups()[:3])
-    if change.level == "major":
-        return f"{major + 1}.0.0"
-    if change.level == "minor":
-        return f"{major}.{minor + 1}.0"
-    return f"{major}.{minor}.{patch + 1}"
-
-
-def check_version(version: str) -> str:
-    """Return `version` if it is a semantic version that Helm accepts. Raises SpecError otherwise."""
-    if _SEMVER.fullmatch(version) is None or version == "0.0.0":
-        raise SpecError.one(f'"{version}" is no semantic version above 0.0.0', "version", "write it like 1.2.3")
-    return version
-
-
-def compare_values(before: Values, after: Values) -> ValuesChange:
-    """Return the difference from `before` to `after`, ignoring the digest of the experiment."""
-    old, new = dict(_leaves(before, "")), dict(_leaves(after, ""))
-    old.pop("specDigest", None)
-    new.pop("specDigest", None)
-    both = sorted(set(old) & set(new))
-    return ValuesChange(
-        added=tuple(sorted(set(new) - set(old))),
-        removed=tuple(sorted(set(old) - set(new))),
-        retyped=tuple(path for path in both if _type(old[path]) != _type(new[path])),
-        changed=tuple(path for path in both if _type(old[path]) == _type(new[path]) and old[path] != new[path]),
-    )
-
-
-def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
-    """Yield path and value of everything that can be set, including empty maps; a list is one value."""
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from _leaves(item, f"{path}.{key}" if path else str(key))
-    elif value != {} or not path:
-        yield path, value
-
-
-def _type(value: object) -> str:
-    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
 
 
 def about_text(about: ChartSettings) -> str:

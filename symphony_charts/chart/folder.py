@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from symphony_charts.chart import files as chart_files
+from symphony_charts.chart import archive
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
@@ -223,7 +223,7 @@ def _from_folder(folder: Path) -> PackedChart:
     metadata = _metadata(files, str(folder))
     name = str(metadata["name"])
     file_name = f"{name}-{metadata['version']}.tgz"
-    return PackedChart(file_name=file_name, metadata=metadata, archive=chart_files.pack(name, files), files=files)
+    return PackedChart(file_name=file_name, metadata=metadata, archive=archive.pack(name, files), files=files)
 
 
 def _unpacked(path: Path, data: bytes) -> dict[str, bytes]:

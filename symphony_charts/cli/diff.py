@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts import prepare as preparing
-from symphony_charts.chart import files as chart_files
+from symphony_charts.chart import archive
 from symphony_charts.cli import git_repository, options, output, reports, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
@@ -113,7 +113,7 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
 
 def _objects(prepared: preparing.Prepared, values: data.Values, namespace: str) -> tuple[dict[str, object], ...]:
     """Return a spec's objects with a fixed version, so that the version label is no difference."""
-    return prepared.under(values, namespace=namespace, version=chart_files.FIRST_VERSION).objects
+    return prepared.under(values, namespace=namespace, version=archive.FIRST_VERSION).objects
 
 
 def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tuple[diff.Side, diff.Side]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from symphony_charts.chart.files import content_digest
+from symphony_charts.chart.archive import content_digest
 from symphony_charts.chart.release import Overrides, user_values
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import Values

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from symphony_charts.chart.archive import FIRST_VERSION, check_version, compare_values, next_version
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.chart.files import FIRST_VERSION, Chart, check_version, compare_values, next_version
+from symphony_charts.chart.files import Chart
 from symphony_charts.chart.release import merge
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values

@@ -20,7 +20,7 @@ from yamllint import linter
 from yamllint.config import YamlLintConfig
 
 from scripts.chart_template import cookiecutter_json
-from symphony_charts.chart import files as archive
+from symphony_charts.chart import archive
 from symphony_charts.chart.files import Chart, context_of
 from symphony_charts.chart.release import open_chart
 from symphony_charts.chart.schema import ValuesSchema
@@ -147,7 +147,7 @@ def test_place_umask_time_zone_and_hash_seed_change_no_byte(tmp_path: Path) -> N
 def test_every_python_gives_the_same_tar(python: Path) -> None:
     """Without the packages that a bare interpreter lacks: the archive's own module is enough."""
     script = (
-        "import sys, hashlib; sys.path.insert(0, sys.argv[1]); import symphony_charts.chart.files as a;"
+        "import sys, hashlib; sys.path.insert(0, sys.argv[1]); import symphony_charts.chart.archive as a;"
         "files = {'Chart.yaml': b'name: x', 'values.yaml': b'v' * 3000, 'templates/a.yaml': b'a' * 700};"
         "print(hashlib.sha256(a.pack('x', files)).hexdigest())"
     )

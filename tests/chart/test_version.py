@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.chart.files import ValuesChange, check_version, compare_values, next_version
+from symphony_charts.chart.archive import ValuesChange, check_version, compare_values, next_version
 from symphony_charts.errors import SpecError
 
 OLD: dict[str, object] = {"a": 1, "b": {"c": "x", "d": []}, "specDigest": "old"}
