@@ -18,7 +18,9 @@ def helper_command(plan: Path) -> list[str]:
 
     It ignores the environment and does not need `site`: it is started before every run.
     """
-    start = "import sys; sys.path[:0] = [sys.argv.pop(1)]; from symphony_charts.local.mounts.enter import main; main()"
+    start = (
+        "import sys; sys.path[:0] = [sys.argv.pop(1)]; from symphony_charts.local.mounts.mounter import main; main()"
+    )
     return [sys.executable, "-I", "-S", "-c", start, str(Path(__file__).parents[3]), str(plan)]
 
 

@@ -297,7 +297,7 @@ def helper_plan(
     prepare: Sequence[Sequence[Bind]] = (),
     paths: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the input of `local.mounts.enter`; `paths` maps targets to their places in the experiment."""
+    """Return the input of `local.mounts.mounter`; `paths` maps targets to their places in the experiment."""
 
     def rows(binds: Sequence[Bind]) -> list[dict[str, object]]:
         return [
