@@ -1,4 +1,4 @@
-"""`history` tells who changed what by which commit, also of what was retired; `status` tells what it can."""
+"""`history` reports author and commit of each change, also of retired experiments; `status` reports what it can reach."""
 
 from __future__ import annotations
 

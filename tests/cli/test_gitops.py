@@ -169,7 +169,7 @@ def test_an_edit_by_hand_is_found(project: Project, path: str, old: str, new: st
 
 
 def findings_under(project: Project, attributes: str) -> list[tuple[str, str]]:
-    """Rules and words of `gitops lint` in a clone for which git has these attributes, too."""
+    """Return rules and messages of `gitops lint` in a clone with these additional git attributes."""
     checkout = project.folder / "checkout"
     git("clone", "-q", "--no-checkout", str(project.repo), str(checkout))
     (checkout / ".git" / "info" / "attributes").write_text(attributes)

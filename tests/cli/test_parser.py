@@ -1,4 +1,4 @@
-"""The parser that projects extend: their verbs beside ours, and what becomes of a command line."""
+"""Extension of the parser by projects: their verbs beside the built-in ones, and the handling of a command line."""
 
 from __future__ import annotations
 
