@@ -23,7 +23,7 @@ KUBECONFIG = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """`says` are the place, the cause and the next step, parts of the output; `then` is the command that it suggests."""
+    """`says` are place, cause and next step, parts of the output; `then` is the suggested command."""
 
     title: str
     words: str

@@ -65,7 +65,7 @@ def _made_local(data: dict[str, Any], random_: random.Random) -> dict[str, Any]:
 
 
 def _may_differ(data: dict[str, Any]) -> bool:
-    """Return True if the pod may differ: an overlay replaces addresses, or `pass_env` passes a variable of this shell."""
+    """Return True if the pod may differ: an overlay replaces addresses, or `pass_env` passes a variable here."""
     text, passed = json.dumps(data), (data.get("local") or {}).get("pass_env") or ()
     return "envFrom" in text or any(f"$({name})" in text for name in ([passed] if isinstance(passed, str) else passed))
 

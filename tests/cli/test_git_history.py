@@ -1,4 +1,4 @@
-"""`history` reports author and commit of each change, also of retired experiments; `status` reports what it can reach."""
+"""`history` reports author and commit of each change, also of retired experiments; `status` reports known facts."""
 
 from __future__ import annotations
 

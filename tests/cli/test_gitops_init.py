@@ -1,4 +1,4 @@
-"""First use: `gitops init` asks where environments run or reads it from settings; its files agree with every publish."""
+"""First use: `gitops init` asks where environments run or reads it from settings; its files match every publish."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def errors_in(text: str) -> set[str]:
 
 
 def agree(project: Project, spec: str) -> str:  # noqa: F811 - the fixture's value
-    """Return the verdict of the three verbs on `spec`: "taken", "refused", or "refused by publish" for missing rights."""
+    """Return the verdict of the three verbs: "taken", "refused", or "refused by publish" for missing rights."""
     status, out, err = project.symph("validate", spec)
     errors = errors_in(out + err)
     refused_rights = "[rights]" in out
