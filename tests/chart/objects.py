@@ -1,4 +1,4 @@
-"""What tests read of the objects of a chart: the pods of each group, and who can reach them."""
+"""Queries on the objects of a chart: the pods of each group, and the network access to them."""
 
 from __future__ import annotations
 

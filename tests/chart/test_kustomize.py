@@ -1,4 +1,4 @@
-"""The folder of `export kustomize` is built by the real kubectl to the very objects of the chart."""
+"""The real kubectl builds the folder of `export kustomize` to exactly the objects of the chart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.tools import kubectl
 
 
 def build(folder: Path) -> Objects:
-    """What `kubectl kustomize` makes of a folder."""
+    """Return the objects that `kubectl kustomize` builds from a folder."""
     program = kubectl()
     if program is None:
         if os.environ.get("SYMPH_REQUIRE_TOOLS"):
@@ -38,7 +38,7 @@ def build(folder: Path) -> Objects:
 
 
 def built(objects: Objects, folder: Path, **said: Any) -> Objects:
-    """What kubectl makes of the folder of some objects."""
+    """Return the objects that kubectl builds from the folder of some objects."""
     write_tree(folder, kustomize_files(objects.values(), **said))
     return build(folder)
 
@@ -66,7 +66,7 @@ def test_generated_experiments_are_built_to_the_same_objects(
     try:
         objects = native_objects(chart_of(from_data(data)))
     except SpecError:
-        reject()  # Kubernetes needs more of what an overlay says.
+        reject()  # Kubernetes requires more than the overlay has.
     assert built(objects, tmp_path_factory.mktemp("base")) == objects
 
 

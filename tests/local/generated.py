@@ -59,7 +59,7 @@ _ENV_NAMES = ("A", "B", "LR", "on", "N", "_x", "PYTHONPATH", "Z9")
 
 
 def generated(seed: int) -> dict[str, Any]:
-    """Return the experiment of `seed`: two to five pods, lone or grouped, with services, files, overlays and `local:`."""
+    """Return the experiment of `seed`: 2 to 5 pods, lone or grouped, with services, files, overlays and `local:`."""
     rng = random.Random(seed)
     services: list[str] = []
     pods = rng.sample(_POD_NAMES, rng.randint(2, 5))

@@ -203,7 +203,7 @@ def test_a_verdict_is_read_from_the_control_group(
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a program in place of systemd-run: it records its arguments and executes what follows ``--``, unlimited."""
+    """Install a program in place of systemd-run that records its arguments and executes the words after ``--``."""
     program = tmp_path / "systemd-run"
     program.write_text(
         f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from symphony_charts.local.logs import LogFile, Stamped
 
 LINES = st.lists(st.binary(max_size=12).map(lambda text: text.replace(b"\n", b"").lstrip(b"\0")), max_size=40)
-# Number of bytes per record, and the delay after the previous one.
+# Bytes added per index row, and the time since the previous row.
 STEPS = st.lists(st.tuples(st.integers(1, 200), st.integers(0, 3)), max_size=30)
 
 
@@ -46,7 +46,7 @@ def split(log: Path) -> list[bytes]:
 
 
 def dated(lines: list[Stamped]) -> list[Stamped]:
-    """Return the lines; those that no index row covers with one time were written just now."""
+    """Return the lines with moment -1 for those without a time in the index, which were written just now."""
     return [(place, moment if moment < 1e6 else -1.0, text) for place, moment, text in lines]
 
 

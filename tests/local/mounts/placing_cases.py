@@ -84,7 +84,7 @@ _OWN = {"/home/me/exp/here.txt", "/home/me/top.txt", "/etc/new", "/new"}
 
 
 def main(user: str, *kernel: str) -> None:
-    """Try all cases as `user` (``root`` or ``ordinary``), with `kernel` ``classic`` on the features of an old kernel."""
+    """Try all cases as `user` (``root`` or ``ordinary``); with `kernel` ``classic``, as on an old kernel."""
     print(json.dumps({name: _case(name, user, is_classic=bool(kernel)) for name in CASES}))  # noqa: T201
 
 
