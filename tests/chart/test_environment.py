@@ -113,7 +113,7 @@ def faults(experiment: Experiment) -> list[str]:
 
 
 def _faults_of_hosts(experiment: Experiment, service: Service, text: str, services: dict[str, Item]) -> list[str]:
-    """Check that a list of replicas has an address for each, in a domain of a headless Service."""
+    """Return a fault unless a list of replicas has an address for each, in a domain of a headless Service."""
     entries = [entry.rpartition(":") for entry in text.split(",")]
     domains = {host.partition(".")[2] for host, _, _ in entries}
     is_whole = len({host for host, _, _ in entries}) == pods_of(experiment)[service.listener.pod].settings.replicas

@@ -1,4 +1,4 @@
-"""Repositories that name their objects by SHA-256, which git tells only once it has been asked for something else."""
+"""Repositories with SHA-256 object names, which git reports only after a request in the other format."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class _hostless:  # noqa: N801 - a function with a memory: the hosts in the orde
 
 
 def as_in_pod(text: str, binds: Iterable[Bind], ports: Mapping[str, int], moved: Mapping[str, Sequence[int]]) -> str:
-    """Return `text` with the pod's numbers of `moved` ports and the pod's paths of `binds` that cannot be shown there."""
+    """Return `text` with the pod's numbers of `moved` ports and the pod's paths of `binds` without a place here."""
     text = _original(text, binds)
     for name, others in moved.items():
         for port in set(others) - {ports[name]}:
