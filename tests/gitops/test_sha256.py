@@ -1,4 +1,4 @@
-"""Repositories with SHA-256 object names, which git reports only after a request in the other format."""
+"""Repositories with SHA-256 object names; git reports the format only after another request."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _USUAL: dict[str, list[Any]] = {"integer": [0, 1, 2, 3, 7, 30], "number": [0, 1,
 _USUAL |= {"null": [None], "string": ODD_TEXTS}
 _TYPES: dict[str, Any] = {"integer": int, "number": (int, float), "boolean": bool, "null": type(None), "string": str}
 _TYPES |= {"array": list, "object": dict}
-# Validators by identity of the schema, stored with the schema so that it lives as long.
+# By identity of the schemas, which each entry also holds so that their ids stay unique.
 _VALIDATORS: dict[tuple[int, int], Any] = {}
 _KEYS = ["a", "b", "n", "on"]
 

@@ -181,7 +181,7 @@ SHARE |= {
     "Inline.empty_dir": 0.7,
     "AnyVolume.empty_dir": 0.7,
 }
-# Fields of a record of which exactly one is chosen.
+# Alternative fields of a record, of which one choice is made.
 APART = {
     "EnvSource": [["secret", "key"], ["config", "key"], ["field"], ["resource"]],
     "Probe": [["tcp"], ["http"], ["exec"]],

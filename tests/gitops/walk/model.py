@@ -61,7 +61,7 @@ class Tree:
         return replace(self, charts={**self.charts, key: {**self.charts.get(key, {}), version: oid}})
 
     def run(self, env: str, key: Key, what: Runs | None) -> Tree:
-        """Return the tree with `what` in an environment; an experiment removed without replacement can be brought back."""
+        """Return the tree with `what` in an environment; a run removed without replacement can be brought back."""
         if what is None and key in self.runs.get(env, {}):
             gone = {**self.retired, (env, key): self.runs[env][key]}
             return replace(self, retired=gone)._placed(env, key, None)
@@ -110,7 +110,7 @@ class Tree:
         return replace(self, charts=charts)
 
     def version_for(self, key: Key, label: str, labels: Mapping[str, str], wanted: str | None) -> str:
-        """Return the version of published content: its existing one, or the next; `labels` maps trees to their content."""
+        """Return the version of published content: the existing or the next one; `labels` maps trees to content."""
         versions = self.charts.get(key, {})
         if wanted:
             if wanted in versions and labels.get(versions[wanted]) != label:
