@@ -1,4 +1,4 @@
-"""The run hash is taken of Go's JSON; with one different byte, helm and this package would name the Jobs differently."""
+"""The run hash is taken of Go's JSON; with one different byte, the names of Jobs differ from helm's."""
 
 from __future__ import annotations
 

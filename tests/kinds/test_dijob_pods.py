@@ -1,4 +1,4 @@
-"""DIJobs on a cluster: their pods have only the operator's labels, and missing counts of the operator are recomputed."""
+"""DIJobs on a cluster: their pods have only the operator's labels, and counts that it forgets are recomputed."""
 
 from __future__ import annotations
 
