@@ -118,7 +118,6 @@ def run_helm(version: str, *args: str | Path, check: bool = True) -> subprocess.
 
 
 def helm_objects(version: str, folder: Path, *args: str, release: str = "r1") -> Objects:
-    """Return the objects that `helm template` prints."""
     return objects_in(run_helm(version, "template", release, folder, *args).stdout)
 
 
@@ -138,7 +137,6 @@ def native_objects(
 
 
 def set_values(sets: Sequence[str]) -> dict[str, object]:
-    """Return the values of `--set` texts."""
     return user_values(Overrides(sets=tuple(sets)))
 
 

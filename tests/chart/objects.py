@@ -13,7 +13,6 @@ _GROUP = "symph.dev/group"
 
 
 def pod_templates(objects: list[Item]) -> dict[str, Item]:
-    """Return the pod template of each group."""
     found = {}
     for item in objects:
         for template in _templates(item):

@@ -167,7 +167,6 @@ def _wire(draw: st.DrawFn, processes: list[tuple[str, dict[str, object]]]) -> No
 
 @st.composite
 def experiments(draw: st.DrawFn) -> dict[str, object]:
-    """Draw the data of one experiment."""
     volumes = {
         name: _VOLUMES[name] for name in draw(st.lists(st.sampled_from(sorted(_VOLUMES)), max_size=3, unique=True))
     }

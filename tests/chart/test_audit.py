@@ -37,7 +37,6 @@ PAIR: Item = {
 
 
 def errors(data: Item, *, release: str = "r1", values: Item | None = None) -> dict[str, str]:
-    """Return the messages of the refusals, by path."""
     try:
         built = built_of(finish(experiment_of(**data), for_cluster=True))
         render_release(built, {**built.values, **(values or {})}, Release(name=release))

@@ -109,7 +109,6 @@ def test_hosts_are_pods_that_a_headless_service_names(kind: str, lifecycle: str)
 
 
 def run_of(objects: list[Item]) -> str:
-    """Return the run of the client."""
     return str(pod_templates(objects)["client"]["metadata"]["labels"]["symph.dev/run"])
 
 

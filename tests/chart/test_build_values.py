@@ -93,7 +93,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def paths_of(values: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """Return all paths of values, including those of maps."""
     below = (
         [found for key, value in values.items() for found in paths_of(value, (*path, key))]
         if isinstance(values, dict)

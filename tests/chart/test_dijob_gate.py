@@ -63,7 +63,6 @@ def definition(name: str) -> jsonschema_rs.Draft7Validator:
 
 
 def chart_for(operator: str) -> BuiltChart:
-    """Return the chart of the experiment for a version of DI-orchestrator."""
     said, dijob = OF_OPERATOR[operator]
     data = {
         "name": "exp",

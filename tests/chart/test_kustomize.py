@@ -23,7 +23,6 @@ from tests.tools import kubectl
 
 
 def build(folder: Path) -> Objects:
-    """Return the objects that `kubectl kustomize` builds from a folder."""
     program = kubectl()
     if program is None:
         if os.environ.get("SYMPH_REQUIRE_TOOLS"):
@@ -44,7 +43,6 @@ def built(objects: Objects, folder: Path, **said: Any) -> Objects:
 
 
 def objects_of_kind(name: str, kind: str) -> Objects:
-    """Return the objects of an example, run by a kind of workload."""
     path = next(path for path in EXAMPLES if path.parent.name == name)
     return native_objects(chart_of(specfile.read(path, [f"workload.kind={kind}"]).experiment))
 

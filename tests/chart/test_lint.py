@@ -89,12 +89,11 @@ def rich() -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def every_object() -> list[dict[str, Any]]:
-    """Return a copy of these objects."""
+    """Return a copy of the objects of `rich`."""
     return copy.deepcopy(list(rich().values()))
 
 
 def rules(experiment: Experiment, *sets: str) -> set[str]:
-    """Return the rules with findings in an experiment."""
     return {finding.rule for finding in lint(chart_of(experiment), overrides=set_values(sets))}
 
 
@@ -278,7 +277,6 @@ def test_a_gang_passes_the_schemas_of_the_version_that_has_it(version: str) -> N
 
 
 def job_set() -> dict[str, object]:
-    """Return the JobSet of an experiment of two processes."""
     chart = chart_of(
         experiment_of(processes={"a": {"command": ["x"]}, "b": {"command": ["y"]}}, workload={"kind": "jobset"})
     )

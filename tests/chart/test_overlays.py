@@ -26,13 +26,11 @@ def data_of(**fields: object) -> dict[str, object]:
 
 
 def container_of(sets: list[str] | None = None, **fields: Any) -> Any:
-    """Return the container of the process."""
     pod: Any = pod_of(sets, **fields)
     return pod["containers"][0]
 
 
 def pod_of(sets: list[str] | None = None, **fields: Any) -> Any:
-    """Return the spec of its pod."""
     objects = native_objects(chart_of(from_data(data_of(**fields))), sets or [])
     (job,) = [item for (kind, _), item in objects.items() if kind == "Job"]
     return job["spec"]["template"]["spec"]  # type: ignore[index] # a Job

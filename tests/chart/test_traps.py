@@ -34,14 +34,12 @@ def one(objects: Objects, kind: str, part: str = "") -> dict[str, object]:
 
 
 def dig(value: object, *path: object) -> object:
-    """Return the value at a path of keys and indexes."""
     for step in path:
         value = value[step]  # type: ignore[index]  # parsed objects
     return value
 
 
 def run_label(objects: Objects) -> object:
-    """Return the identity of the run."""
     return dig(one(objects, "Job"), "metadata", "labels", "symph.dev/run")
 
 

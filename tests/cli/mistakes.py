@@ -53,7 +53,6 @@ def _spec(title: str, text: str, *says: str, verb: str = "package", status: int 
 
 
 def _with(line: str) -> str:
-    """Return the good spec with further lines in its process."""
     return OK + "".join(f"    {part}\n" for part in line.split("\n"))
 
 

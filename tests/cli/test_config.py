@@ -18,7 +18,6 @@ PROJECT = "team: rl\nenvironments: {dev: {namespace: rl-dev}}\ndefaults: {namesp
 
 @pytest.fixture
 def mine(private_places: Path) -> Path:
-    """Return the path of the user's settings."""
     file = private_places / "home/.config/symph/config.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(MINE)
@@ -27,7 +26,7 @@ def mine(private_places: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a project's settings, and enter a folder below it."""
+    """Write a project's settings; enter a folder below the project."""
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
     (tmp_path / ".symph.yaml").write_text(PROJECT)

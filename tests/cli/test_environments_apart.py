@@ -28,7 +28,6 @@ def configure(project: Project, before: str, after: str) -> None:
 
 
 def edit(project: Project, path: str, before: str, after: str) -> None:
-    """Edit a file of the repository by hand."""
     text = project.show(path)
     assert before in text
     commit(project.repo, {path: text.replace(before, after)})

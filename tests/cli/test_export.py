@@ -17,7 +17,6 @@ pytestmark = pytest.mark.usefixtures("spec")
 
 
 def objects(symph: Symph, *args: str) -> list[dict[str, Any]]:  # noqa: F811 - the fixture
-    """Return the objects that `symph export appwrapper` prints."""
     return list(yaml.safe_load_all(symph("export", "appwrapper", "exp.yaml", *args).stdout))
 
 

@@ -27,7 +27,6 @@ def config(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def field(project: Project, form: str) -> str:
-    """Return a field of the newest commit."""
     return git("-C", str(project.repo), "log", "-1", f"--format={form}", "main").strip()
 
 

@@ -122,7 +122,6 @@ STEPS = st.lists(
 
 
 def command(number: int, verb: str, env: str, choice: int) -> list[str]:
-    """Return the command line of one step."""
     place = [] if not env else ["--env", env]
     return {
         "publish": ["publish", "rl.yaml", *place],

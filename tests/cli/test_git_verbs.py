@@ -348,7 +348,6 @@ def test_markdown_for_a_pull_request_is_a_table(project: Project) -> None:
 
 
 def with_secret(project: Project, **source: str) -> None:
-    """Write the experiment with one secret file."""
     (project.folder / "token.txt").write_text("hunter2-hunter2\n")
     more = f"secret_source: {json.dumps(source)}\n" if source else ""
     project.write(f"{SPEC}secrets: [token.txt]\n{more}")

@@ -256,7 +256,6 @@ def test_printed_manifests_follow_the_pointers(project: Project) -> None:
 
 
 def edit_template(project: Project) -> None:
-    """Edit a template of the published chart by hand."""
     project.symph("publish", "rl.yaml", "--env", "dev")
     path = "charts/ml/rl/0.1.0/templates/agent.yaml"
     commit(project.repo, {path: f"{project.show(path)}# other\n"})

@@ -30,7 +30,6 @@ class Server(ThreadingHTTPServer):
 
     @property
     def host(self) -> str:
-        """Address and port of the server."""
         return f"127.0.0.1:{self.server_address[1]}"
 
 

@@ -69,7 +69,7 @@ HIDDEN_MODULES = {verb.module.rpartition(".")[2] for verb in HIDDEN} | {"complet
 
 
 class Own(SymphonyParser):
-    """A project whose verbs bear names that are other names of ours."""
+    """A project with verbs whose names are aliases of built-in ones."""
 
     prog = "own"
 

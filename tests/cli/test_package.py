@@ -45,7 +45,6 @@ def spec(tmp_path: Path) -> Path:
 
 
 def times(folder: Path) -> dict[str, int]:
-    """Return the modification time of each file."""
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 

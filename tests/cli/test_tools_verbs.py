@@ -37,7 +37,6 @@ def symph(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def loaded_by(*words: str) -> tuple[set[str], str]:
-    """Return the modules that one command line loads, and its output."""
     program = (
         "import sys\nfrom symphony_charts.cli.main import main\n"
         f"try: main({list(words)!r})\nexcept SystemExit as end: assert not end.code\n"

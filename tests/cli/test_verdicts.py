@@ -21,17 +21,16 @@ _POOLS = "pools:\n  - {name: small, allocatable: {cpu: 2, memory: 4Gi}, max_node
 
 
 def one(**fields: object) -> dict[str, object]:
-    """Return a spec of one process."""
     return {"processes": {"p": {**_RUN, **fields}}}
 
 
 def pod(**fields: object) -> dict[str, object]:
-    """Return a spec of one process whose pod has further fields."""
+    """Return a spec of one process with further fields of its pod."""
     return one(pod_overlay={"spec": fields})
 
 
 def container(**fields: object) -> dict[str, object]:
-    """Return a spec of one process whose container has further fields."""
+    """Return a spec of one process with further fields of its container."""
     return one(container_overlay=fields)
 
 

@@ -122,7 +122,6 @@ def test_the_image_has_the_folder_in_its_working_folder_over_the_base(place: Pla
 
 
 def image_in(values: Path) -> str:
-    """Return the image in a chart's values as one text."""
     parts = yaml.safe_load(values.read_text())["image"]
     tag = f":{parts['tag']}" if parts["tag"] else ""
     digest = f"@{parts['digest']}" if parts["digest"] else ""

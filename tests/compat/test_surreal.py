@@ -65,7 +65,6 @@ def launch(script: Script, settings: Object, tmp_path: Path) -> Script:
 
 @pytest.fixture
 def objects(launch: Script) -> list[Object]:
-    """Return the objects that the launcher's dry run prints."""
     done = launch("create", "First_experiment", "--dry-run", "--", "--env", "x")
     assert done.returncode == 0, done.stderr
     said, _, documents = done.stdout.partition("---\n")
@@ -78,7 +77,6 @@ def of_kind(objects: list[Object], kind: str) -> list[Object]:
 
 
 def pods_of(objects: list[Object]) -> dict[str, Object]:
-    """Return the pod templates by group."""
     made = [*of_kind(objects, "Job"), *of_kind(objects, "StatefulSet")]
     templates = [item["spec"]["template"] for item in made]
     return {item["metadata"]["labels"]["symph.dev/group"]: item["spec"] for item in templates}

@@ -24,7 +24,6 @@ Tmux = Callable[..., list[str]]
 
 @pytest.fixture(autouse=True)
 def ends() -> Iterator[None]:
-    """End the runs of these tests."""
     yield
     for run in live_runs():
         up.down(run)

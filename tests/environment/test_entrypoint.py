@@ -15,7 +15,6 @@ from tests.chart.harness import chart_of, experiment_of, native_objects
 
 
 def process(**fields: object) -> Process:
-    """Return one process with these fields."""
     return from_data({"name": "x", "processes": {"a": fields}}).processes["a"]
 
 

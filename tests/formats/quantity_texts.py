@@ -65,7 +65,6 @@ def generated_texts(seed: int, count: int) -> list[str]:
 
 
 def recorded() -> list[tuple[str, Answer]]:
-    """Return the texts and answers of the file."""
     lines = RECORDED.read_text(encoding="utf-8").splitlines()
     return [(text, tuple(answer) if answer else None) for text, answer in map(json.loads, lines[1:])]
 

@@ -29,7 +29,6 @@ def printer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(version: str, folder: Path, *args: str | Path) -> str:
-    """Return the output of `toJson`."""
     return str(yaml.safe_load(run_helm(version, "template", "x", folder, *args).stdout)["text"])
 
 

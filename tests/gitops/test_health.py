@@ -1,5 +1,6 @@
-"""The health checks under real Lua 5.1, the language of Argo CD's interpreter, with only the libraries that Argo CD
-opens (base and table). The kinds' own controllers write such statuses.
+"""The health checks under real Lua 5.1, the language of Argo CD's interpreter, with its libraries base and table only.
+
+The statuses are those that the kinds' own controllers write.
 """
 
 from __future__ import annotations

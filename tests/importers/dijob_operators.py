@@ -30,9 +30,7 @@ def recorded(version: str) -> list[tuple[Object, Object]]:
 
 
 def plain(made: Any) -> Any:
-    """Return `made` without empty values, with the environment as a map (the last of a name counts) and numbers as
-    text.
-    """
+    """Return `made` without empty values, with the environment as a map (the last entry counts) and numbers as text."""
     if isinstance(made, list):
         return [plain(item) for item in made]
     if not isinstance(made, dict):

@@ -27,7 +27,7 @@ def app(*roles: dict[str, object], name: str = "train", **fields: object) -> dic
 
 
 def appdef(*roles: dict[str, object], name: str = "train", **fields: object) -> AppDef:
-    """Return an application of `roles` as a record."""
+    """Return an application of `roles` as an AppDef record."""
     log = Log()
     found = read_appdef(app(*roles, name=name, **fields), log)
     assert not log.problems
@@ -42,20 +42,17 @@ def import_appdef(data: object, cfg: Mapping[str, object] | None = None) -> Impo
 
 
 def import_role(**fields: object) -> Process:
-    """Return the process that a lone role becomes."""
     return import_appdef(app(role(**fields))).experiment.processes["trainer"]
 
 
 def import_yaml(text: str, **options: str) -> Imported:
-    """Return the experiment of a DIJob in YAML."""
+    """Return the imported experiment of a DIJob in YAML."""
     return import_dijob(read(text.encode(), "job.yaml"), **options)
 
 
 def compose(text: str, **context: object) -> Imported:
-    """Return the experiment of a compose file."""
     return import_compose(read(text.encode(), "compose.yaml"), ComposeContext(**context))  # type: ignore[arg-type] # tests name real fields
 
 
 def notes_of(imported: Imported) -> str:
-    """Return all notes as one text."""
     return "\n".join(f"{note.path}: {note.what}" for note in imported.notes)

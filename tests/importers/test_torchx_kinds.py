@@ -66,7 +66,7 @@ def test_objects_grow_by_nothing_but_the_address_of_each_replica_that_is_dialled
 
 
 def chart_size(kind: str, replicas: int) -> int:
-    """Return the size of all files of the chart in bytes."""
+    """Return the bytes of all files of the chart."""
     imported = import_appdef(app({**ROLE, "num_replicas": replicas}), {**OPTIONS, "kind": kind})
     chart = chart_of(finish(imported.experiment, for_cluster=True))
     return sum(map(len, chart.files.values()))

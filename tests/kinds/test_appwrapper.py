@@ -19,7 +19,6 @@ _MCAD = {"version": "v1beta1"}
 
 
 def objects(*sets: str, workload: dict[str, object] | None = None, **said: object) -> Objects:
-    """Return the objects of an experiment of kind appwrapper under overrides."""
     data: dict[str, object] = {"processes": _PROCESSES, **said}
     return native_objects(chart_of(experiment_of(**data, workload={"kind": "appwrapper", **(workload or {})})), sets)
 
@@ -30,7 +29,6 @@ def app_wrapper(*sets: str, **said: Any) -> dict[str, Any]:
 
 
 def jobs(item: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the Jobs inside, by group."""
     spec = item["spec"]
     parts = spec["components"] if "components" in spec else spec["resources"]["GenericItems"]
     inside = [part.get("template") or part["generictemplate"] for part in parts]

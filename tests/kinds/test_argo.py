@@ -41,23 +41,19 @@ _PROCESSES = {
 
 
 def experiment(argo: Mapping[str, object] | None = None, **said: object) -> Experiment:
-    """Return an experiment of kind argo."""
     return experiment_of(**{"processes": _PROCESSES, "workload": {"kind": "argo", "argo": argo or {}}, **said})
 
 
 def native(*sets: str, argo: Mapping[str, object] | None = None, **said: object) -> Objects:
-    """Return the objects of an experiment of kind argo."""
     return objects_of_chart(chart_of(experiment(argo, **said)), sets)
 
 
 def of_kind(objects: Objects, kind: str) -> dict[str, Any]:
-    """Return the one object of a kind."""
     (found,) = [item for (name, _), item in objects.items() if name == kind]
     return found
 
 
 def templates(item: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the templates of a flow by name."""
     return {template["name"]: template for template in item["spec"]["templates"]}
 
 

@@ -23,7 +23,7 @@ def objects_of(name: str) -> list[dict[str, Any]]:
 
 
 def runs_of(name: str) -> list[dict[str, Any]]:
-    """Return those of them that the kind's controller runs."""
+    """Return the objects of `objects_of` that the kind's controller runs."""
     return [item for item in objects_of(name) if (item["apiVersion"], item["kind"]) in KINDS[name].gvks]
 
 

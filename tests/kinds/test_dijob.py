@@ -31,7 +31,6 @@ def made(processes: Mapping[str, Any] = PROCESSES, name: str = "exp", **said: ob
 
 
 def objects(experiment: Experiment, *sets: str) -> list[dict[str, Any]]:
-    """Return the objects of its chart."""
     return list(native_objects(chart_of(experiment), sets).values())
 
 
@@ -41,7 +40,6 @@ def job(experiment: Experiment, *sets: str) -> dict[str, Any]:
 
 
 def name_of(*sets: str, operator: str = "v1.1") -> str:
-    """Return the name of the DIJob under overrides, with its run."""
     return str(job(made(operator=operator), *sets)["metadata"]["name"])
 
 

@@ -18,7 +18,6 @@ _PROCESSES: dict[str, dict[str, object]] = {
 
 
 def job_set(*sets: str, **said: object) -> dict[str, Any]:
-    """Return the JobSet of an experiment under overrides."""
     data: dict[str, object] = {"processes": _PROCESSES, "workload": {"kind": "jobset"}, **said}
     objects = native_objects(chart_of(experiment_of(name=_NAME, **data)), sets)
     (found,) = [item for (kind, _), item in objects.items() if kind == "JobSet"]
@@ -57,7 +56,6 @@ def test_what_may_change_in_a_job_but_not_in_a_set_is_a_new_run() -> None:
 
 
 def pod(member: dict[str, Any]) -> dict[str, Any]:
-    """Return the pod of a part of the set."""
     return dict(member["template"]["spec"]["template"]["spec"])
 
 

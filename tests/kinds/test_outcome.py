@@ -36,7 +36,6 @@ def job_set(*, suspend: bool = False, marks: Object | None = None, **status: Any
 
 
 def states(*workloads: Object, pods: Any = ()) -> dict[str, str]:
-    """Return the state of each instance."""
     return {one.name: one.state for one in status_of("rl", list(workloads), list(pods), now=NOW).instances}
 
 
@@ -97,7 +96,6 @@ def test_a_wrapped_job_shows_its_replicas() -> None:
 
 
 def mcad(state: str, **more: object) -> dict[str, object]:
-    """Return an AppWrapper of MCAD around one Job."""
     inner = {"apiVersion": "batch/v1", "kind": "Job", **template("agent", 2)}
     inner["metadata"] = {**inner["metadata"], "name": "rl-agent"}
     return {

@@ -68,6 +68,6 @@ def plan_of(*processes: PlannedProcess, **more: Any) -> LocalPlan:
 
 
 def process_state(phase: str = "running", slot: int = 0, **more: Any) -> ProcessState:
-    """Return the state of a process; a running one is ready."""
+    """Return the state of a process; it is ready if running."""
     known: dict[str, Any] = {"name": "p", "group": "", "pod": "p", "ready": phase == "running", "restarts": 0}
     return ProcessState(**{"slot": slot, "phase": phase, "status": None, **known, **more})

@@ -21,7 +21,6 @@ def start(folder: Path, name: str = "exp", **data: object) -> Run:
 
 
 def python(program: str, **more: object) -> dict[str, object]:
-    """Return a process that runs a line of Python."""
     return {"command": [sys.executable, "-c", program], **more}
 
 
@@ -50,7 +49,6 @@ def tmux_pid(run: Run) -> int:
 
 
 def failure_of(run: Run) -> str:
-    """Return the name of the process that failed first."""
     failed = run.state().failed
     assert failed is not None
     return failed.name

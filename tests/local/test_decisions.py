@@ -220,7 +220,7 @@ def test_a_step_leaves_the_state_before_it_as_it_was() -> None:
 
 
 def at(*phases: str) -> list[ProcessState]:
-    """Return processes in these phases; a running one is ready."""
+    """Return processes in these phases; they are ready if running."""
     return [process_state(phase) for phase in phases]
 
 

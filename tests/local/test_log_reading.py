@@ -16,7 +16,6 @@ _LINES, _LENGTH = 160_000, 50  # 8 MB
 
 
 def bytes_read() -> int:
-    """Return the number of bytes that this process has read from all files."""
     return int(re.findall(r"rchar: (\d+)", Path("/proc/self/io").read_text(encoding="utf-8"))[0])
 
 

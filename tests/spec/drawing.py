@@ -103,7 +103,6 @@ class Drawing:
         return list(words() if callable(words) else words or ())
 
     def resolved(self, schema: Schema) -> Schema:
-        """Return the target of a reference."""
         return _resolved(self._root, schema)[0]
 
     def _object(self, schema: Schema, at: str) -> dict[str, Any]:
@@ -145,7 +144,6 @@ class Drawing:
         return self._chance.choice(_USUAL[kind])
 
     def _of(self, at: str, name: str, fields: Mapping[str, Schema]) -> float:
-        """Return the probability of an optional field."""
         usual = self._share.get(f"{at}.{name}", self._share.get(at, self._usual))
         return max(usual, 0.6) if self._leads(fields[name], f"{at}.{name}") else usual
 

@@ -128,7 +128,6 @@ class _Cast:
         self._drawing = Drawing(_SCHEMA, chance, self._words(), apart=APART, share=SHARE, wanted=wanted)
 
     def experiment(self) -> Data:
-        """Return the data of the experiment."""
         data: Data = self._drawing.value(_SCHEMA)
         data["name"] = self._chance.choice(["exp", "n", "on", "a-long-name-of-an-experiment"])
         data["image"] = data.get("image") or "busybox:1.37.0"

@@ -83,8 +83,6 @@ def changed(path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> dict[s
 
 
 def assign(value: Any) -> Callable[[Any, Any], None]:
-    """Return a change that assigns `value`."""
-
     def change(parent: Any, step: Any) -> None:
         parent[step] = value
 
@@ -92,7 +90,6 @@ def assign(value: Any) -> Callable[[Any, Any], None]:
 
 
 def at(path: tuple[Any, ...]) -> Any:
-    """Return the value of GOOD at `path`."""
     value: Any = GOOD
     for step in path:
         value = value[step]

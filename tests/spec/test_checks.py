@@ -12,7 +12,6 @@ from symphony_charts.spec.model import Experiment
 
 
 def one(for_cluster: bool = False, **process: Any) -> Experiment:
-    """Return an experiment of one process."""
     return from_data({"name": "x", "processes": {"a": {"cmds": ["true"]} | process}}, for_cluster=for_cluster)
 
 
@@ -23,17 +22,14 @@ def whole(for_cluster: bool = False, **fields: Any) -> Experiment:
 
 
 def group(**processes: dict[str, Any]) -> Experiment:
-    """Return an experiment of one group, `g`."""
     return whole(groups={"g": {"processes": processes}})
 
 
 def lone(**processes: dict[str, Any]) -> Experiment:
-    """Return an experiment of lone processes."""
     return whole(processes=processes)
 
 
 def member(**fields: Any) -> Experiment:
-    """Return an experiment of one process in a group."""
     return group(m=fields)
 
 

@@ -17,7 +17,6 @@ SERVE = {**RUN, "lifecycle": "service"}
 
 
 def made(processes: Mapping[str, object], **said: object) -> Experiment:
-    """Return an experiment of kind dijob."""
     workload = {"kind": "dijob", "dijob": said.pop("dijob", {}), **said.pop("workload", {})}  # type: ignore[dict-item]  # a map
     return from_data({"name": "x", "processes": processes, "workload": workload, **said})
 

@@ -16,7 +16,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-
 
 
 def blocks(language: str) -> list[str]:
-    """Return the code blocks of the page in `language`."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -13,7 +13,6 @@ from symphony_charts.spec import files as specfile
 
 
 def write(path: Path, text: str) -> Path:
-    """Write `text` to the file `path`; return it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path

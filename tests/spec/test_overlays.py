@@ -31,7 +31,6 @@ def made(container: object = None, pod: object = None, **fields: Any) -> Process
 
 
 def experiment(container: object = None, pod: object = None, **fields: Any) -> Experiment:
-    """Return the experiment around it."""
     start = {} if "cmds" in fields else {"command": ["run"]}
     overlays = {"container_overlay": container or {}, "pod_overlay": pod or {}}
     return from_data({"name": "e", "image": "u:1", "processes": {"p": {**start, **overlays, **fields}}})

@@ -14,7 +14,6 @@ from symphony_charts.spec.sources import EmptyDirVolume, NfsVolume
 
 
 def process(text: str) -> Process:
-    """Return the process with the fields in `text`."""
     data: Any = load(text)
     return from_data({"name": "x", "processes": {"a": data}}).processes["a"]
 
@@ -75,7 +74,6 @@ def test_a_short_form_of_an_experiment_means_its_long_form(short: str, long: str
 
 
 def mounted(*mounts: object) -> Experiment:
-    """Return an experiment whose process has these mounts."""
     return from_data({"name": "x", "processes": {"a": {"mounts": list(mounts)}}})
 
 

@@ -19,7 +19,6 @@ def process(**fields: Any) -> ProcessSpec:
 
 
 def finished(agent: ProcessSpec) -> Any:
-    """Return the finished experiment of `agent`."""
     assert agent.experiment is not None
     return agent.experiment.finish(for_cluster=True)
 

@@ -120,7 +120,6 @@ def run_is_a_link(top: Path) -> object:
 
 @attack
 def experiment_is_a_link(top: Path) -> object:
-    """The folder above it is one."""
     run = made(top)
     run.parent.rename(top / "canary" / "rl")
     run.parent.symlink_to(top / "canary" / "rl")
@@ -129,7 +128,6 @@ def experiment_is_a_link(top: Path) -> object:
 
 @attack
 def home_is_a_link(top: Path) -> object:
-    """`local` itself is one."""
     made(top)
     (top / "local").rename(top / "canary" / "local")
     (top / "local").symlink_to(top / "canary" / "local")
@@ -138,7 +136,6 @@ def home_is_a_link(top: Path) -> object:
 
 @attack
 def names_that_lead_out(top: Path) -> object:
-    """Names that lead out of the home."""
     made(top)
     names = (("..", "canary"), ("rl", ".."), ("rl", "1/../../../canary"), ("rl", "."), ("", "1"), ("rl", ""))
     return [str_of(lambda pair=pair: remover.remove(top / "local", *pair)) for pair in names]  # type: ignore[misc]  # a lambda with a default
@@ -224,7 +221,6 @@ def somebody_elses_home(top: Path) -> object:
 
 @attack
 def empty_home_becomes_ours(top: Path) -> object:
-    """An empty `local` is accepted."""
     (top / "local").mkdir()
     made(top)
     return removed(top)

@@ -38,7 +38,6 @@ def claimed() -> object:
 
 @attack
 def absent(place: Path, precious: Path) -> object:
-    """The folder is missing."""
     return [claimed(), place.stat().st_mode & 0o777, (place / "gpus").stat().st_mode & 0o777]
 
 
@@ -59,7 +58,6 @@ def link_to_a_folder_of_ours(place: Path, precious: Path) -> object:
 
 @attack
 def a_file(place: Path, precious: Path) -> object:
-    """A file instead of a folder."""
     place.write_text("")
     return claimed()
 
@@ -75,7 +73,6 @@ def somebody_elses(place: Path, precious: Path) -> object:
 
 @attack
 def linked_claim(place: Path, precious: Path) -> object:
-    """The file of a claim is a link."""
     (place / "gpus").mkdir(parents=True, mode=0o700)
     place.chmod(0o700)
     (place / "gpus" / "GPU-1.held").symlink_to(precious)
@@ -102,7 +99,6 @@ def piped_claim(place: Path, precious: Path) -> object:
 
 @attack
 def linked_lock(place: Path, precious: Path) -> object:
-    """The lock is a link."""
     (place / "gpus").mkdir(parents=True, mode=0o700)
     place.chmod(0o700)
     (place / "gpus" / "lock").symlink_to(precious)
@@ -111,7 +107,6 @@ def linked_lock(place: Path, precious: Path) -> object:
 
 @attack
 def linked_folder_in_it(place: Path, precious: Path) -> object:
-    """The folder of the claims is a link."""
     place.mkdir(mode=0o700)
     (place / "gpus").symlink_to(precious.parent)
     return claimed()

@@ -21,7 +21,7 @@ def python(code: str) -> list[str]:
 
 
 def gone(pid: int) -> bool:
-    """Return True if the process has ended, also if it is a zombie."""
+    """Return True if the process has ended; a zombie has ended."""
     try:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:

@@ -72,13 +72,11 @@ def some_role(chance: random.Random, number: int) -> dict[str, Any]:
 
 
 def some_app(chance: random.Random) -> dict[str, Any]:
-    """Return an application of one to three roles."""
     roles = [some_role(chance, number) for number in range(chance.randint(1, 3))]
     return {"name": chance.choice(["cifar", LONG, *NAMES]), "roles": roles, "metadata": {"owner": "ada"}}
 
 
 def maybe(chance: random.Random, **values: object) -> dict[str, object]:
-    """Return some of the options."""
     return {key: value for key, value in values.items() if chance.random() < 0.5}
 
 

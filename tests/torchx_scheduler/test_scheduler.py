@@ -42,7 +42,7 @@ def submitted(scheduler: SymphScheduler, made: AppDef, **cfg: object) -> str:
 
 
 def ended(scheduler: SymphScheduler, app_id: str) -> AppState:
-    """Return the final state of the application."""
+    """Wait for the end of the application; return its state."""
 
     def final_state() -> AppState | None:
         answer = scheduler.describe(app_id)

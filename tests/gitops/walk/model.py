@@ -78,9 +78,7 @@ class Tree:
         return self.runs[env][key]
 
     def promoted(self, key: Key, before: str, after: str, settings: Values, place: Place, *, copies: bool) -> Tree:
-        """Return the tree in which `after` runs the version of `before`, with its own values or, with `copies`, those
-        of `before`.
-        """
+        """Return the tree in which `after` runs the version of `before`; `copies` also takes its own values."""
         source = self.running(before, key)
         target = self.runs.get(after, {}).get(key)
         values = source.now.values if copies else merged(target.now if target else None, settings, {})

@@ -115,14 +115,12 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(who=machines, env=envs, team=teams, name=names)
     def rollback(self, who: int, env: str, team: str, name: str) -> None:
-        """Let an environment run its previous version."""
         words = ["rollback", name, "--team", team, "--env", env]
         key, tree = (team, name), self.tree("main")
         self.change(who, words, lambda: self._whole(tree.rolled_back(env, key), key, env))
 
     @rule(who=machines, env=envs, team=teams, name=names)
     def retire(self, who: int, env: str, team: str, name: str) -> None:
-        """Take an experiment out of an environment."""
         words = ["retire", name, "--team", team, "--env", env, "--yes"]
         key, tree = (team, name), self.tree("main")
 
@@ -134,7 +132,6 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(who=machines, keep=st.integers(1, 3))
     def tidy(self, who: int, keep: int) -> None:
-        """Remove unneeded versions."""
         tree = self.tree("main")
         self.change(who, ["gitops", "gc", "--keep", str(keep), "--yes"], lambda: tree.tidied(keep))
 
@@ -348,7 +345,7 @@ class GitWalk(RuleBasedStateMachine):
         return tree.run(env, key, before.moved(now, place) if before else Runs(now=now, place=place))
 
     def _whole(self, tree: Tree, key: Key, env: str) -> Tree:
-        """Return `tree`, unless the chart to run was edited by hand."""
+        """Return `tree`; raise RefusedError if the chart to run was edited by hand."""
         version = tree.running(env, key).now.version
         if self.labels[tree.charts[key][version]].startswith("by hand"):
             raise RefusedError(7)

@@ -39,7 +39,6 @@ class Answer:
 
     @property
     def record(self) -> Any:
-        """The output as JSON."""
         return json.loads(self.out)
 
 
@@ -52,7 +51,6 @@ class Server:
     ssh: str
 
     def urls(self, name: str) -> list[str]:
-        """Return every address of a repository."""
         return [f"file://{self.root}/{name}", f"{self.http}/{name}", f"{self.ssh}/{name}"]
 
 
@@ -66,16 +64,13 @@ class Machine:
 
     @property
     def state(self) -> Path:
-        """The folder of its caches."""
         return self.folder / "state"
 
     def configure(self, environments: Mapping[str, object]) -> None:
-        """Write the settings of its project."""
         repository = {"url": self.url, "author": f"{self.folder.name} <{self.folder.name}@example.org>"}
         (self.folder / ".symph.yaml").write_text(dump({"repository": repository, "environments": dict(environments)}))
 
     def symph(self, *words: str) -> Answer:
-        """Run `symph` with `words` in its folder."""
         self.runs += 1
         if BINARY:
             env = {**os.environ, "SYMPH_STATE_DIR": str(self.state)}

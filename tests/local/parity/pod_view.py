@@ -164,7 +164,6 @@ def _replica_hosts(item: Object) -> set[str]:
 
 
 def _count(item: Object) -> int:
-    """Return the number of pods of a workload."""
     spec = sub(item, "spec")
     count = spec.get("completions", spec.get("replicas"))
     return count if isinstance(count, int) else 1
