@@ -39,8 +39,7 @@ class Drawing:
     """Draws values of `schema`; `share` gives the probability of optional fields, by place or record, else `usual`.
 
     `apart` lists the fields of a record of which one is chosen, beside those that the schema itself separates. Values
-    on
-    the way to a `wanted` one of `parts_of` are drawn more often.
+    on the way to a `wanted` one of `parts_of` are drawn more often.
     """
 
     def __init__(

@@ -30,8 +30,7 @@ class ProcessView:
     """One process: `name` as ``pod/process``, argument list, environment, folder (None: the image's), files.
 
     `files` maps absolute paths to a digest with mode. `hosts` are all names and addresses of the experiment as this
-    side
-    writes them; comparing treats them as equal. `unknown` are the variables that only a cluster can set.
+    side writes them; comparing treats them as equal. `unknown` are the variables that only a cluster can set.
     """
 
     name: str
@@ -63,8 +62,7 @@ def differences(local: ProcessView, pod: ProcessView, allowed: Iterable[str] = (
 
     The closed list: `ALLOWED`, values that only a cluster has (a Secret's value, the name of the node), host parts of
     addresses, and the working folder if the pod leaves it to the image. `view_of_plan` reverts moved ports, and paths
-    of
-    files that cannot be shown in place.
+    of files that cannot be shown in place.
     """
     skipped = ALLOWED | pod.unknown | set(allowed)
     lines = []
