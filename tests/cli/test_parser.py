@@ -48,7 +48,8 @@ class Project(SymphonyParser):
         self._add_experiment_name(show, required=False, positional=False)
 
     def action_create(self, args: argparse.Namespace) -> int:
-        """Create an experiment."""
+        """Create an
+        experiment."""
         self.seen.append(args)
         return int(args.agents)
 

@@ -39,7 +39,7 @@ def in_pods(experiment: Experiment) -> dict[str, ProcessView]:
 
 
 def observed(run: Run, planned_view: ProcessView, slot: int) -> ProcessView | None:
-    """Return the kernel's record of a process once it runs: arguments, environment, folder, files."""
+    """Return the kernel's record of a process, None until it runs: arguments, environment, folder, files."""
     pid_file = run.process_dir(slot) / "pid"
     pid = pid_file.read_text().strip() if pid_file.exists() else ""
     proc = Path("/proc") / pid
