@@ -154,7 +154,7 @@ def test_an_experiment_is_matched_loosely_on_the_projects_cluster(capsys: pytest
 
 
 class Replacing(SymphonyParser):
-    """A project that replaces two built-in verbs: one by its alias, one by its name."""
+    """A project that replaces two built-in verbs: `doctor`, and the alias `visit` with a parser of its own."""
 
     def setup(self) -> None:
         self.add_subparser("visit").add_argument("what")
