@@ -1,4 +1,4 @@
-"""What `Teller` says of one status after the other."""
+"""Events of `EventFeed` for consecutive statuses."""
 
 from __future__ import annotations
 

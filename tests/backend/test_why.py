@@ -1,4 +1,4 @@
-"""What keeps an experiment from running, of the words that Kubernetes 1.35, Kueue 0.19 and the supervisor say."""
+"""Diagnosis of blocked experiments, from texts of Kubernetes 1.35, Kueue 0.19 and the supervisor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def why(reason: str, **fields: Any) -> Diagnosis:
     return found
 
 
-# A reason, and below it the cause and its words; tests/e2e/test_status_causes.py has those of a real cluster.
+# A reason, and below it the cause and its text; tests/e2e/test_status_causes.py has those of a real cluster.
 CAUSES = """\
 ImagePullBackOff Back-off pulling image "x:1"
     image: the image x:1 cannot be pulled
@@ -56,7 +56,7 @@ something new
 
 
 def causes() -> list[tuple[str, str, str]]:
-    """The reason, cause and text of each row."""
+    """Return the reason, cause and text of each row."""
     lines = CAUSES.splitlines()
     return [(reason, *told.strip().split(": ", 1)) for reason, told in zip(lines[::2], lines[1::2], strict=True)]  # type: ignore[misc]
 

@@ -1,4 +1,4 @@
-"""Values drawn at random for charts made of trees, and the experiments that strategies.py generates, by a seed."""
+"""Random values for charts made of trees, and the experiments that strategies.py generates, by a seed."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ RELEASES = ["r", "rl", "my-rl-1", "a" * 53, "z" * 40 + "-rl-release", "b2", "tru
 
 @dataclass(frozen=True, kw_only=True)
 class Overrides:
-    """What a user gives to Helm: values of a file, and words of ``--set`` and ``--set-string`` with their paths."""
+    """A user's input to Helm: values of a file, and ``--set`` and ``--set-string`` arguments with their paths."""
 
     values: Data = field(default_factory=dict)
     sets: tuple[tuple[str, str], ...] = ()
 
 
 def charts(first: int, count: int, *, has_overlays: bool) -> list[BuiltChart]:
-    """Return charts of `count` generated experiments, named ``e0``, ``e1``, …; less those of other kinds.
+    """Return charts of `count` generated experiments, named ``e0``, ``e1``, …, without those of other kinds.
 
     Overlays are odd on purpose: Kubernetes refuses some of them.
     """
@@ -146,7 +146,7 @@ def overrides(rng: random.Random, values: Mapping[str, Any]) -> Overrides:
 
 
 def all_overrides(rng: random.Random, values: Mapping[str, Any], number: int) -> Overrides:
-    """Return a change of every value; those with a few choices take the one of this `number`."""
+    """Return a change of every value; those with a few choices take the one with this `number`."""
     over: Data = {}
     for path in _places(values):
         choices = _choices(path, values)
@@ -184,7 +184,7 @@ def _choices(path: tuple[str, ...], values: Mapping[str, Any]) -> list[Any]:
 
 
 def _drawn(rng: random.Random, path: tuple[str, ...], values: Mapping[str, Any]) -> object:
-    """Return a value for `path`, by its last name."""
+    """Return a value for `path`, chosen by its last name."""
     name = path[-1]
     if name == "image" and len(path) > 1:
         return rng.choice([*_IMAGES, "a/b:3"])
@@ -279,7 +279,7 @@ _CHOICES: dict[str, list[Any]] = {
 
 
 def _set(rng: random.Random, values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return one ``--set`` or ``--set-string`` as the flag and its words."""
+    """Return one ``--set`` or ``--set-string`` as the flag and its argument."""
     group = rng.choice(list(values["groups"]))
     program = rng.choice(list(values["groups"][group]["containers"]))
     container = f"groups.{group}.containers.{program}"

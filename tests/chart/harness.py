@@ -1,4 +1,4 @@
-"""Charts on disk, real helm, and its objects beside those of the evaluator."""
+"""Charts on disk, real helm, and comparison of its objects with the evaluator's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXAMPLE_NAMES = [path.parent.name for path in EXAMPLES if not path.name.endswith
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML as JSON types: all that is not a JSON number, boolean or null is text, as helm's own reader has it."""
+    """YAML as JSON types: all but JSON numbers, booleans and null is text, as in helm's own reader."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -45,7 +45,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|fal
 _Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)\Z"), list("-0123456789"))
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-0123456789"))
-# Go leaves text bare that looks like a number but is none that a float64 holds: the run 664e1764 is such a one.
+# Go prints text unquoted that looks like a number but exceeds a float64, such as the run 664e1764.
 _Loader.add_constructor(
     "tag:yaml.org,2002:float",
     lambda _loader, node: float(node.value) if math.isfinite(float(node.value)) else node.value,
@@ -54,17 +54,17 @@ _Loader.add_constructor(
 
 @cache
 def template() -> ChartTemplate:
-    """The chart template of the checkout."""
+    """Return the chart template of the checkout."""
     return ChartTemplate(package_data.folder("chart-template"))
 
 
 def experiment_of(**data: object) -> Experiment:
-    """A finished experiment with a name and an image where none is given."""
+    """Return a finished experiment, with a default name and image."""
     return from_data({"name": "exp", "image": "busybox:1.37.0", **data})
 
 
 def built_of(experiment: Experiment) -> BuiltChart:
-    """Return the trees of its chart. Secrets that are to be sealed are."""
+    """Return the trees of the experiment's chart, with all Secrets sealed that have to be."""
     chart = build(experiment, allocate(experiment))
     if experiment.secrets and experiment.secret_source.source == "sealed":
         secrets = {**chart.values["secrets"], "encryptedData": {key_of(each): "AgB1" for each in experiment.secrets}}
@@ -73,13 +73,13 @@ def built_of(experiment: Experiment) -> BuiltChart:
 
 
 def chart_of(experiment: Experiment, version: str = "0.1.0") -> Chart:
-    """Return its chart. Secrets that are to be sealed are."""
+    """Return the experiment's chart, with all Secrets sealed that have to be."""
     chart = built_of(experiment)
     return make_chart(chart, ValuesSchema(chart), version, template())
 
 
 def example(name: str, workload: Mapping[str, object] | None = None) -> Experiment:
-    """The experiment of one of the examples, with these settings of its workload."""
+    """Return the experiment of an example, with these settings of its workload."""
     path = next(path for path in EXAMPLES if path.parent.name == name)
     found = specfile.read(path).experiment
     return msgspec.structs.replace(found, workload=msgspec.convert(workload, Workload)) if workload else found
@@ -87,12 +87,11 @@ def example(name: str, workload: Mapping[str, object] | None = None) -> Experime
 
 @cache
 def example_chart(name: str) -> Chart:
-    """The chart of one of the examples."""
     return chart_of(example(name))
 
 
 def write_chart(chart: Chart, folder: Path) -> Path:
-    """The chart's files below `folder`."""
+    """Write the chart's files below `folder`; return the chart's folder."""
     for path, content in chart.files.items():
         file = folder / chart.name / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +100,7 @@ def write_chart(chart: Chart, folder: Path) -> Path:
 
 
 def run_helm(version: str, *args: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """helm with an environment of its own; skips the test where it is not unpacked."""
+    """Run helm with its own environment; skip the test if helm is not unpacked."""
     program = helm(version)
     if program is None:
         reason = f"helm {version} is not unpacked: python -m tests.tools"
@@ -119,19 +118,18 @@ def run_helm(version: str, *args: str | Path, check: bool = True) -> subprocess.
 
 
 def helm_objects(version: str, folder: Path, *args: str, release: str = "r1") -> Objects:
-    """What `helm template` prints."""
     return objects_in(run_helm(version, "template", release, folder, *args).stdout)
 
 
 def objects_in(text: str) -> Objects:
-    """The objects in a stream of YAML, read as Kubernetes reads it."""
+    """Return the objects in a stream of YAML, read as Kubernetes reads it."""
     return index(yaml.load_all(text, _Loader))
 
 
 def native_objects(
     chart: Chart, sets: Sequence[str] = (), values: Mapping[str, object] | None = None, release: str = "r1"
 ) -> Objects:
-    """Return what the evaluator makes of the chart's own files, after JSON as helm's are."""
+    """Return the evaluator's objects of the chart's own files, converted through JSON like helm's."""
     built = open_chart(chart.files, chart.name)
     merged = merge_values(ValuesSchema(built), user_values(Overrides(files=(values or {},), sets=tuple(sets))))
     made = render_release(built, merged, Release(name=release, version=chart.version))
@@ -139,12 +137,11 @@ def native_objects(
 
 
 def set_values(sets: Sequence[str]) -> dict[str, object]:
-    """What `--set` texts say."""
     return user_values(Overrides(sets=tuple(sets)))
 
 
 class _StrictLoader(_Loader):
-    """The same, but no key may occur twice in a map."""
+    """A loader that refuses duplicate keys in a map."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
         keys = [key.value for key, _ in node.value]
@@ -159,7 +156,7 @@ def object_in(text: str) -> dict[str, object] | None:
 
 
 def index(objects: object) -> Objects:
-    """Objects by kind and name; two of one name are an error."""
+    """Return objects by kind and name; fail on duplicates."""
     found: Objects = {}
     for item in objects:  # type: ignore[attr-defined]  # parsed YAML
         if item:
@@ -172,7 +169,7 @@ def index(objects: object) -> Objects:
 def assert_same(
     chart: Chart, folder: Path, sets: Sequence[str] = (), values: Mapping[str, object] | None = None
 ) -> None:
-    """Both helms and the evaluator agree on every object."""
+    """Check that both helms and the evaluator agree on every object."""
     where = write_chart(chart, folder)
     args = [word for text in sets for word in ("--set", text)]
     if values is not None:

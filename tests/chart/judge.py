@@ -1,4 +1,4 @@
-"""Real Helm beside the evaluator: many charts in one umbrella, object for object."""
+"""Comparison of real Helm and the evaluator: many charts in one umbrella, object for object."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SOURCE = re.compile(r"# Source: umbrella/charts/([^/]+)/")
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """A chart below an alias in the umbrella, with what the user changes."""
+    """A chart below an alias in the umbrella, with a user's changes."""
 
     alias: str
     chart: BuiltChart
@@ -55,12 +55,11 @@ _SCHEMAS: dict[int, tuple[BuiltChart, ValuesSchema]] = {}
 
 
 def schema_of(chart: BuiltChart) -> ValuesSchema:
-    """Return the schema of the values of `chart`, made once."""
+    """Return the cached schema of the values of `chart`."""
     return _SCHEMAS.setdefault(id(chart), (chart, ValuesSchema(chart)))[1]
 
 
 def write(chart: BuiltChart, folder: Path) -> Path:
-    """Write a chart to `folder`."""
     texts = {f"templates/{name}": text for name, text in chart.texts().items()}
     texts["Chart.yaml"] = f"apiVersion: v2\nname: {chart.frame.chart}\nversion: 0.1.0\n"
     texts["values.yaml"] = values_text(chart.values)
@@ -123,7 +122,7 @@ def integers(value: Any) -> Any:
 
 @dataclass
 class Judge:
-    """Compares instances with `helm template` and counts what it saw."""
+    """Compares instances with `helm template` and counts the cases."""
 
     folder: Path
     versions: Sequence[str]

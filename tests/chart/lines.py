@@ -1,4 +1,4 @@
-"""Lines of templates that change no output: each line, or each pair of a condition and its end, is taken out once."""
+"""Lines of templates that change no output: remove each line, or each pair of a condition and its end, in turn."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.chart.judge import Instance, canonical, integers, rendered, write_umb
 
 _OPENING = re.compile(r"\s*\{\{-? (?:if|with|range|define) ")
 _END = re.compile(r"\s*\{\{-? end -?\}\}\s*")
-# Comments, definitions, and conditions on an argument that not every chart leaves out. The digests are computed once
-# per release, which saves time and changes no output.
+# Comments, definitions, and conditions on an argument that only some charts pass. The digests are computed once per
+# release, which saves time and changes no output.
 _SKIPPED = re.compile(
     r"\s*(?:\{\{-? /\*.*|\{\{-? define .*|\{\{- if \.(?:group|service|run) \}\}|\{\{- if not \(hasKey \.Values .*)?\s*"
 )
@@ -26,7 +26,7 @@ _SKIPPED = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A template without one line or without a pair of lines; `line` is the first that is missing."""
+    """A template without one line or without a pair of lines; `line` is the first missing one."""
 
     file: str
     number: int
@@ -35,7 +35,7 @@ class Mutant:
 
 
 def mutants(file: str, text: str) -> Iterator[Mutant]:
-    """Yield the template without each of its lines, or without an opening line and its end. Definitions stay."""
+    """Yield the template without each of its lines, or without an opening line and its end. Definitions are kept."""
     lines = text.splitlines(keepends=True)
     open_at: list[int] = []
     for number, line in enumerate(lines):
@@ -94,7 +94,7 @@ def useless_lines(
 
 
 def _references(chart: BuiltChart) -> Overrides:
-    """Return values with variables that refer to others, and others in the place of our addresses."""
+    """Return values with variables that refer to others, and other variables in place of our addresses."""
     addresses = [service_variable(name, "ADDR") for name in chart.values.get("services", {})]
     env = {"A": "$(SYMPH_Z)", "SYMPH_Z": "$(B)", "B": "1", **dict.fromkeys(addresses[::2], "own")}
     env |= {f"A_{number}": f"$({name})" for number, name in enumerate(addresses)}

@@ -1,4 +1,4 @@
-"""What tests read of the objects of a chart: the pods of each group, and who can reach them."""
+"""Queries on the objects of a chart: the pods of each group, and the network access to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ _GROUP = "symph.dev/group"
 
 
 def pod_templates(objects: list[Item]) -> dict[str, Item]:
-    """Return the pod template of each group."""
     found = {}
     for item in objects:
         for template in _templates(item):

@@ -1,4 +1,4 @@
-"""How much helm keeps of a release; tests/e2e/test_leftovers.py holds it to what a cluster has."""
+"""Size of the release that helm stores; tests/e2e/test_leftovers.py compares it with a cluster."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from symphony_charts.chart.files import Chart
 
 
 def release_kb(chart: Chart, manifest: str) -> float:
-    """Kilobytes that helm puts into the Secret of a release: its JSON, which holds files as base64, packed by gzip.
+    """Return the size in kilobytes of the Secret that helm writes for a release.
 
+    It is the release's JSON, which holds files as base64, packed by gzip.
     Source: helm/helm, pkg/chart/v2/chart.go, pkg/storage/driver/util.go.
     """
     files = {path: base64.b64encode(content).decode() for path, content in chart.packed.items()}

@@ -1,4 +1,4 @@
-"""Values under files and flags, generated, and what real helm makes of them: many in one call, each under its own key.
+"""Generated values from files and flags, judged by real helm: many cases in one call, each under its own key.
 
 In the texts of a case, ``@`` stands for that key.
 """
@@ -34,14 +34,14 @@ _RAW = {"f1": b"one\n", "f2": b"two, {x}\r\n\xff\xe2\x80\xa8"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The value of one key in the chart and in files, and what flags assign to it."""
+    """The value of one key in the chart and in files, and the flags that assign to it."""
 
     default: object = None
     files: tuple[object, ...] = ()
     flags: tuple[tuple[str, str], ...] = ()
 
     def known_to(self, version: str) -> Case:
-        """The case without what this helm does not know: objects for --set-json came with helm 4."""
+        """Return the case without features that this helm lacks: objects for --set-json came with helm 4."""
         objects = [(flag, text) for flag, text in self.flags if flag == "--set-json" and text.strip().startswith("{")]
         return replace(self, flags=tuple(flag for flag in self.flags if version != "3.19" or flag not in objects))
 
@@ -50,7 +50,7 @@ _KEYS = ["a", "b", "c"]
 _SCALARS: list[object] = [True, 0, 7, -1, 1.5, "x", "", "null"]
 
 
-# Names that the data has meet values of any kind; the others begin anew.
+# The data has these names with values of any kind; other names are new.
 _NAMES = [".a", ".b", ".c", ".d", ".e", ".f", ".g", ".h", r".a\.b", ".\u00e9", ".d[0]", ".e[1].a", ".f.a"]
 _STEPS = [".a", ".a", ".b", ".c", "[0]", "[0]", "[1]", r".a\.b", r".\[0\]", "[+1]", "[01]", r"[\0]", ".a b", ".\u00e9"]
 _BAD_STEPS = ["[-1]", "[x]", "[]", "[0", ".", "..", "[65537]", "[9223372036854775808]", "[0]x", "[ 0]", "[1_0]"]
@@ -86,20 +86,20 @@ _VALUES = {
 _BROKEN_OFF = ["", ".", ".e", ".e.", ".e[0]", ".e[0].", ".e[0].a", ".e[0].a=", ".e[0][1]", ".e[0]=", ".e[0", ".e,"]
 _BROKEN_OFF += [".b[0]", ".b[0].a=", ".b[3].a=", ".b[2][0]", ".b[2][1].a=", ".e=,", ".e={a}", ".e={a},", ".e={", "=,"]
 _BROKEN_OFF += [",", r".e\ "]
-# No argument holds NUL.
+# No argument can hold NUL.
 _HOSTILE = [*"=,.[]{}\\ \t\n@a0", "\u00e9", "\u2028", "\U0001f600", ""]
 _OBJECTS = ['{"@":{"b":2}}', ' {"@": {"a": null, "b": [1]}} ', '{"@":{"a":1},"@":{"c":2}}', "{}"]
 _BAD_OBJECTS = ['{"@":{}}x', '{"@":', "{@=1"]
 
 
 def generated(seed: int, count: int) -> list[Case]:
-    """Cases of which helm takes about two in three; the same for the same seed."""
+    """Return cases of which helm accepts about two in three; the same for the same seed."""
     chance = random.Random(seed)
     return [_case(chance) for _ in range(count)]
 
 
 def systematic() -> list[Case]:
-    """Each form of a value with each flag, and each form of a name on what stands in a file."""
+    """Return each form of a value with each flag, and each form of a name on values of a file."""
     texts = [(flag, f"@.a={value}") for flag, forms in _VALUES.items() for values in forms for value in values]
     texts += [(flag, f"@.a={value},@.b=1") for flag, forms in _VALUES.items() for value in forms[0]]
     texts += [("--set-json", text) for text in [*_OBJECTS, *_BAD_OBJECTS]]
@@ -124,7 +124,7 @@ def _case(chance: random.Random) -> Case:
 
 
 def _data(chance: random.Random, scalars: list[object], depth: int = 0) -> object:
-    """Mostly a map, of lists and maps."""
+    """Return a value, usually a map of lists and maps."""
     kind = chance.choice(["map", "map", "list", "scalar", "scalar"] if depth else ["map"] * 9 + ["list", "scalar"])
     if kind == "scalar" or depth > 3:
         return chance.choice(scalars)
@@ -134,7 +134,7 @@ def _data(chance: random.Random, scalars: list[object], depth: int = 0) -> objec
 
 
 def _text(chance: random.Random, flag: str) -> str:
-    """A text for `flag` that may well be refused."""
+    """Return a text for `flag` that may be invalid."""
     if flag == "--set-json" and chance.random() < 0.1:
         return _mostly(chance, _OBJECTS, _BAD_OBJECTS)
     text = ",".join(_part(chance, flag) for _ in range(chance.choice([1, 1, 1, 2, 3])))
@@ -155,7 +155,7 @@ def _mostly(chance: random.Random, good: list[str], bad: list[str]) -> str:
 
 
 def ours(batch: Sequence[Case], folder: Path) -> str | None:
-    """The values in JSON, as Go writes it; None if they are refused."""
+    """Return the values in JSON, as Go writes it; None if they are refused."""
     defaults, files, flags = _together(batch, folder)
     texts = {name: tuple(text for given, text in flags if given == flag) for flag, name in _FLAGS.items()}
     contents = {str(folder / name): text for name, text in _CONTENTS.items()}
@@ -166,7 +166,7 @@ def ours(batch: Sequence[Case], folder: Path) -> str | None:
 
 
 def sorted_out(batch: Sequence[Case], folder: Path) -> tuple[list[Case], list[Case]]:
-    """The cases that we take, one with the other, and those that we refuse on their own."""
+    """Return the cases that we accept together, and those that we refuse alone."""
     taken: list[Case] = []
     refused: list[Case] = []
     for case in batch:
@@ -206,7 +206,7 @@ class Judge:
             (self.folder / name).write_bytes(content)
 
     def values(self, version: str, batch: Sequence[Case]) -> str | None:
-        """The values that helm renders with, in JSON; None if it refuses them."""
+        """Return the values that helm renders with, in JSON; None if it refuses them."""
         defaults, files, flags = _together(batch, self.folder)
         self._file("chart/values.yaml", defaults)
         paths = [self._file(f"{row}.yaml", values) for row, values in enumerate(files)]
@@ -214,22 +214,22 @@ class Judge:
         ended = run_helm(version, "template", "x", self.folder / "chart", *args, check=False)
         if ended.returncode:
             return None
-        # How a byte that is no UTF-8 is written depends on the version of Go.
+        # The notation of a byte that is not UTF-8 depends on the version of Go.
         return base64.b64decode(ended.stdout.split("text: ")[1]).decode().replace(r"\ufffd", "\ufffd")
 
     def takes(self, case: Case) -> bool:
-        """Whether every helm takes the case."""
+        """Return True if every helm accepts the case."""
         return all(self.values(version, [case.known_to(version)]) is not None for version in HELM_VERSIONS)
 
     def differences(self, version: str, batch: Sequence[Case]) -> list[Difference]:
-        """The cases of `batch`, all of which we take together, that this helm refuses or reads otherwise."""
+        """Return the cases of `batch`, all of which we accept together, that this helm refuses or reads differently."""
         known = [case for case in batch if case == case.known_to(version)]
         theirs, mine = self.values(version, known), ours(known, self.folder)
         if theirs == mine:
             return []
         middle = len(known) // 2
         halves = [known[:middle], known[middle:]] if middle else []
-        # What only differs in company is shown whole.
+        # Cases that differ only in combination are reported together.
         parts = [difference for half in halves for difference in self.differences(version, half)]
         return parts or [(known, mine, theirs)]
 

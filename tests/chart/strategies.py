@@ -62,7 +62,7 @@ _LONG = st.sampled_from(["a-very-long-name-of-a-group-xx", "b"])
 _ENV_KEYS = st.sampled_from(["A", "LR", "N", "ON", "n", "y", "PATH_X", "Z_LAST", "SYMPH_EXTRA", "off", "my.var", "-x"])
 _COUNT = st.sampled_from(["1", "2k"])
 _QUANTITY = st.sampled_from(["1", "500m", "0.5", "2Gi", "1.7", "100Mi"])
-_LIMIT = st.sampled_from(["4Gi", "8.5Gi"])  # no request is above it
+_LIMIT = st.sampled_from(["4Gi", "8.5Gi"])  # no request exceeds it
 
 
 @st.composite
@@ -150,7 +150,7 @@ _VOLUMES: dict[str, dict[str, object]] = {
 
 
 def _wire(draw: st.DrawFn, processes: list[tuple[str, dict[str, object]]]) -> None:
-    """Gives some processes services to bind, some to expose, and lets others connect to them."""
+    """Give some processes services to bind, some to expose, and let others connect to them."""
     bound = []
     for number, (_, process) in enumerate(processes):
         for which in range(draw(st.sampled_from([0, 1, 1, 2]))):
@@ -167,7 +167,6 @@ def _wire(draw: st.DrawFn, processes: list[tuple[str, dict[str, object]]]) -> No
 
 @st.composite
 def experiments(draw: st.DrawFn) -> dict[str, object]:
-    """The data of one experiment."""
     volumes = {
         name: _VOLUMES[name] for name in draw(st.lists(st.sampled_from(sorted(_VOLUMES)), max_size=3, unique=True))
     }

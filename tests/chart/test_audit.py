@@ -1,4 +1,4 @@
-"""Faults that hand-written charts have, and that a platform team would refuse: each test holds one of them off."""
+"""Faults of hand-written charts that a platform team would refuse; each test prevents one of them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ PAIR: Item = {
 
 
 def errors(data: Item, *, release: str = "r1", values: Item | None = None) -> dict[str, str]:
-    """Return what is refused, by path."""
     try:
         built = built_of(finish(experiment_of(**data), for_cluster=True))
         render_release(built, {**built.values, **(values or {})}, Release(name=release))

@@ -26,7 +26,6 @@ _FROM_ARGO = ("inputs.parameters.LR", "workflow.name", "workflow.uid")
 
 
 def dijob_experiment(operator: str) -> Experiment:
-    """An experiment that runs under a version of DI-orchestrator."""
     said, settings_of_job = OF_OPERATOR[operator]
     workload = {"kind": "dijob", "dijob": {**settings_of_job, "operator": operator}}
     return finish(experiment_of(**said, workload=workload), for_cluster=True)

@@ -26,12 +26,11 @@ from tests.tools import HELM_VERSIONS
 
 
 def chart(experiment: Experiment) -> BuiltChart:
-    """The chart of an experiment."""
     return build(experiment, allocate(experiment))
 
 
 def objects_of(experiment: Experiment) -> list[Item]:
-    """Its objects under the default values; what is to be sealed is."""
+    """Return its objects under the default values, with all Secrets sealed that have to be."""
     built = chart(experiment)
     values = json.loads(json.dumps(built.values))
     if "encryptedData" in values.get("secrets", {}):
@@ -40,13 +39,13 @@ def objects_of(experiment: Experiment) -> list[Item]:
 
 
 def one(objects: list[Item], kind: str, name: str = "") -> Item:
-    """The only object of a kind whose name ends so."""
+    """Return the only object of a kind whose name has this ending."""
     (found,) = [item for item in objects if item["kind"] == kind and item["metadata"]["name"].endswith(name)]
     return found
 
 
 def environment(objects: list[Item], group: str, container: str = "") -> dict[str, Any]:
-    """What a container is told: the ConfigMap, then its own variables."""
+    """Return the environment of a container: the ConfigMap, then its own variables."""
     spec = pod_templates(objects)[group]["spec"]
     every = [*spec.get("initContainers", []), *spec["containers"]]
     found = next(each for each in every if each["name"] == (container or group))
@@ -60,7 +59,7 @@ POD_IP = {"fieldRef": {"fieldPath": "status.podIP"}}
 
 
 def ask_and_serve(**server: Any) -> dict[str, Any]:
-    """Two processes: `server` binds `api`, `client` connects to it."""
+    """Return two processes: `server` binds `api`, `client` connects to it."""
     return {
         "server": {"command": ["serve"], "binds": "api", **server},
         "client": {"command": ["ask"], "connects": "api"},
@@ -110,7 +109,6 @@ def test_hosts_are_pods_that_a_headless_service_names(kind: str, lifecycle: str)
 
 
 def run_of(objects: list[Item]) -> str:
-    """The run of the client."""
     return str(pod_templates(objects)["client"]["metadata"]["labels"]["symph.dev/run"])
 
 
@@ -239,7 +237,7 @@ def test_values_of_another_experiment_are_refused() -> None:
 
 
 def sealed(**secrets: Any) -> tuple[BuiltChart, dict[str, Any]]:
-    """A chart whose Secret is sealed, and its values with `secrets`."""
+    """Return a chart whose Secret is sealed, and its values with `secrets`."""
     experiment = experiment_of(
         processes={"a": {}}, secrets=[{"file": "token"}, {"file": "key"}], secret_source={"source": "sealed"}
     )
@@ -401,7 +399,7 @@ def test_a_container_with_a_device_is_as_privileged_as_its_overlay_says(is_privi
 
 
 def gang(**workload: object) -> Experiment:
-    """An experiment of kind appwrapper or volcano with retries, a minimum, a deadline and a sidecar."""
+    """Return an experiment of kind appwrapper or volcano with retries, a minimum, a deadline and a sidecar."""
     actor = {"main": {"command": ["x"]}, "cache": {"lifecycle": "service", "binds": "cache"}}
     return experiment_of(
         processes={

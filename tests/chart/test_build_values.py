@@ -1,4 +1,4 @@
-"""The values of a chart: every path that its trees read, a schema as strict as Helm's, and errors that help."""
+"""The values of a chart: every path that its trees read, a schema as strict as Helm's, and helpful errors."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def problems(overrides: dict[str, Any]) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The rich chart on disk, with templates, values and schema."""
+    """Write the rich chart with templates, values and schema; return its folder."""
     chart, schema = rich()
     folder = tmp_path_factory.mktemp("rich")
     (folder / "templates" / "tests").mkdir(parents=True)
@@ -93,7 +93,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def paths_of(values: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """All paths of values, also those of maps."""
     below = (
         [found for key, value in values.items() for found in paths_of(value, (*path, key))]
         if isinstance(values, dict)

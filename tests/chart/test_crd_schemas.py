@@ -1,4 +1,4 @@
-"""A definition becomes a schema that refuses what the API server would drop, and takes what it takes."""
+"""Conversion of a CRD into a schema that refuses the fields the API server would drop, and accepts all others."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SCHEMA = schema_of(_DEFINITION, "v1", {"type": "object", "required": ["name"]})
 
 
 def takes(**spec: object) -> bool:
-    """Whether the schema takes a Widget."""
+    """Return True if the schema accepts a Widget with this spec."""
     item = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
     return jsonschema_rs.Draft7Validator(SCHEMA).is_valid(item)
 
@@ -123,7 +123,7 @@ def test_every_carried_schema_says_where_it_comes_from() -> None:
     assert sum(len(file.read_bytes()) for file in files.values()) < 80_000
 
 
-# A made-up API, in the words of kubernetes-validate.
+# A made-up API, in the format of kubernetes-validate.
 _API: dict[str, dict[str, object]] = {
     "io.k8s.api.core.v1.PodTemplateSpec": {
         "description": "prose",

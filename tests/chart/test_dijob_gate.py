@@ -1,4 +1,4 @@
-"""Kind `dijob` under each operator: its own definition knows every field, and helm prints what the evaluator makes."""
+"""Kind `dijob` under each operator: its CRD knows every field, and helm prints the evaluator's objects."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ def definition(name: str) -> jsonschema_rs.Draft7Validator:
 
 
 def chart_for(operator: str) -> BuiltChart:
-    """Return the chart of the experiment for a version of DI-orchestrator."""
     said, dijob = OF_OPERATOR[operator]
     data = {
         "name": "exp",
@@ -75,7 +74,7 @@ def chart_for(operator: str) -> BuiltChart:
 
 
 def chart_with_ranks() -> BuiltChart:
-    """Return the chart of an experiment whose processes are told their ranks without the operator."""
+    """Return the chart of an experiment whose processes get their ranks without the operator."""
     return built_of(from_data({"name": "exp", "image": "a:1", **TASKS, "compat": "di-engine"}, for_cluster=True))
 
 
@@ -116,7 +115,7 @@ def test_hostile_strings_come_back_intact(tmp_path: Path) -> None:
 
 
 def _containers(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The containers of what ends."""
+    """Yield the containers of finite workloads."""
     if item["kind"] == "DIJob":
         yield from (one for task in item["spec"]["tasks"] for one in task["template"]["spec"]["containers"])
     elif item["kind"] == "Job":

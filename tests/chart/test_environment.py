@@ -1,4 +1,4 @@
-"""Every container has the variables of the contract, and the addresses in them are those of objects of the chart."""
+"""Every container has the variables of the contract, with addresses of objects of the chart."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _POD_IP = "<status.podIP>"
 
 
 def objects_of(experiment: Experiment) -> list[Item]:
-    """Return the objects of its chart, and what controllers make of them."""
+    """Return the objects of its chart, and those that controllers make of them."""
     built = built_of(experiment)
     return opened(built.objects(built.values, Release(name="r1")))
 
 
 def environment(objects: list[Item], container: Item) -> dict[str, str]:
-    """Return what a container finds, with ``<field>`` for what a pod tells."""
+    """Return the environment of a container, with ``<field>`` for fields of the pod."""
     maps = {item["metadata"]["name"]: item["data"] for item in objects if item["kind"] == "ConfigMap"}
     env: dict[str, str] = {}
     for source in container.get("envFrom", []):
@@ -58,7 +58,6 @@ def containers_of(experiment: Experiment, objects: list[Item]) -> dict[tuple[str
 
 
 def declared(experiment: Experiment, group: str, process: str) -> set[str]:
-    """Return the variables that users set."""
     one = pods_of(experiment)[group].processes[process]
     overlay: Any = pods_of(experiment)[group].settings.pod_overlay
     overlays: list[Any] = [
@@ -74,7 +73,7 @@ def prefix_of(service: Service) -> str:
 
 
 def faults(experiment: Experiment) -> list[str]:
-    """Return what the containers of the chart do not find, or find otherwise than the contract says."""
+    """Return the variables that containers of the chart lack, or that differ from the contract."""
     objects, found = objects_of(experiment), []
     services = {item["metadata"]["name"]: item["spec"] for item in objects if item["kind"] == "Service"}
     for (group, process), env in containers_of(experiment, objects).items():
@@ -114,7 +113,7 @@ def faults(experiment: Experiment) -> list[str]:
 
 
 def _faults_of_hosts(experiment: Experiment, service: Service, text: str, services: dict[str, Item]) -> list[str]:
-    """A list of replicas has an address for each, in a domain that a headless Service serves."""
+    """Return a fault unless a list of replicas has an address for each, in a domain of a headless Service."""
     entries = [entry.rpartition(":") for entry in text.split(",")]
     domains = {host.partition(".")[2] for host, _, _ in entries}
     is_whole = len({host for host, _, _ in entries}) == pods_of(experiment)[service.listener.pod].settings.replicas

@@ -1,4 +1,4 @@
-"""Helm prints the objects that the evaluator makes of a packaged chart, and text of users arrives unchanged.
+"""Helm prints the evaluator's objects of a packaged chart, and users' text arrives unchanged.
 
 `test_judges.py` compares both under drawn values; here the charts have all files of the template.
 """

@@ -1,6 +1,6 @@
-"""Charts made of trees beside real Helm, Kubernetes' schemas and upgrades, under drawn experiments and values.
+"""Charts made of trees compared with real Helm, Kubernetes' schemas and upgrades, under drawn experiments and values.
 
-`SYMPH_SOAK` is the number of experiments to draw and `SYMPH_SEED` where the draws begin.
+`SYMPH_SOAK` is the number of experiments to draw and `SYMPH_SEED` the first seed.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def test_a_run_depends_on_what_its_pods_see(changed: dict[str, object]) -> None:
 
 @cache
 def _subject() -> BuiltChart:
-    """Return a chart with all of the values that the tests of runs change."""
+    """Return a chart with all values that the tests of runs change."""
     experiment = experiment_of(
         processes={
             "learner": {"command": ["learn"], "binds": "replay-server", "exposes": "tensorboard"},
@@ -233,7 +233,7 @@ def test_releases_of_one_namespace_share_no_name() -> None:
 
 
 def _names(chart: BuiltChart, values: dict[str, object], release: str) -> set[tuple[str, str]]:
-    """Return kind and name of each object, without those whose whole names the user states."""
+    """Return kind and name of each object, except those whose full names the user sets."""
     try:
         made = chart.objects(values, Release(name=release))
     except SpecError:
@@ -260,7 +260,7 @@ _OF_KIND: dict[str, dict[str, object]] = {
 
 
 def _of_kind(name: str) -> BuiltChart:
-    """Return a chart of a further kind of workload, or of DI-orchestrator's version `name`."""
+    """Return a chart of another kind of workload, or of DI-orchestrator's version `name`."""
     if name in OF_OPERATOR:
         return _built(dijob_experiment(name))
     processes = {
@@ -290,7 +290,7 @@ def test_helm_lint_accepts_the_charts(version: str, tmp_path: Path) -> None:
     run_helm(version, "lint", "--strict", *folders)
 
 
-# The first keys of an object and of its parts, in the order in which Kubernetes' documentation writes them.
+# The first keys of an object and of its parts, in the order of Kubernetes' documentation.
 _ORDER = ("apiVersion", "kind", "metadata", "immutable", "spec", "data", "binaryData")
 _NEEDLESS = re.compile(r"""^\s*(?:- )?[\w.-]+: (['"])(?P<text>[A-Za-z/][-\w/.]*)\1$""")
 

@@ -1,4 +1,4 @@
-"""The folder of `export kustomize` is built by the real kubectl to the very objects of the chart."""
+"""The real kubectl builds the folder of `export kustomize` to exactly the objects of the chart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from tests.tools import kubectl
 
 
 def build(folder: Path) -> Objects:
-    """What `kubectl kustomize` makes of a folder."""
     program = kubectl()
     if program is None:
         if os.environ.get("SYMPH_REQUIRE_TOOLS"):
@@ -38,13 +37,12 @@ def build(folder: Path) -> Objects:
 
 
 def built(objects: Objects, folder: Path, **said: Any) -> Objects:
-    """What kubectl makes of the folder of some objects."""
+    """Return the objects that kubectl builds from the folder of some objects."""
     write_tree(folder, kustomize_files(objects.values(), **said))
     return build(folder)
 
 
 def objects_of_kind(name: str, kind: str) -> Objects:
-    """Return the objects of an example, run by a kind of workload."""
     path = next(path for path in EXAMPLES if path.parent.name == name)
     return native_objects(chart_of(specfile.read(path, [f"workload.kind={kind}"]).experiment))
 
@@ -66,7 +64,7 @@ def test_generated_experiments_are_built_to_the_same_objects(
     try:
         objects = native_objects(chart_of(from_data(data)))
     except SpecError:
-        reject()  # Kubernetes needs more of what an overlay says.
+        reject()  # Kubernetes requires more than the overlay has.
     assert built(objects, tmp_path_factory.mktemp("base")) == objects
 
 

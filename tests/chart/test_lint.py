@@ -1,4 +1,4 @@
-"""Lint finds what it says it finds, and nothing in charts that are well."""
+"""Lint finds its documented faults, and none in correct charts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.chart.strategies import experiments
 from tests.damage import ODD, places, spoil
 from tests.linting import lint, lint_objects
 
-# Something of everything.
+# Every feature once.
 _RICH: dict[str, object] = {
     "groups": {
         "mixed": {
@@ -84,22 +84,20 @@ _RICH: dict[str, object] = {
 
 @cache
 def rich() -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the objects of an experiment that has something of everything."""
+    """Return the objects of an experiment that uses every feature."""
     return native_objects(chart_of(experiment_of(**_RICH)))
 
 
 def every_object() -> list[dict[str, Any]]:
-    """Return a copy of these objects."""
+    """Return a copy of the objects of `rich`."""
     return copy.deepcopy(list(rich().values()))
 
 
 def rules(experiment: Experiment, *sets: str) -> set[str]:
-    """The rules that find something in an experiment."""
     return {finding.rule for finding in lint(chart_of(experiment), overrides=set_values(sets))}
 
 
 def process(**fields: object) -> Experiment:
-    """An experiment of one process."""
     return experiment_of(processes={"p": {"command": ["x"], **fields}})
 
 
@@ -155,7 +153,7 @@ def test_every_object_passes_the_schemas_of_every_version(version: str) -> None:
 
 
 def without_overlays(data: Any) -> Any:
-    """`data` without the overlays in it, at any depth."""
+    """Return `data` without the overlays in it, at any depth."""
     if not isinstance(data, dict):
         return data
     return {key: without_overlays(value) for key, value in data.items() if not key.endswith("_overlay")}
@@ -279,7 +277,6 @@ def test_a_gang_passes_the_schemas_of_the_version_that_has_it(version: str) -> N
 
 
 def job_set() -> dict[str, object]:
-    """The JobSet of an experiment of two processes."""
     chart = chart_of(
         experiment_of(processes={"a": {"command": ["x"]}, "b": {"command": ["y"]}}, workload={"kind": "jobset"})
     )
@@ -333,7 +330,7 @@ def test_an_object_is_right_that_an_operator_of_some_version_takes() -> None:
 
 
 def leaves(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
-    """The paths of all map keys below a value."""
+    """Return the paths of all map keys below a value."""
     if isinstance(value, dict):
         return [found for key, item in value.items() for found in [(*path, key), *leaves(item, (*path, key))]]
     if isinstance(value, list):

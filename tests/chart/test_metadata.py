@@ -1,4 +1,4 @@
-"""What objects and charts say of themselves: annotations and labels of every object, and the facts in Chart.yaml."""
+"""Metadata of objects and charts: annotations and labels of every object, and the facts in Chart.yaml."""
 
 from __future__ import annotations
 

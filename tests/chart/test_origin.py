@@ -1,4 +1,4 @@
-"""A chart holds the experiment that it was made from, and its trees are built from it again."""
+"""A chart contains its source experiment, from which its trees can be rebuilt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ _SPECS = [path for path in EXAMPLES if not path.name.endswith(".lock.yaml")]
 
 
 def files_of(experiment: Experiment) -> dict[str, bytes]:
-    """Return the files of the chart of an experiment."""
     return dict(chart_of(experiment).files)
 
 

@@ -1,4 +1,4 @@
-"""What is left of overlays reaches the emitted pod by Kubernetes' rule, and hardening survives it; real helm agrees."""
+"""Remaining overlays merge into the emitted pod by Kubernetes' rule and keep its hardening; real helm agrees."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def data_of(**fields: object) -> dict[str, object]:
-    """An experiment of one process `p`."""
+    """Return the data of an experiment of one process `p`."""
     return {"name": "e", "image": "u:1", "processes": {"p": {"command": ["run"], "env": {"A": "1"}, **fields}}}
 
 
 def container_of(sets: list[str] | None = None, **fields: Any) -> Any:
-    """The container of the process."""
     pod: Any = pod_of(sets, **fields)
     return pod["containers"][0]
 
 
 def pod_of(sets: list[str] | None = None, **fields: Any) -> Any:
-    """The spec of its pod."""
     objects = native_objects(chart_of(from_data(data_of(**fields))), sets or [])
     (job,) = [item for (kind, _), item in objects.items() if kind == "Job"]
     return job["spec"]["template"]["spec"]  # type: ignore[index] # a Job
@@ -111,14 +109,14 @@ def test_probes_name_services_as_ports(tmp_path: Path) -> None:
     assert_same(chart_of(from_data(data_of(**fields))), tmp_path)
 
 
-# Computed by the chart from what is asked for, not copied: limits, contexts of privileged containers, known ports.
+# The chart computes these instead of copying them: limits, contexts of privileged containers, known ports.
 COMPUTED = ("resources", "securityContext", "readinessProbe", "livenessProbe")
-# What means the same as nothing: a mount that a field holds does not say it.
+# Equal to the default: a mount in a field does not set it.
 UNSAID = ("readOnly", False)
 
 
 def plain(overlay: dict[str, Any]) -> dict[str, Any]:
-    """`overlay` without what the chart computes, and with variables that are as simple as those of the pod."""
+    """Return `overlay` without computed fields, and with variables as simple as those of the pod."""
     spec = dict(overlay.get("spec", {}))
     spec["containers"] = [
         {
@@ -131,7 +129,7 @@ def plain(overlay: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_order(value: Any, field: str = "") -> Any:
-    """`value` as Kubernetes reads it: keyed lists in the order of their keys, nothing empty; and without the run."""
+    """Return `value` as Kubernetes reads it: keyed lists sorted by key, empty values and the run removed."""
     if isinstance(value, dict):
         items = {key: in_order(item, key) for key, item in value.items() if key != "symph.dev/run"}
         return {key: item for key, item in items.items() if item not in ({}, []) and (key, item) != UNSAID}
@@ -155,7 +153,7 @@ def test_the_pod_is_the_one_without_overlays_with_the_overlay_laid_on_it(overlay
     try:
         laid = in_order(render_pod(from_data(data_of(pod_overlay=overlay)), "p"))
     except SpecError:
-        reject()  # Kubernetes needs more of what the overlay says.
+        reject()  # Kubernetes requires more than the overlay has.
     wanted: Any = merge_overlay(bare, overlay)
     if wanted["spec"].get("hostNetwork") is True:
         wanted["spec"].setdefault("dnsPolicy", "ClusterFirstWithHostNet")

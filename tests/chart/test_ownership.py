@@ -1,4 +1,4 @@
-"""Edits in a generated folder are never lost: the user's files are left alone, edited ones of ours stop the writing."""
+"""Edits in a generated folder are never lost: users' files are kept, and an edited generated file stops the write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = {"Chart.yaml": b"one\n", "templates/jobs.yaml": b"two\n"}
 
 
 def written(files: dict[str, bytes], present: dict[str, bytes]) -> dict[str, bytes]:
-    """The folder after writing."""
+    """Return the folder after writing."""
     plan = plan_write(files, present)
     kept = {path: content for path, content in present.items() if path not in plan.removes}
     return {**kept, **plan.writes}

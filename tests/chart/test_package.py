@@ -1,4 +1,4 @@
-"""The same experiment gives the same bytes, everywhere; what helm, chart-testing and cookiecutter say to them."""
+"""The same experiment gives the same bytes everywhere; helm, chart-testing and cookiecutter accept them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PYTHONS = sorted(PYENV.glob("3.1[0-3].*/bin/python"))
 
 @pytest.fixture(params=[*EXAMPLE_NAMES, "hostile"])
 def chart(request: pytest.FixtureRequest) -> Chart:
-    """The chart of every example, and one of strings that break careless charts."""
+    """Return the chart of every example, and one of strings that break careless charts."""
     if request.param != "hostile":
         return example_chart(request.param)
     env = {f"E{index}": text for index, text in enumerate(HOSTILE)}
@@ -81,7 +81,7 @@ def test_our_archive_holds_what_helm_would_pack(chart: Chart, tmp_path: Path) ->
 
 
 def _members(packed: bytes) -> dict[str, bytes]:
-    """Contents by path; Chart.yaml, which helm writes anew, left out."""
+    """Return contents by path, without Chart.yaml, which helm rewrites."""
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         found = {member.name: tar.extractfile(member) for member in tar.getmembers()}
         return {name: file.read() for name, file in found.items() if file and not name.endswith("/Chart.yaml")}
@@ -145,7 +145,7 @@ def test_place_umask_time_zone_and_hash_seed_change_no_byte(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.parts[-3])
 def test_every_python_gives_the_same_tar(python: Path) -> None:
-    """Without the packages that a bare interpreter lacks: the archive's own module is enough."""
+    """The archive's module runs without the packages that a bare interpreter lacks."""
     script = (
         "import sys, hashlib; sys.path.insert(0, sys.argv[1]); import symphony_charts.chart.archive as a;"
         "files = {'Chart.yaml': b'name: x', 'values.yaml': b'v' * 3000, 'templates/a.yaml': b'a' * 700};"

@@ -1,4 +1,4 @@
-"""`-f` and `--set` with its sisters mean what they mean to helm; real helm 3.19 and 4.3 judge."""
+"""`-f`, `--set` and related flags mean the same as in helm; real helm 3.19 and 4.3 judge."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.tools import HELM_VERSIONS
 _BATCH = 50
 _SOAK = int(os.environ.get("SYMPH_SOAK") or 0)
 _BATCHES = max(_SOAK // _BATCH, 3)
-# A run that decides whether a change lands tries the same cases each time; everywhere else new ones are looked for.
+# CI tries the same cases each time; other runs look for new ones.
 _SEED = int(os.environ.get("SYMPH_SEED") or (0 if os.environ.get("CI") else random.SystemRandom().randrange(1 << 32)))
 
 
 def differences(batch: list[Case], folder: Path) -> list[object]:
-    """The cases that a helm takes otherwise, and those that all helms take and we do not."""
+    """Return the cases that helm reads differently, and those that all helms accept and we refuse."""
     judge = Judge(folder)
     taken, refused = sorted_out(batch, folder)
     found: list[object] = [found for version in HELM_VERSIONS for found in judge.differences(version, taken)]
@@ -52,7 +52,7 @@ def values(
     from_files: tuple[str, ...] = (),
     literals: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """What flags alone say."""
+    """Return the values of flags alone."""
     return user_values(Overrides(json=json, sets=sets, strings=strings, from_files=from_files, literals=literals))
 
 

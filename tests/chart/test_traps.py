@@ -1,7 +1,6 @@
-"""The 25 rules that prototypes of values-driven charts paid for; each test fails when its rule is broken.
+"""The 25 rules learnt from prototypes of values-driven charts; each test fails when its rule is broken.
 
-Rules 5, 9, 10 and 25 are about commands and clusters; what a chart has to say about them is tested here, the rest where
-it happens.
+Rules 5, 9, 10 and 25 concern commands and clusters; this module tests the chart's part, other tests the rest.
 """
 
 from __future__ import annotations
@@ -24,30 +23,28 @@ PAIR = {
 
 
 def pair(**changes: dict[str, object]) -> Chart:
-    """A service and a finite client, with changes by process."""
+    """Return a service and a finite client, with changes by process."""
     return chart_of(experiment_of(processes={name: {**PAIR[name], **changes.get(name, {})} for name in PAIR}))
 
 
 def one(objects: Objects, kind: str, part: str = "") -> dict[str, object]:
-    """The object of that kind whose name contains `part`."""
+    """Return the object of that kind whose name contains `part`."""
     (found,) = [item for key, item in objects.items() if key[0] == kind and part in key[1]]
     return found
 
 
 def dig(value: object, *path: object) -> object:
-    """What stands at a path of keys and indexes."""
     for step in path:
         value = value[step]  # type: ignore[index]  # parsed objects
     return value
 
 
 def run_label(objects: Objects) -> object:
-    """The identity of the run."""
     return dig(one(objects, "Job"), "metadata", "labels", "symph.dev/run")
 
 
 def env_of(objects: Objects, kind: str, part: str = "") -> dict[str, object]:
-    """The environment entries of the first container."""
+    """Return the environment entries of the first container."""
     entries = dig(one(objects, kind, part), "spec", "template", "spec", "containers", 0, "env")
     return {str(dig(entry, "name")): entry for entry in entries}  # type: ignore[attr-defined]  # a list
 
@@ -94,13 +91,13 @@ SERVICE: dict[str, object] = {**SLEEP, "lifecycle": "service"}
 
 
 def stateful_sets(sets: list[str], **processes: dict[str, object]) -> dict[str, object]:
-    """The StatefulSets of such processes by their group, whole."""
+    """Return the complete StatefulSets of such processes by their group."""
     objects = native_objects(chart_of(experiment_of(processes=processes)), sets)
     return {key[1].removeprefix("r1-exp-"): item for key, item in objects.items() if key[0] == "StatefulSet"}
 
 
 def replaced(change: str, **processes: dict[str, object]) -> set[str]:
-    """The services whose pods a change of a value replaces."""
+    """Return the services whose pods a change of a value replaces."""
     before, after = stateful_sets([], **processes), stateful_sets([change], **processes)
     return {name for name in before if before[name] != after[name]}
 

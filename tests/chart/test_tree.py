@@ -1,4 +1,4 @@
-"""Trees of charts: the text of each node, the errors of builders, paths, quoting, and what a digest depends on."""
+"""Trees of charts: the text of each node, the errors of builders, paths, quoting, and the inputs of a digest."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.tools import HELM_VERSIONS
 
 
 def umbrella(folder: Path, *charts: tuple[Chart, str]) -> Path:
-    """A chart whose dependencies are `charts` under these names."""
+    """Write a chart whose dependencies are `charts` under these names."""
     lines = ["apiVersion: v2", "name: umbrella", "version: 0.1.0", "dependencies:"]
     for chart, alias in charts:
         lines += [f'  - name: "{chart.name}"', f"    version: {chart.version}"]
@@ -26,7 +26,7 @@ def umbrella(folder: Path, *charts: tuple[Chart, str]) -> Path:
 
 
 def objects_of(chart: Chart, alias: str, **values: object) -> Objects:
-    """What the chart gives alone, under the name that it has in the umbrella."""
+    """Return the objects of the chart alone, under the name that it has in the umbrella."""
     built = open_chart(chart.files, chart.name)
     return index(built.objects({**built.values, **values}, Release(name="all", version=chart.version, alias=alias)))
 

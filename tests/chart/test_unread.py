@@ -1,4 +1,4 @@
-"""Whatever a spec says is seen in the chart's objects, or refused, or said to be read by nobody."""
+"""Every setting of a spec changes the chart's objects, or is refused, or is reported as unused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.chart.harness import set_values
 
 Path = tuple[str, ...]
 
-# For each field what is said there, never what is so anyhow; a list holds what is said one after the other.
+# For each field a value that differs from the default; a list holds values that are set one after the other.
 POD: dict[str, list[object]] = {
     "replicas": [4],
     "min_replicas": [1],
@@ -145,7 +145,7 @@ SOURCE: dict[str, list[object]] = {
     "is_cluster_store": [True],
     "refresh": ["2h"],
 }
-# Whose fields stand above, and where in the spec.
+# Records of the fields above, and their places in the spec.
 SAID: list[tuple[type[Record], dict[str, list[object]], list[Path]]] = [
     (model.PodSettings, POD, [("processes", "learner"), ("processes", "lone"), ("groups", "pair")]),
     (model.Process, {**POD, **PROCESS, "local": []}, [("processes", "learner"), ("processes", "server")]),
@@ -155,7 +155,7 @@ SAID: list[tuple[type[Record], dict[str, list[object]], list[Path]]] = [
     (model.SecuritySettings, SECURITY, [("security",)]),
     (SecretSource, SOURCE, [("secret_source",)]),
 ]
-# What is so anyhow, or asks for a part of nothing.
+# Settings that equal the default, or request a part of nothing.
 SAME: list[tuple[str, str, object]] = [
     ("learner", "restart", "never"),
     ("learner", "lifecycle", "finite"),
@@ -168,17 +168,17 @@ SAME: list[tuple[str, str, object]] = [
     ("server", "keep", False),
     ("learner", "reserve", True),
     ("server", "reserve", True),
-    # Of the digits of a run, which are left out here.
+    # Changes only the digits of a run, which are ignored here.
     ("workload", "run_key", "again"),
-    # Addresses are told to all; who dials whom is what a NetworkPolicy goes by, and services that begin anew.
+    # All processes get the addresses; only NetworkPolicies and restarts of services depend on the connections.
     ("server", "connects", ["dialled"]),
-    # The kind is one of itself.
+    # The kind is itself a gang.
     ("workload", "gang", "volcano"),
 ]
 
 
 def spec_of(kind: str) -> dict[str, Any]:
-    """An experiment with processes that end, services of a run, and services that nobody dials."""
+    """Return an experiment with finite processes, services of a run, and services without clients."""
     service = {"command": ["x"], "lifecycle": "service", "replicas": 2}
     return {
         "name": "exp",
@@ -205,7 +205,7 @@ def spec_of(kind: str) -> dict[str, Any]:
 
 
 def put(spec: dict[str, Any], path: Path, value: object) -> dict[str, Any]:
-    """A copy of the spec that says `value` at `path`."""
+    """Return a copy of the spec with `value` at `path`."""
     whole = part = copy.deepcopy(spec)
     for step in path[:-1]:
         part = part.setdefault(step, {})
@@ -215,7 +215,7 @@ def put(spec: dict[str, Any], path: Path, value: object) -> dict[str, Any]:
 
 
 def seen(prepared: Prepared) -> str:
-    """The objects, whatever the digits of their run."""
+    """Return the objects, with the digits of their run masked."""
     text = yaml_write.dumps(list(prepared.objects))
     for run in set(re.findall('"symph.dev/run":"([0-9a-f]{8})"', text)):
         text = text.replace(run, "run")
@@ -230,19 +230,19 @@ def findings_of(prepared: Prepared) -> list[Finding]:
 
 
 def said_unread(prepared: Prepared) -> set[str]:
-    """The paths in the spec of what is said to be read by nobody."""
+    """Return the paths in the spec that are reported as unused."""
     return {finding.path for finding in findings_of(prepared)} | {loss.path for loss in prepared.losses}
 
 
 def unheard(spec: dict[str, Any], said: Iterable[tuple[Path, object]]) -> list[tuple[Path, object]]:
-    """Return what makes no difference if the spec says it, though no finding says that it makes none."""
+    """Return the settings that change nothing although no finding reports them as unused."""
     prepared = prepare_experiment(from_data(spec))
     before = seen(prepared), said_unread(prepared)
     return [(path, value) for path, value in said if not is_heard(spec, before, path, value)]
 
 
 def is_heard(spec: dict[str, Any], before: tuple[str, set[str]], path: Path, value: object) -> bool:
-    """Return True if it changes the objects that the spec says `value` at `path`, or the findings."""
+    """Return True if setting `value` at `path` changes the objects or the findings."""
     try:
         after = prepare_experiment(from_data(put(spec, path, value)))
     except SymphError:
@@ -284,7 +284,7 @@ def test_what_a_gang_does_not_read_is_said(kind: str, gang: str) -> None:
         (("workload", "queue_priority"), "high"),
         (("workload", "queue"), "other"),
         (("processes", "learner", "min_replicas"), 1),
-        # A StatefulSet replaces its pods one after the other: of services one is what a gang waits for anyhow.
+        # A StatefulSet replaces its pods in sequence: of services, a gang waits for one in any case.
         (("processes", "server", "min_replicas"), 2),
         (("processes", "lone", "min_replicas"), 1),
     ]

@@ -1,4 +1,4 @@
-"""The values of a trial must turn one chart into the other, exactly."""
+"""The values of a trial must turn one chart exactly into the other."""
 
 from __future__ import annotations
 

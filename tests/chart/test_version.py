@@ -1,4 +1,4 @@
-"""A version says what its users have to expect, and the same content never gets two."""
+"""A version tells users the kind of change, and the same content never gets two versions."""
 
 from __future__ import annotations
 

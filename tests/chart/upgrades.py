@@ -1,4 +1,4 @@
-"""What Kubernetes does not let change in an object, and what begins a new run of an experiment."""
+"""Fields of an object that Kubernetes makes immutable, and changes that begin a new run of an experiment."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def run_of(objects: Objects) -> str | None:
 
 
 def _content(objects: Objects, run: str) -> list[str]:
-    """Return what a run consists of, without its hash."""
+    """Return the content of a run, without its hash."""
     parts = [
         [item["kind"], {**_frozen_fields(item), "template": item["spec"].get("template")}]
         for item in objects
@@ -91,7 +91,7 @@ def _content(objects: Objects, run: str) -> list[str]:
 
 
 def upgrade_faults(rng: random.Random, charts: list[BuiltChart], count: int) -> tuple[list[str], Counter[str]]:
-    """Draw `count` upgrades by the evaluator alone; return what an API server would refuse, and idle new runs."""
+    """Draw `count` upgrades by the evaluator alone; return those that an API server would refuse, and idle new runs."""
     faults: list[str] = []
     counts: Counter[str] = Counter()
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""The command line as the parsers know it: every action, and the least that each must be given."""
+"""The command line as the parsers define it: every action and its required arguments."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from symphony_charts.cli.verbs import VERBS
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The words that choose a parser, and that parser; nothing stands below it."""
+    """The words that choose a parser without subparsers, and that parser."""
 
     words: tuple[str, ...]
     parser: argparse.ArgumentParser
 
     @property
     def flags(self) -> list[str]:
-        """Its long flags."""
         return [flag for action in self.parser._actions for flag in action.option_strings if flag.startswith("--")]
 
     @property
     def positionals(self) -> list[argparse.Action]:
-        """What it is given without a flag."""
         return [action for action in self.parser._actions if not action.option_strings]
 
     def least(self) -> list[str]:
-        """A command line that the parser accepts, with nothing that may be left out."""
+        """Return the shortest command line that the parser accepts."""
         words = list(self.words)
         for action in self.parser._actions:
             if action.option_strings and action.required:
@@ -40,7 +38,7 @@ class Command:
 
 
 def all_commands() -> list[Command]:
-    """Every verb without anything below it, and every action below a verb."""
+    """Return every verb without actions, and every action of the other verbs."""
     parser = SymphonyParser()
     parser.load_all()
     return [command for verb in VERBS for command in _below((verb.name,), parser.get_subparser(verb.name))]

@@ -1,4 +1,4 @@
-"""What beginners get wrong, one row each: the command line and its files, and what must be said about it."""
+"""Beginners' mistakes, one row each: the command line, its files and the expected message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KUBECONFIG = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """`says` are the place, the cause and the next step, parts of what is printed; `then` is what it tells to run."""
+    """`says` are place, cause and next step, parts of the output; `then` is the suggested command."""
 
     title: str
     words: str
@@ -49,12 +49,10 @@ def _row(
 
 
 def _spec(title: str, text: str, *says: str, verb: str = "package", status: int = 3) -> Mistake:
-    """A spec e.yaml that is wrong."""
     return _row(title, f"{verb} e.yaml", {"e.yaml": text}, status, *says)
 
 
 def _with(line: str) -> str:
-    """The good spec with further lines in its process."""
     return OK + "".join(f"    {part}\n" for part in line.split("\n"))
 
 

@@ -1,13 +1,13 @@
-"""A program that runs command lines as Python has them on macOS or Windows: without what its library lacks there.
+"""Run command lines with Python's library as it is on macOS or Windows: without the functions missing there.
 
     python -m tests.cli.other_system darwin "package e.yaml" "up e.yaml"
 
-It prints a line of JSON for each: status, stdout, stderr. What differs in paths, encodings and programs is not shown.
+Print a line of JSON for each: status, stdout, stderr. Differences in paths, encodings and programs are not simulated.
 """
 
 from __future__ import annotations
 
-# The library and what others have written choose by the system as they are imported: they stay those of this one.
+# The library and third-party packages choose by the system when they are imported: they keep the choices of this one.
 import asyncio
 import contextlib
 import ctypes
@@ -55,19 +55,18 @@ _LINUX = ("inotify", "unshare", "mount", "setns", "open_tree", "move_mount", "sy
 
 
 class Absent(importlib.abc.MetaPathFinder):
-    """Refuses to import what the system has not."""
+    """Refuses to import modules that the system lacks."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for all but these."""
         if fullname in _MODULES:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         return None
 
 
 class Library:
-    """The C library without the calls of Linux; Windows has none that goes without a name."""
+    """The C library without the calls of Linux; on Windows, the name is required."""
 
     def __init__(self, name: str | None, **options: Any) -> None:
         if sys.platform == "win32" and name is None:  # type: ignore[unreachable, unused-ignore]  # it was set below
@@ -84,7 +83,7 @@ _CDLL = ctypes.CDLL
 
 
 def become(system: str) -> None:
-    """Take away what `system` has not, for all that is imported from now on."""
+    """Remove everything that `system` lacks, for all later imports."""
     sysconfig.get_config_vars()
     if system == "win32":
         sys.meta_path.insert(0, Absent())
@@ -100,7 +99,6 @@ def become(system: str) -> None:
 
 
 def main() -> None:
-    """Run the command lines one after another."""
     become(sys.argv[1])
     from symphony_charts.cli.main import main as symph
 

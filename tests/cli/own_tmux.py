@@ -1,4 +1,4 @@
-"""`Own` is the tmux of a user of the command: a terminal to type in, and to read from."""
+"""A user's tmux: a terminal to type in and to read from."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tests.local.runs import until
 
 
 class Own:
-    """The user's tmux, with a shell in its only pane and a client that looks at it."""
+    """The user's tmux server, with a shell in its only pane and an attached client."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "own.sock"
         (folder / "symph").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m symphony_charts "$@"\n')
         (folder / "symph").chmod(0o755)
-        # The size is the terminal's, not what a test runner says of its own.
+        # The terminal sets the size, not LINES and COLUMNS of a test runner.
         kept = {key: value for key, value in os.environ.items() if key not in ("LINES", "COLUMNS")}
         self.env = {**kept, "PATH": f"{folder}:{kept['PATH']}", "PS1": "$ ", "TERM": "xterm-256color"}
         self.tmux("new-session", "-d", "-x", "150", "-y", "50", "-s", "mine", "sh")
-        # A terminal for the client: `script` gives it one.
+        # `script` gives the client a terminal.
         attach = f"tmux -S {self.socket} -f /dev/null attach"
         self.client = subprocess.Popen(
             ["script", "-qec", attach, "/dev/null"],

@@ -15,7 +15,7 @@ BAD = ["https://oauth2:S3cr3t@127.0.0.1/x.git", "https://S3cr3t@127.0.0.1/x.git"
 
 
 def written(folder: Path) -> str:
-    """All that stands below a folder, as one text."""
+    """Return the contents of all files below a folder as one text."""
     return "".join(file.read_bytes().decode("latin-1") for file in sorted(folder.rglob("*")) if file.is_file())
 
 

@@ -1,4 +1,4 @@
-"""Amounts of memory at the edge of what Kubernetes reads, through the verbs that read a spec."""
+"""Memory amounts at the limits of what Kubernetes parses, through the verbs that read a spec."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERBS = {
 
 
 def ended(folder: Path, verb: str, memory: str) -> subprocess.CompletedProcess[str]:
-    """The verb on an experiment that asks for that much memory."""
+    """Run the verb on an experiment that asks for `memory`."""
     (folder / "pools.yaml").write_text("pools: [{name: std8, machine_type: n1-standard-8, max_nodes: 9}]\n")
     process = f"{{command: [sleep, '1'], requests: {{memory: {memory}}}, limits: {{memory: {memory}}}}}"
     (folder / "q.yaml").write_text(f"name: q\nimage: busybox:1.37.0\nprocesses:\n  a: {process}\n", encoding="utf-8")

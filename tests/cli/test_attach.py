@@ -1,6 +1,6 @@
-"""`symph attach` as a person types it: in a plain terminal, within their own tmux, within a pane of a run.
+"""`symph attach` as a user types it: in a plain terminal, within their own tmux, within a pane of a run.
 
-The terminals are panes of a tmux server of the test, in the part of the user's own.
+The terminals are panes of a tmux server of the test, which plays the user's own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ask(run: Run, *words: str) -> str:
 
 
 def current(run: Run) -> str:
-    """The slot whose pane a client sees."""
+    """Return the slot whose pane a client sees."""
     return ask(run, "display-message", "-p", "-t", "symph", "#{@slot}").strip()
 
 

@@ -1,4 +1,4 @@
-"""`symph attach --tile` in a real terminal: keys are sent, the screen is read; the user's tmux stays as it was."""
+"""`symph attach --tile` in a real terminal: send keys, read the screen; the user's tmux stays unchanged."""
 
 from __future__ import annotations
 
@@ -34,19 +34,18 @@ def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
     yield one
     for run in live_runs():
         up.down(run)
-    # A program that was left tidies up before it is gone.
+    # Programs that were left may still be cleaning up.
     until(lambda: not list(Path(os.environ["SYMPH_RUNTIME_DIR"]).glob("tiles-*")))
     one.close()
     assert not list(Path(os.environ["SYMPH_RUNTIME_DIR"]).glob("tiles-*"))
 
 
 def screen(own: Own) -> str:
-    """What the client of the test sees: the current window of its session with borders."""
+    """Return the current window of the client's session, with borders."""
     return own.tmux("capture-pane", "-p", "-t", "mine")
 
 
 def seen(own: Own, *texts: str) -> None:
-    """Wait until the screen has all texts."""
     try:
         until(lambda: all(text in screen(own) for text in texts))
     except AssertionError:
@@ -60,7 +59,7 @@ def press(own: Own, *keys: str) -> None:
 
 def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, tmp_path: Path) -> None:
     run = start(tmp_path, processes=PROCESSES)
-    # In a locale without UTF-8 tmux answers with _ in place of all beyond ASCII.
+    # In a locale without UTF-8, tmux answers with _ for every non-ASCII character.
     own.type("env -u TMUX LC_ALL=C symph attach exp --tile")
     seen(own, "learner  running", "agent-0  running", "agent-1  running", "done  failed 3")
     seen(own, "step 1", "step 2", "agent 1 speaks", "last words")
@@ -95,9 +94,9 @@ def test_chosen_ones_of_a_run_that_has_ended_are_shown(own: Own, tmp_path: Path)
 
 
 def settings(own: Own) -> list[str]:
-    """All that a user may have set on their server and session, and its windows.
+    """Return the options of the user's server and session, and its windows.
 
-    Windows come without the names that tmux gives them after the program in them, a moment later.
+    Window names are left out: tmux renames windows after their programs, with a short delay.
     """
     questions = ("show-options -s", "show-options -g", "show-options -gw", "show-options -t mine", "show-hooks -g")
     windows = own.tmux("list-windows", "-F", "#{window_id} #{window_flags} #{window_layout} #{automatic-rename}")
@@ -132,7 +131,7 @@ def test_tiles_for_which_tmux_finds_no_room_leave_nothing_behind(own: Own, tmp_p
     windows = ("list-windows", "-a", "-F", "#{window_id} #{window_panes}")
     before, pipes = own.tmux(*windows), {f"p-{number}": tmp_path / str(number) for number in range(60)}
     for pipe in pipes.values():
-        # One that is not there ends its pane at once, and with the last pane the server.
+        # A missing pipe would end its pane at once, and with the last pane the server.
         os.mkfifo(pipe)
     with pytest.raises(ToolFailed, match=r"(?s)could not show the tiles: [a-z ]+\b.*name the processes"):
         tiles.in_session(own.socket, pane, pipes, 0)

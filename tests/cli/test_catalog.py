@@ -16,7 +16,7 @@ POOLS = Path(__file__).parents[2] / "examples/pools"
 
 @pytest.fixture
 def symph(tmp_path: Path) -> Symph:
-    """Runs the command with a state folder of its own."""
+    """Run the command with its own state folder."""
 
     def run(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}

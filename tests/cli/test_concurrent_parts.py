@@ -1,4 +1,4 @@
-"""Parts are asked at once, and what cannot be reached holds up nobody."""
+"""Parts are queried concurrently, and an unreachable one does not delay the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the environment, the project and the user: which counts, and what `symph config` says of it."""
+"""Settings of the environment, the project and the user: precedence, and the output of `symph config`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ PROJECT = "team: rl\nenvironments: {dev: {namespace: rl-dev}}\ndefaults: {namesp
 
 @pytest.fixture
 def mine(private_places: Path) -> Path:
-    """The user's own settings."""
     file = private_places / "home/.config/symph/config.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(MINE)
@@ -27,7 +26,7 @@ def mine(private_places: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project's settings, and the current folder below it."""
+    """Write a project's settings; enter a folder below the project."""
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
     (tmp_path / ".symph.yaml").write_text(PROJECT)
@@ -35,7 +34,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settings(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, tuple[object, str]]:
-    """What `symph config` says: value and source by name."""
+    """Return value and source by name, as `symph config` prints them."""
     assert main(["config", *words, "-o", "json"]) == 0
     items = json.loads(capsys.readouterr().out)["items"]
     return {item["name"]: (item["value"], item["source"]) for item in items}

@@ -1,4 +1,4 @@
-"""Every verb that reads a spec and changes nothing takes any spec of the schema, or says what is wrong with it."""
+"""Every verb that reads a spec and changes nothing accepts any spec of the schema or reports its faults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.spec.drawn_experiments import draw
 
 _CASES = int(os.environ.get("SYMPH_SOAK", "12"))
 _SEED = int(os.environ.get("SYMPH_SEED", "4990"))
-# The status of an error that nobody has foreseen.
+# Exit status of an unforeseen error.
 _BUG = 70
 _VERBS = (
     ("up", "{spec}", "--dry-run"),
@@ -39,7 +39,7 @@ _VERBS = (
     ("local", "render", "{spec}"),
     *(("local", "render", "{spec}", "--as", form) for form in ("tmuxp", "process-compose")),
 )
-# What a cluster or an image alone has, and GPUs; most of it is left out, so that there is a plan for this machine.
+# Fields that need a cluster or an image, and GPUs; most are dropped, so that this machine can plan the spec.
 _FOREIGN = ("mounts", "env", "cmds", "args", "container_overlay", "preamble", "shell", "gpus", "cwd")
 
 
@@ -50,7 +50,7 @@ def _processes(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _made_local(data: dict[str, Any], random_: random.Random) -> dict[str, Any]:
-    """The spec in a shape that one machine mostly can run, at one address or many."""
+    """Return the spec in a form that one machine can usually run, at one address or several."""
     data = json.loads(json.dumps(data))
     data["local"] = {**(data.get("local") or {}), "ports": random_.choice(["own", "moved"])}
     for process in _processes(data):
@@ -65,7 +65,7 @@ def _made_local(data: dict[str, Any], random_: random.Random) -> dict[str, Any]:
 
 
 def _may_differ(data: dict[str, Any]) -> bool:
-    """Whether a pod sees other things by right: its addresses replaced by an overlay, or a variable of this shell."""
+    """Return True if the pod may differ: an overlay replaces addresses, or `pass_env` passes a variable here."""
     text, passed = json.dumps(data), (data.get("local") or {}).get("pass_env") or ()
     return "envFrom" in text or any(f"$({name})" in text for name in ([passed] if isinstance(passed, str) else passed))
 
@@ -99,7 +99,7 @@ def test_no_spec_of_the_schema_ends_in_an_error_of_python(tmp_path: Path, capsys
             status, said = _status(capsys, *(word.format(spec=file) for word in verb))
             if status == _BUG:
                 wrong.append((drawn.data if file == "experiment.json" else data, verb, said))
-        # If it can be planned, every process sees the same here as in its pod.
+        # If the spec can be planned, every process must see the same here as in its pod.
         try:
             spec = specfile.read(work / "here.json")
             pools = pools_of_spec(spec.path, spec.experiment.placement.pools)

@@ -1,4 +1,4 @@
-"""Environments are apart: values, places, projects and names of one are no matter of another, and each move is said."""
+"""Environments are separate: values, places, projects and names of one do not affect another; each move is reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ def configure(project: Project, before: str, after: str) -> None:
 
 
 def edit(project: Project, path: str, before: str, after: str) -> None:
-    """Somebody edits a file of the repository by hand."""
     text = project.show(path)
     assert before in text
     commit(project.repo, {path: text.replace(before, after)})

@@ -1,4 +1,4 @@
-"""Errors of scripts that people give us to run are told as theirs, with their traceback; ours remain ours."""
+"""Errors of users' scripts are reported as theirs, with their traceback; errors of this program as bugs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Project().main()
 
 @pytest.fixture
 def python(tmp_path: Path) -> Run:
-    """Runs python in an empty folder."""
+    """Run Python in an empty folder."""
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}

@@ -1,4 +1,4 @@
-"""`symph export` gives an experiment in another tool's format, and says what of it is not in there."""
+"""`symph export` prints an experiment in another tool's format and reports the fields that it loses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ pytestmark = pytest.mark.usefixtures("spec")
 
 
 def objects(symph: Symph, *args: str) -> list[dict[str, Any]]:  # noqa: F811 - the fixture
-    """What `symph export appwrapper` prints."""
     return list(yaml.safe_load_all(symph("export", "appwrapper", "exp.yaml", *args).stdout))
 
 

@@ -1,4 +1,4 @@
-"""`symph export dijob` writes what `symph import dijob` reads as the same experiment."""
+"""`symph export dijob` writes a file that `symph import dijob` reads as the same experiment."""
 
 from __future__ import annotations
 

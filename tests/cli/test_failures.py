@@ -1,4 +1,4 @@
-"""The border where exceptions become text and an exit status."""
+"""Conversion of exceptions into text and an exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from symphony_charts.errors import (
     UsageError,
 )
 
-# Code that stands in the package, for errors that are ours.
+# Code within the package, for errors of this program.
 OURS: dict[str, Any] = {}
 ACTION = "def action(error):\n    if isinstance(error, int):\n        return error\n    raise error\n"
 exec(compile(ACTION, failures.__file__, "exec"), OURS)  # noqa: S102 - the file name is what counts

@@ -1,4 +1,4 @@
-"""`chart-template/` can be forked: cookiecutter's answers stand in its chart; `package --template` uses a fork."""
+"""`chart-template/` can be forked: its chart takes cookiecutter's answers; `package --template` uses a fork."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHART = "[[ cookiecutter.name ]]"
 
 @pytest.fixture
 def fork(tmp_path: Path) -> Path:
-    """A copy of the template, beside a spec; its hook would be seen."""
+    """Return a copy of the template beside a spec, with a hook whose execution would be noticed."""
     (tmp_path / "exp.yaml").write_text(SPEC)
     made = tmp_path / "ours"
     shutil.copytree(data_path("chart-template"), made)

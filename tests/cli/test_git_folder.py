@@ -1,4 +1,4 @@
-"""Charts in a folder of a larger repository: all stands below it, the rest stays, Argo CD and Flux look there."""
+"""Charts in a folder of a larger repository: writes stay below it, and Argo CD and Flux read that folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = "deploy/charts"
 
 @pytest.fixture
 def mono(project: Project) -> Project:
-    """The project, whose repository holds other work, too."""
+    """Return a project whose repository contains other work as well."""
     settings = project.folder / ".symph.yaml"
     settings.write_text(settings.read_text().replace("author:", f"path: {ROOT}, author:"))
     commit(project.repo, {"src/main.c": "int main;\n", "charts/theirs.txt": "of others\n", "deploy/other.txt": "x\n"})

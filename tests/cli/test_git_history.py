@@ -1,4 +1,4 @@
-"""`history` tells who changed what by which commit, also of what was retired; `status` tells what it can."""
+"""`history` reports author and commit of each change, also of retired experiments; `status` reports known facts."""
 
 from __future__ import annotations
 

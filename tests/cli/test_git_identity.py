@@ -1,4 +1,4 @@
-"""A commit is made by whom git knows, and signed as git would sign it: by its settings, or by what the flags say."""
+"""Commits are authored and signed as git would do it: by git's settings or by flags."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PUBLISH = ("publish", "rl.yaml", "--env", "dev")
 
 @pytest.fixture
 def config(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's own settings of git, of somebody called Bob; the project's name no author."""
+    """Write the user's git settings, with the author Bob; the project sets no author."""
     path = project.folder / "gitconfig"
     path.write_text("[user]\n\tname = Bob\n\temail = bob@example.org\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(path))
@@ -27,7 +27,6 @@ def config(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def field(project: Project, form: str) -> str:
-    """A field of the newest commit."""
     return git("-C", str(project.repo), "log", "-1", f"--format={form}", "main").strip()
 
 
@@ -38,7 +37,7 @@ def ssh_key(folder: Path) -> Path:
 
 
 def verdict(project: Project, key: Path) -> str:
-    """What git says of the newest commit's SSH signature: G is good, N is none."""
+    """Return git's verdict on the newest commit's SSH signature: G is good, N is none."""
     allowed = key.with_suffix(".allowed")
     allowed.write_text(f"bob@example.org {key.with_suffix('.pub').read_text()}")
     return git(
@@ -108,6 +107,6 @@ def test_a_key_that_is_not_there_is_told_before_anything_is_pushed(project: Proj
     status, _, err = project.symph(*PUBLISH)
     assert (status, "no SSH key at /nowhere/key" in err, "--no-sign" in err) == (3, True, True)
     assert git("-C", str(project.repo), "branch", "--list") == ""
-    assert project.symph("status")[0] == 0  # who only reads signs nothing
+    assert project.symph("status")[0] == 0  # read-only commands sign nothing
     assert project.symph(*PUBLISH, "--no-sign")[0] == 0
     assert field(project, "%G?") == "N"

@@ -1,4 +1,4 @@
-"""A branch for review on real servers: its page, its text, and what becomes of it while main goes on without it."""
+"""A branch for review on real servers: its page, its text, and its state while main advances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GITLAB += "&merge_request%5Btarget_branch%5D=main"
 
 
 def publish(project: Project, replicas: int, *words: str, env: str = "dev") -> tuple[int, str, str]:
-    """Publish the spec with so many replicas, which is a content of its own."""
+    """Publish the spec with `replicas` replicas; each number gives different content."""
     project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
     return project.symph("publish", "rl.yaml", "--env", env, *words)
 
@@ -27,7 +27,6 @@ def is_ancestor(project: Project, one: str, other: str) -> bool:
 
 
 def merges_cleanly(project: Project) -> bool:
-    """Whether git merges the branch into main as it is."""
     folder = project.folder / "merging"
     git("clone", "-q", str(project.repo), str(folder))
     who = ["-c", "user.name=A", "-c", "user.email=a@b.c"]
@@ -92,7 +91,7 @@ def test_a_retired_experiment_is_nothing_in_the_text(project: Project) -> None:
 
 
 def test_a_stale_branch_is_brought_up_to_date_and_says_so(project: Project) -> None:
-    """Both made a 0.1.1 of their own; what was published stays, and the branch takes the next number."""
+    """Both branches made a version 0.1.1; the published one stays, and the branch takes the next number."""
     publish(project, 2)
     publish(project, 3, *REVIEW)
     publish(project, 4)

@@ -1,7 +1,7 @@
-"""Any order of the verbs of Git on a real repository: environments lag, roll back, skip versions, are written by hand.
+"""Any order of the Git verbs on a real repository: environments lag, roll back, skip versions, are edited by hand.
 
-An operation depends on what is published and on what runs, which need not be the same version; every test here makes
-them differ in another way.
+An operation depends on the published version and on the running one, which may differ; every test here makes them
+differ in another way.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["project"]  # the fixture
 
 
 def publish(project: Project, replicas: int, *words: str, env: str = "dev") -> tuple[int, str, str]:
-    """Publish the spec with so many replicas, which is a content of its own."""
+    """Publish the spec with `replicas` replicas; each number gives different content."""
     project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
     return project.symph("publish", "rl.yaml", "--env", env, *words)
 
@@ -122,7 +122,6 @@ STEPS = st.lists(
 
 
 def command(number: int, verb: str, env: str, choice: int) -> list[str]:
-    """The command line of one step."""
     place = [] if not env else ["--env", env]
     return {
         "publish": ["publish", "rl.yaml", *place],
@@ -152,6 +151,6 @@ def test_no_order_of_verbs_meets_a_fault_of_ours(
             words = command(number, verb, env, choice)
             dry, _, said = project.symph(*words, "--dry-run")
             status, _, err = project.symph(*words)
-            # 7: a version that is taken, 8: nothing runs yet, 6: the repository has no commit yet.
+            # 7: the version exists, 8: nothing runs yet, 6: the repository has no commit yet.
             assert status in (0, 6, 7, 8), (steps[: number + 1], err)
             assert dry == status, (steps[: number + 1], said, err)

@@ -1,4 +1,4 @@
-"""A value that a chart does not have is refused on every way into an environment, and found in a repository."""
+"""A value that the chart does not have is refused on every way into an environment, and found in a repository."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_values_of_the_settings_are_checked_as_well(project: Project) -> None:
 
 
 def damage(project: Project) -> Path:
-    """A checkout in which somebody wrote a value by hand that the chart of dev does not have."""
+    """Return a checkout with a hand-written value that the chart of dev does not have."""
     assert project.symph("publish", "rl.yaml", "--env", "dev")[0] == 0
     checkout = project.folder / "checkout"
     git("clone", "-q", str(project.repo), str(checkout))

@@ -1,4 +1,4 @@
-"""publish, promote, rollback, retire, status and history on a real repository, as a person types them."""
+"""publish, promote, rollback, retire, status and history on a real repository, as users type them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Project:
         (self.folder / "rl.yaml").write_text(text)
 
     def symph(self, *words: str) -> tuple[int, str, str]:
-        """Exit status, stdout, stderr."""
+        """Return exit status, stdout and stderr."""
         status = main(list(words))
         said = self._capsys.readouterr()
         return status, said.out, said.err
@@ -348,7 +348,6 @@ def test_markdown_for_a_pull_request_is_a_table(project: Project) -> None:
 
 
 def with_secret(project: Project, **source: str) -> None:
-    """The experiment with one secret file."""
     (project.folder / "token.txt").write_text("hunter2-hunter2\n")
     more = f"secret_source: {json.dumps(source)}\n" if source else ""
     project.write(f"{SPEC}secrets: [token.txt]\n{more}")

@@ -169,7 +169,7 @@ def test_an_edit_by_hand_is_found(project: Project, path: str, old: str, new: st
 
 
 def findings_under(project: Project, attributes: str) -> list[tuple[str, str]]:
-    """Rules and words of `gitops lint` in a clone for which git has these attributes, too."""
+    """Return rules and messages of `gitops lint` in a clone with these additional git attributes."""
     checkout = project.folder / "checkout"
     git("clone", "-q", "--no-checkout", str(project.repo), str(checkout))
     (checkout / ".git" / "info" / "attributes").write_text(attributes)
@@ -256,7 +256,6 @@ def test_printed_manifests_follow_the_pointers(project: Project) -> None:
 
 
 def edit_template(project: Project) -> None:
-    """Edit a template of the published chart by hand."""
     project.symph("publish", "rl.yaml", "--env", "dev")
     path = "charts/ml/rl/0.1.0/templates/agent.yaml"
     commit(project.repo, {path: f"{project.show(path)}# other\n"})

@@ -1,4 +1,4 @@
-"""The first hour: `gitops init` asks or takes where environments run; what it lays down agrees with every publish."""
+"""First use: `gitops init` asks where environments run or reads it from settings; its files match every publish."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLACES = ("--destination", "dev=rl-dev", "--destination", "prod=big/rl")
 
 @pytest.fixture
 def fresh(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A folder without settings, and a user whom git knows."""
+    """Return a project without settings, whose user git knows."""
     (project.folder / ".symph.yaml").unlink()
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "Ann")
@@ -39,7 +39,7 @@ def settings(project: Project) -> Any:
 
 
 def allowed(project: Project) -> list[tuple[str | None, str]]:
-    """Cluster and namespace of all that any project of the bootstrap lets run."""
+    """Return cluster and namespace of every destination that the projects of the bootstrap allow."""
     texts = [project.show(path) for path in paths(project) if path.startswith("bootstrap/project")]
     items = [item for text in texts for item in yaml.safe_load_all(text)]
     return [(place.get("name"), place["namespace"]) for item in items for place in item["spec"]["destinations"]]
@@ -134,7 +134,7 @@ def test_ssh_addresses_reach_flux_as_it_takes_them_with_a_secret(fresh: Project,
 
 def test_the_folder_of_an_environment_outlives_its_last_experiment(project: Project) -> None:
     project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
-    # Flux' source controller fails where a folder that it shall check out is not there.
+    # Flux's source controller fails if a folder that it checks out is missing.
     assert {"charts/README.md", "flux/dev/README.md", "flux/prod/README.md"} <= set(paths(project))
     assert project.symph("gitops", "gc", "--yes")[0] == 0
     project.symph("publish", "rl.yaml", "--env", "dev")

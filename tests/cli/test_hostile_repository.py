@@ -1,4 +1,4 @@
-"""Text that others wrote into the repository never drives the terminal of the person who reads it."""
+"""Text in a repository cannot send control sequences to the reader's terminal."""
 
 from __future__ import annotations
 

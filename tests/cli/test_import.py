@@ -1,4 +1,4 @@
-"""`symph import` prints an experiment that reads back, and a report that says what it is not."""
+"""`symph import` prints an experiment that can be read back, and a report of the losses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_each_example_prints_an_experiment_that_reads_back(
     out, err = capsys.readouterr()
     assert from_data(load(out)).processes or from_data(load(out)).groups
     assert f"from {EXAMPLES / name}" in err
-    # The roles of the AppDef and the workers of the middle DIJob ask for both amounts themselves.
+    # The roles of the AppDef and the workers of the middle DIJob request both amounts themselves.
     asks = name in ("appdef.json", "dijob-v1.0.yaml")
     said = [
         word in err for word in ("lose all capabilities", "get no token", "request 100m of cpu and 128Mi of memory")

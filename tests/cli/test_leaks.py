@@ -1,4 +1,4 @@
-"""What looks like a secret stops every verb that sends, and is let through when somebody says why."""
+"""Suspected secrets stop every verb that sends data, unless the user gives a reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.cli.test_git_verbs import SPEC, Project, git, project
 
 __all__ = ["project"]
 
-# Made up here, in halves, so that no scanner takes this file for a leak.
+# Invented, and written in halves so that scanners do not report this file.
 TOKEN = "ghp_" + "k3Jd8sLq0ZmPw7RtYvXc2BnA9fGhUe5TiOsD"
 LEAK = SPEC.replace(
     "processes:", f"processes:\n  logger: {{command: [log, {TOKEN}], requests: {{cpu: 1, memory: 1Gi}}}}"

@@ -1,4 +1,4 @@
-"""`symph validate` says what is wrong, where, in every format, and fails only when asked to or on errors."""
+"""`symph validate` reports findings with their places in every format, and fails on errors or by request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`symph local`: environments, plans and exports, runs of the past; and names for completion."""
+"""`symph local`: environments, plans, exports and past runs; names for completion."""
 
 from __future__ import annotations
 
@@ -138,7 +138,6 @@ def test_history_replay_and_gc_of_a_run(running: Path, capsys: pytest.CaptureFix
 
 @pytest.fixture
 def ended(private_places: Path) -> Run:
-    """A run that has ended."""
     run = Run(private_places / "state" / "local" / "exp" / "20260101-000000-000000")
     remover.make(run.home, run.experiment, run.run_id)
     write_record(run.folder / "plan.json", plan_of())

@@ -1,4 +1,4 @@
-"""`symph up`, `process`, `logs`, `ls`, `down`, `delete` on real tmux, as a person runs them."""
+"""`symph up`, `process`, `logs`, `ls`, `down`, `delete` on real tmux, as users run them."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_a_sweep_ends_no_trial_of_another_checkout(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
-    """Folders with the experiments `one` and `two`, each with a process `agent`."""
+    """Return folders with the experiments `one` and `two`, each with a process `agent`."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         spec(tmp_path / name, f"name: {name}\nprocesses: {{agent: {{command: [sh, -c, 'echo {name}; sleep 300']}}}}\n")
@@ -269,7 +269,7 @@ def test_what_ends_runs_asks_before_it_takes_one_of_another_folder(folders: tupl
 def test_a_run_belongs_to_the_folder_that_started_it_too(folders: tuple[Path, Path], tmp_path: Path) -> None:
     one, two = folders
     assert symph("up", str(one), cwd=tmp_path).returncode == 0
-    # A second `up`, from the spec's own folder, does not change who started it.
+    # A second `up`, from the spec's own folder, does not change the recorded starter.
     assert symph("up", cwd=one).returncode == 0
     assert symph("restart", cwd=tmp_path).returncode == 0
     assert symph("down", cwd=two).returncode == 2

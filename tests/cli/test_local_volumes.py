@@ -1,4 +1,4 @@
-"""Claims and NFS mounts outlive runs on one machine: they are said, listed, and removed only when that is asked for."""
+"""Claims and NFS mounts outlive runs on one machine: they are reported, listed, and removed on request only."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ processes: {{a: {{command: [sleep, "300"], grace_period: 1, mounts: [{{volume: c
 
 @pytest.fixture
 def said(private_places: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """What a command line answers: status, output, errors."""
+    """Run a command line; return status, stdout and stderr."""
 
     def symph(*words: str) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -49,7 +49,7 @@ def said(private_places: Path, capsys: pytest.CaptureFixture[str]) -> Callable[.
 
 
 def made(experiment: str, name: str, content: str = "weights") -> Path:
-    """A volume as a run leaves it."""
+    """Create a volume as a run leaves it."""
     folder = remover.make(state_dir() / "claims", experiment, name) / DATA
     folder.mkdir()
     (folder / "model").write_text(content)
@@ -75,7 +75,7 @@ def test_what_a_run_wrote_into_a_claim_is_there_for_the_next(
     assert (claims / "ckpt" / DATA / "model").read_text() == "more\nmore\n"
     log = said("logs", "a", "exp")[1]
     assert ("model" in log, "gone" in log) == (True, False)
-    # The folders they were shown at are as they were before.
+    # The folders that the volumes were mounted at are unchanged.
     assert [entry.name for entry in tmp_path.iterdir()] == ["experiment.yaml"]
     items = json.loads(said("local", "volumes", "-o", "json")[1])["items"]
     assert [(item["name"], item["bytes"], item["usedBy"]) for item in items] == [

@@ -1,4 +1,4 @@
-"""Manual pages say what the parser knows, and groff takes them without a warning."""
+"""Manual pages agree with the parser, and groff formats them without a warning."""
 
 from __future__ import annotations
 

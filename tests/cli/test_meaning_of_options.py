@@ -1,4 +1,4 @@
-"""A flag means one thing wherever it stands, and what stands for it in the environment counts wherever it does."""
+"""A flag has one meaning in all verbs, and so has its environment variable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symphony_charts.errors import UsageError
 from tests.cli.grammar import Command, all_commands
 
 COMMANDS = {" ".join(command.words): command for command in all_commands()}
-# What each of these is, in every verb that has it.
+# The destination of each flag, in every verb that has it.
 MEANINGS = {
     "-A": "all_namespaces",
     "-e": "experiment_name",
@@ -43,22 +43,22 @@ MEANINGS = {
 }
 
 
-# What makes, changes or ends one release, or prints its objects, is in one namespace; `doctor` asks what one may do.
+# Verbs that make, change or end one release, or print its objects, use one namespace; `doctor` checks permissions.
 ONE_NAMESPACE = {
     *("run", "sweep", "install", "upgrade", "uninstall", "history", "rollback", "secrets", "render", "doctor"),
     *("export appwrapper", "export kustomize", "export manifests"),
 }
-# What means several experiments at once.
+# Verbs for several experiments at once.
 SEVERAL = {"ls", "status", "rm"}
 
 
 def shown(command: Command) -> list[argparse.Action]:
-    """The options that its page shows."""
+    """Return the options in the help of a command."""
     return [action for action in command.parser._actions if action.help is not argparse.SUPPRESS]
 
 
 def options_of(command: Command) -> set[str]:
-    """The options that are said once; one that may be repeated means all of them by default."""
+    """Return the options that may occur once; a repeatable option defaults to "all"."""
     several = {action.dest for action in command.parser._actions if isinstance(action.default, list)}
     return {flag.removeprefix("--") for flag in command.flags} - several
 
@@ -104,7 +104,7 @@ def test_whoever_means_several_experiments_takes_labels() -> None:
 
 
 def test_whoever_knows_a_cluster_takes_all_that_chooses_one() -> None:
-    # The others print what somebody else brings to a cluster.
+    # The others print objects that another tool brings to a cluster.
     alone = {name for name in having("--namespace") if name.split()[0] in ("render", "export")}
     assert having("--context") == having("--kubeconfig") == having("--namespace") - alone
 

@@ -1,4 +1,4 @@
-"""Repositories, registries and clusters that say no, or nothing, are named, with what helps."""
+"""Errors of repositories, registries and clusters that refuse or do not answer name them and the remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class Server(ThreadingHTTPServer):
 
     @property
     def host(self) -> str:
-        """Where it listens."""
         return f"127.0.0.1:{self.server_address[1]}"
 
 
@@ -38,7 +37,6 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        """Wait until an answer may be given, and give it."""
         self.server.may_answer.wait(60)
         self.send_response(self.server.status)
         self.send_header("Content-Length", "0")
@@ -47,12 +45,11 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_HEAD = do_GET  # noqa: N815 - the library's names
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A server of this test."""
     server = Server()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -65,7 +62,6 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def spec(tmp_path: Path) -> None:
-    """The good spec."""
     (tmp_path / "e.yaml").write_text(OK)
 
 

@@ -1,4 +1,4 @@
-"""Beginners' mistakes are answered by the place, the cause in their own words, and a next step that works."""
+"""Messages about beginners' mistakes have the place, the cause in the user's words, and a next step that works."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Symph = Callable[[str], Said]
 
 @pytest.fixture
 def symph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Symph:
-    """Runs a command line in this process, in an empty folder; its status and all that it printed."""
+    """Run a command line in this process, in an empty folder; return its status and all its output."""
     monkeypatch.chdir(tmp_path)
     for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
         monkeypatch.setenv(f"{name}_NAME", "u")

@@ -1,4 +1,4 @@
-"""Every verb has one name that is shown; Symphony's names work and are offered nowhere."""
+"""Every verb has one shown name; Symphony's names work but are not offered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SYMPHONYS = {
 
 
 def texts() -> list[Path]:
-    """The files in which people read how a verb is called."""
+    """Return the files in which users read names of verbs."""
     listed = subprocess.run(["git", "ls-files", "-z", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True)
     paths = [
         ROOT / name
@@ -69,7 +69,7 @@ HIDDEN_MODULES = {verb.module.rpartition(".")[2] for verb in HIDDEN} | {"complet
 
 
 class Own(SymphonyParser):
-    """A project whose verbs bear names that are other names of ours."""
+    """A project with verbs whose names are aliases of built-in ones."""
 
     prog = "own"
 

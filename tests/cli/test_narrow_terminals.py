@@ -1,4 +1,4 @@
-"""On a terminal of 80 columns no table has a longer line, whatever names and texts stand in it."""
+"""On a terminal of 80 columns, tables have no longer lines, whatever their names and texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ processes:
     requests: {{cpu: 100m, memory: 64Mi}}
 """
 POOLS = "pools: [{name: a-node-pool-with-a-long-name-of-its-own, machine_type: e2-standard-8, max_nodes: 4}]\n"
-# What is typed for each verb that prints a table, in this order.
+# The command line for each verb that prints a table, in this order.
 TYPED = {
     "ls": ["ls"],
     "ps": ["ps", NAME],
@@ -56,14 +56,14 @@ TYPED = {
     "down": ["down", NAME],
     "local volumes": ["local", "volumes"],
 }
-# Its table is that of `catalog show`.
+# Its table is the one of `catalog show`.
 ALIKE = {"catalog refresh"}
 ALIKE = {"catalog refresh"}
 
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The tables that are made while stdout is a terminal of 80 columns."""
+    """Yield the tables that are printed while stdout is a terminal of 80 columns."""
     made: list[str] = []
     plain = output.format_table
 

@@ -1,4 +1,4 @@
-"""The next step of an error goes on where the command line looked."""
+"""The next step of an error uses the place and options of the failed command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_verbs_of_a_step_are_given_the_flags_that_they_take(words: str, step
 
 
 class Failing(Symph):
-    """A command whose one verb of its own fails."""
+    """A command with one verb that fails."""
 
     def setup(self) -> None:
         """Add the verb."""

@@ -1,6 +1,6 @@
-"""macOS and Windows make, check and publish experiments, and watch those on clusters; they run on Linux alone.
+"""macOS and Windows make, check and publish experiments, and watch them on clusters; local runs need Linux.
 
-Simulated: Python's library as it is there (tests/cli/other_system.py). Nothing here was run on such a machine.
+Simulated: Python's library as it is there (tests/cli/other_system.py). Nothing here ran on such a machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What commands print: the formats, the alignment, the colours, the questions."""
+"""Output of commands: formats, alignment, colours and questions."""
 
 from __future__ import annotations
 

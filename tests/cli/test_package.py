@@ -1,4 +1,4 @@
-"""`symph package`, as users run it: what it writes, what it leaves alone, what it says."""
+"""`symph package`, as users run it: the files that it writes and keeps, and its output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ processes:
 
 @pytest.fixture
 def symph(tmp_path: Path) -> Symph:
-    """Runs the command in an empty folder."""
+    """Run the command in an empty folder."""
 
     def run(*args: str, status: int | None = 0) -> subprocess.CompletedProcess[str]:
         env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}
@@ -39,14 +39,12 @@ def symph(tmp_path: Path) -> Symph:
 
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
-    """A spec file."""
     file = tmp_path / "exp.yaml"
     file.write_text(SPEC)
     return file
 
 
 def times(folder: Path) -> dict[str, int]:
-    """When each file was written."""
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 

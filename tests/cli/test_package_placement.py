@@ -1,4 +1,4 @@
-"""`symph package` settles where processes run, and refuses what no scheduler can place."""
+"""`symph package` decides the placement of processes and refuses those that no scheduler can place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parser that projects extend: their verbs beside ours, and what becomes of a command line."""
+"""Extension of the parser by projects: their verbs beside the built-in ones, and the handling of a command line."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_an_experiment_is_matched_loosely_on_the_projects_cluster(capsys: pytest
 
 
 class Replacing(SymphonyParser):
-    """A project that answers two of our verbs itself: one under an alias, one as a verb of its own."""
+    """A project that replaces two built-in verbs: `doctor`, and the alias `visit` with a parser of its own."""
 
     def setup(self) -> None:
         self.add_subparser("visit").add_argument("what")

@@ -1,4 +1,4 @@
-"""`symph plan`, as users run it: tables, exit codes, explanations, the picture."""
+"""`symph plan`, as users run it: tables, exit codes, explanations and the picture."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOO_LARGE = FITS.replace("cpu: 1500m", 'cpu: "7.95"').replace(
 
 @pytest.fixture
 def symph(tmp_path: Path) -> Symph:
-    """Runs the command in a folder with a spec that fits and one that does not."""
+    """Run the command in a folder with a spec that fits and one that does not."""
     (tmp_path / "rl.yaml").write_text(FITS)
     std8 = "{name: std8, machine_type: n1-standard-8, max_nodes: 9, zones: [us-central1-a], labels: {kind: plain}}"
     v100 = "{name: v100, machine_type: n1-highmem-8, max_nodes: 1, gpu: {type: v100, count: 1}}"

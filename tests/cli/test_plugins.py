@@ -1,4 +1,4 @@
-"""What others add: programs on PATH and packages with entry points, as the example and the page show them."""
+"""Extensions: programs on PATH and packages with entry points, as in the example and the docs page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPEC = "name: rl\nprocesses: {a: {cmds: [date]}, b: {cmds: [date]}}\n"
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder of packages with the example in it, as an installer leaves it."""
+    """Return a folder of packages that contains the example, as an installer leaves it."""
     tomllib = importlib.import_module("tomllib") if sys.version_info >= (3, 11) else pytest.skip("tomllib: Python 3.11")
     groups = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]["entry-points"]
     packages = tmp_path / "packages"

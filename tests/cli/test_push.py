@@ -1,4 +1,4 @@
-"""`symph push` into a real registry and into a folder; real helm fetches and verifies what was pushed."""
+"""`symph push` into a real registry and into a folder; real helm fetches and verifies the charts."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_registry_that_wants_a_password_gets_helms_own(
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder, and the address where a real HTTP server of this machine serves it."""
+    """Return a folder and the address at which a real HTTP server serves it."""
     folder = tmp_path / "site"
     folder.mkdir()
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))

@@ -1,4 +1,4 @@
-"""Registries are reached by helm's flags: over TLS of one's own, over plain HTTP, and with a name and a password."""
+"""Helm's flags for registries: own TLS certificates, plain HTTP, user name and password."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["place"]
 
 
 def write_certificates(folder: Path) -> None:
-    """An authority (ca.pem), and below it a server on this machine and a client (.pem, .key)."""
+    """Write an authority (ca.pem) and the certificates of a server on this machine and a client (.pem, .key)."""
     begins = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
     keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("ca", "server", "client")}
     names = {name: x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in keys}
@@ -44,7 +44,7 @@ def write_certificates(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory, need_tool: Callable[[str], str]) -> Iterator[tuple[str, Path]]:
-    """A registry on this machine that speaks TLS alone, and the folder of its certificates."""
+    """Yield a registry on this machine that accepts only TLS, and the folder of its certificates."""
     folder = tmp_path_factory.mktemp("tls")
     write_certificates(folder)
     files = f"{{certificate: {folder}/server.pem, key: {folder}/server.key}}"
@@ -85,7 +85,7 @@ def test_plain_http_is_spoken_to_another_host_only_where_that_is_asked_for(
     place: Place, tmp_path: Path, need_tool: Callable[[str], str]
 ) -> None:
     with running_registry(need_tool("docker-registry"), tmp_path) as host:
-        # An address of this machine that does not look like one.
+        # A loopback address in an unusual notation.
         target = f"oci://{host.replace('127.0.0.1', '127.1')}/charts"
         status, _, err = place.symph("push", str(place.archive), target)
         assert (status, "--plain-http" in err) == (6, True)

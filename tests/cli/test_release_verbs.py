@@ -1,4 +1,4 @@
-"""The verbs of Helm releases as far as no cluster is needed: what is meant, and what is refused."""
+"""The verbs of Helm releases without a cluster: selection of the release, and refusals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symphony_charts.cli.options import helm_seconds
 
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder without settings, a machine without helm and without a cluster."""
+    """Enter a folder without settings, on a machine without helm and without a cluster."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))

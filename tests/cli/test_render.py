@@ -1,4 +1,4 @@
-"""`symph render` prints the objects, natively and by helm, alike."""
+"""`symph render` prints the same objects natively and by helm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`symph gitops review`: what a pull request is told, and where it is left."""
+"""`symph gitops review`: the comment on a pull request and its place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["project"]  # the fixture
 
 
 class Server(ThreadingHTTPServer):
-    """Keeps comments as both forges do, and every request with the headers that matter."""
+    """Keeps comments as both forges do, and every request with the relevant headers."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

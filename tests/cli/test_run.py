@@ -1,4 +1,4 @@
-"""`symph run` here: in pipes as in terminals, to its end, interrupted, left running; in real tmux."""
+"""`symph run` in real tmux: in pipes and terminals, to its end, interrupted, left running."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_on_a_terminal_an_interrupt_asks_and_every_answer_is_heard(
             own.tmux("send-keys", "-t", "mine", "C-c")
             until(lambda told=told: own.screen().count("e runs on   d: leave it running") == told)  # type: ignore[misc]
             own.tmux("send-keys", "-t", "mine", key)
-            # An interrupt that comes before the answer was read is an answer itself.
+            # An interrupt before the answer is read is an answer itself.
             until(lambda key=key: key == "d" or "looking on" in own.screen())  # type: ignore[misc]
         until(lambda: "status 0" in own.screen())
         assert "next: symph logs -f e" in own.screen()

@@ -1,4 +1,4 @@
-"""A launcher that was written for Symphony is a spec file of every verb, with its own arguments after --."""
+"""A launcher written for Symphony is a spec file of every verb, with its own arguments after --."""
 
 from __future__ import annotations
 

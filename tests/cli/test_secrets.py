@@ -1,4 +1,4 @@
-"""`symph secrets push --dry-run` prints the Secret; without a cluster nothing is pushed and that is said."""
+"""`symph secrets push --dry-run` prints the Secret; without a cluster, push fails with a message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tests.cli.test_package import SPEC, Symph, spec, symph  # noqa: F401 - fixt
 
 
 def with_secret(spec: Path, tmp_path: Path) -> None:  # noqa: F811 - the fixture
-    """Adds a secret file to the spec."""
     (tmp_path / "token").write_bytes(b"\x00hunter2")
     spec.write_text(SPEC + "secrets: [token]\n")
 

@@ -1,4 +1,4 @@
-"""`-l` chooses by labels, in kubectl's words, here as on a cluster."""
+"""`-l` selects by labels in kubectl's syntax, here as on a cluster."""
 
 from __future__ import annotations
 

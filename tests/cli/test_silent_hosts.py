@@ -1,4 +1,4 @@
-"""A host that takes no connection is given up after a moment, however long an answer may take."""
+"""Connecting to an unresponsive host times out quickly, even if the timeout of answers is long."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPEC = "name: rl\nimage: busybox:1.37.0\nprocesses: {a: {cmds: ['true']}}\n"
 
 @pytest.fixture
 def attempts(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
-    """How long each connection was waited for."""
+    """Record the timeout of each connection."""
     seen: list[float | None] = []
     connect = socket.socket.connect
 
@@ -65,7 +65,7 @@ def test_a_registry_is_tried_once(
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, private_places: Path) -> Path:
-    """A folder with a spec, for somebody who soon wonders why git says nothing."""
+    """Enter a folder with a spec and settings, with a short wait before the warning that git does not answer."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(subprocess_runner, "_MOMENT_S", 0.2)
     monkeypatch.setattr(program, "REACH_S", 0.2)
@@ -88,7 +88,7 @@ def test_a_git_server_that_answers_late_is_waited_for(capsys: pytest.CaptureFixt
         host, port = server.getsockname()
 
         def answer() -> None:
-            # One connection is git's, the other asks whether anybody is there and says nothing.
+            # One connection is git's; the other only checks that the host accepts connections.
             both = [server.accept()[0], server.accept()[0]]
             asked = next(one for one in select.select(both, [], [], 60)[0] if one.recv(1024))
             both[1 - both.index(asked)].close()

@@ -1,4 +1,4 @@
-"""Which spec is meant: a file, a folder's, what comes in, or the current one's, for every verb."""
+"""The spec of a command line: a file, a folder's, stdin, or the current folder's, for every verb."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DESTS = {"spec", "specs", "source", "what"}
 
 
 def takes_spec(command: Command) -> bool:
-    """Whether a verb takes a spec as a word."""
+    """Return True if a verb takes a spec as a positional argument."""
     return any("SPEC" in str(action.metavar) for action in command.positionals if action.dest in DESTS)
 
 
@@ -40,7 +40,7 @@ VERBS = [
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a spec in it and in a folder below it."""
+    """Enter a folder with a spec in it and in a folder below it."""
     (tmp_path / "rl").mkdir()
     for folder in (tmp_path, tmp_path / "rl"):
         (folder / "experiment.yaml").write_text(SPEC)
@@ -49,7 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def spec_in(words: list[str]) -> str:
-    """The spec that a command line means."""
+    """Return the spec that a command line selects."""
     args = SymphonyParser().parse(words)
     value = next(getattr(args, dest) for dest in ("specs", "spec", "source", "what") if hasattr(args, dest))
     return str(value[0] if isinstance(value, list) else value)

@@ -38,7 +38,6 @@ def rendered(symph: Symph, *args: str, spec: str = "exp.yaml") -> Objects:  # no
 
 
 def job(objects: Objects, group: str) -> str:
-    """Return a group's Job as text."""
     return next(json.dumps(item) for (kind, name), item in objects.items() if kind == "Job" and f"-{group}-" in name)
 
 

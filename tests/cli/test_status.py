@@ -1,4 +1,4 @@
-"""`symph status` where there is little to ask: no helm, no cluster, no repository, hosts that are silent."""
+"""`symph status` with few sources: no helm, no cluster, no repository, unresponsive hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("private_places")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of one's own, on a machine without a kubeconfig."""
+    """Enter an empty folder, on a machine without a kubeconfig."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -115,12 +115,12 @@ def test_an_environment_of_a_variable_is_the_only_one_asked_and_need_not_answer(
         assert main(["status", "-o", "json"]) == 0
         asked[env] = {each["name"]: each["why"] for each in json.loads(capsys.readouterr().out)["notAsked"]}
     assert set(asked[""]) == set(asked["dev"]) == {"dev", "prod", "git"}
-    # Who asks for no environment is told that the default keeps one from being asked, and how to ask it.
+    # Without --env, the message explains that the default environment limits the query, and how to query another.
     assert asked["dev"]["prod"] == "$SYMPH_ENV says dev; --env NAME asks another" != asked[""]["prod"]
     assert asked["dev"]["dev"] == asked[""]["dev"]
     assert main(["status"]) == 0
     assert "not asked: prod: $SYMPH_ENV says dev; --env NAME asks another\n" in capsys.readouterr().err
-    # To be left out is no silence of somebody who was asked.
+    # A source that was left out is not a source that failed to answer.
     assert main(["status", "rl"]) == 8
     monkeypatch.setenv("SYMPH_ENV", "dve")
     assert main(["status"]) == 2

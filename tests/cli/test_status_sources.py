@@ -1,4 +1,4 @@
-"""Where `symph status` asks; a stand-in for the cluster plays what ends between two looks."""
+"""Sources of `symph status`; a stub cluster plays an experiment that ends between two queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THERE = [
 
 
 class Watcher:
-    """A cluster with an experiment `rl` in two namespaces, the first of which ends when it is looked at."""
+    """A cluster with an experiment `rl` in two namespaces; the first one ends when it is described."""
 
     backend = "stand-in"
     api = SimpleNamespace(context="here")

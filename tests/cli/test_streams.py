@@ -1,4 +1,4 @@
-"""stdout and stderr as people hand them over: in any encoding, closed, cut off by a reader, on a full disk."""
+"""stdout and stderr as callers pass them: in any encoding, closed, cut off by a reader, on a full disk."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ VERBS = [
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """An environment with a home of its own, in a folder that holds a spec."""
+    """Return an environment with its own home, in a folder that holds a spec."""
     (tmp_path / "rl.yaml").write_text(SPEC, encoding="utf-8")
     return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}
 
 
 def symph(env: dict[str, str], words: list[str], end: str = "") -> subprocess.CompletedProcess[bytes]:
-    """Run the command, with `end` as a shell writes it behind."""
+    """Run the command through a shell, with `end` appended to the command line."""
     argv = ["sh", "-c", f'"$@" {end}', "sh", sys.executable, "-m", "symphony_charts", *words]
     return subprocess.run(argv, cwd=env["HOME"], env=env, capture_output=True, timeout=120, check=False)
 

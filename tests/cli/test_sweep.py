@@ -1,4 +1,4 @@
-"""`symph sweep` as a person runs it: files, real helm on them, and trials in real tmux."""
+"""`symph sweep` as users run it: files, real helm on them, and trials in real tmux."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_trials_run_here_and_each_has_its_own_settings(spec: str, need_tool: Cal
 
 @pytest.fixture
 def two_metrics(tmp_path: Path, need_tool: Callable[[str], str]) -> None:
-    """Run a sweep whose trials print an unimportant number first."""
+    """Run a sweep whose trials print an unrelated number first."""
     need_tool("tmux")
     command = ["sh", "-c", "echo lever: $A; echo error=$B reward=$B"]
     data = {"name": "two", "processes": {"p": {"command": command, "env": {"A": "0", "B": "0"}}}}

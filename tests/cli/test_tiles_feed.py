@@ -1,4 +1,4 @@
-"""What the pipe of a tile carries when its lines cannot be read."""
+"""Content of a tile's pipe when the lines cannot be read."""
 
 from __future__ import annotations
 

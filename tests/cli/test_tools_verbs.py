@@ -15,9 +15,9 @@ from symphony_charts.cli.main import main
 from symphony_charts.cli.verbs import VERBS, Verb
 from symphony_charts.spec import files
 
-# Modules that cost more than a whole `symph --help` may.
+# Modules whose import costs more than a whole `symph --help` may take.
 HEAVY = ("cookiecutter", "jsonschema_rs", "kubernetes", "libtmux", "msgspec", "pyhelm3", "rich", "shtab", "yaml")
-# What every command line imports of ours, apart from the module of its verb.
+# Modules of this package that every command line imports, apart from the module of its verb.
 LIGHT = {"errors", "formats.printable", "system.entry_points", "system.launching", "version"} | {
     f"cli.{name}"
     for name in ("arguments", "defaults", "failures", "main", "options", "output", "parser", "plugins", "verbs")
@@ -37,7 +37,6 @@ def symph(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def loaded_by(*words: str) -> tuple[set[str], str]:
-    """The modules that one command line loads, and what it prints."""
     program = (
         "import sys\nfrom symphony_charts.cli.main import main\n"
         f"try: main({list(words)!r})\nexcept SystemExit as end: assert not end.code\n"

@@ -1,4 +1,4 @@
-"""`symph up --wait` says the true cause of a failure, in real tmux."""
+"""`symph up --wait` reports the true cause of a failure, in real tmux."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`symph up --watch` as a person runs it: a terminal's Ctrl-C is SIGINT to the program."""
+"""`symph up --watch` as users run it: a terminal's Ctrl-C sends SIGINT to the program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runs_end(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[
 
 
 class Watching:
-    """`symph up` in the background, and what it has said."""
+    """`symph up` in the background, and its output."""
 
     def __init__(self, folder: Path, *words: str) -> None:
         self.said = folder / "said"
@@ -84,7 +84,7 @@ def test_a_path_that_is_not_there_is_refused_before_anything_starts(
 
 
 def both_say_one() -> None:
-    """Wait until both have read what is to be changed."""
+    """Wait until both have read the pending changes."""
     until(lambda: [log_of(find_run("exp"), name) for name in "ab"] == ["one\n", "one\n"])
 
 

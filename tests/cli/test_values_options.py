@@ -1,4 +1,4 @@
-"""The options that change values, typed at `symph` and at helm: the same words, the same objects, the same refusals."""
+"""The options that change values, given to `symph` and to helm: same words, same objects, same refusals."""
 
 from __future__ import annotations
 

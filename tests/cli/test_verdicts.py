@@ -1,4 +1,4 @@
-"""`validate`, `package` and `publish` take and refuse the same specs, for the same reasons."""
+"""`validate`, `package` and `publish` accept and refuse the same specs, for the same reasons."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ _POOLS = "pools:\n  - {name: small, allocatable: {cpu: 2, memory: 4Gi}, max_node
 
 
 def one(**fields: object) -> dict[str, object]:
-    """A spec of one process."""
     return {"processes": {"p": {**_RUN, **fields}}}
 
 
 def pod(**fields: object) -> dict[str, object]:
-    """The same, whose pod has further fields."""
+    """Return a spec of one process with further fields of its pod."""
     return one(pod_overlay={"spec": fields})
 
 
 def container(**fields: object) -> dict[str, object]:
-    """The same, whose container has further fields."""
+    """Return a spec of one process with further fields of its container."""
     return one(container_overlay=fields)
 
 
@@ -56,7 +55,7 @@ _CASES: dict[str, dict[str, object]] = {
         "volumes": {"v": {"type": "host_path", "path": "/x"}},
     },
     "a kept service": {"processes": {**_TWO, "c": {**_RUN, "lifecycle": "service", "keep": True}}},
-    # What Argo CD's project does not take.
+    # Objects that Argo CD's project refuses.
     "rights": {**one(), "workload": {"kind": "argo"}},
     "an aggregator": {
         "processes": {
@@ -96,13 +95,13 @@ _CASES: dict[str, dict[str, object]] = {
 
 
 def errors_in(text: str) -> set[str]:
-    """The errors that a command has printed: what, where, and the next step."""
+    """Return the errors in a command's output: message, place and next step."""
     blocks = re.findall(r"^error: .*\n(?:  .*\n)*", text, re.MULTILINE)
     return {re.sub(r"  \[[a-z-]+\]$", "", block, count=1, flags=re.MULTILINE) for block in blocks}
 
 
 def agree(project: Project, spec: str) -> str:  # noqa: F811 - the fixture's value
-    """What the three verbs do with the file `spec`: "taken", "refused", or "refused by publish" for want of rights."""
+    """Return the verdict of the three verbs: "taken", "refused", or "refused by publish" for missing rights."""
     status, out, err = project.symph("validate", spec)
     errors = errors_in(out + err)
     refused_rights = "[rights]" in out
@@ -125,7 +124,7 @@ def agree(project: Project, spec: str) -> str:  # noqa: F811 - the fixture's val
 
 
 def written(project: Project, data: Mapping[str, object]) -> str:  # noqa: F811 - the fixture's value
-    """A spec file that holds `data`, beside small node pools."""
+    """Write a spec file that holds `data`, beside small node pools."""
     (project.folder / "pools.yaml").write_text(_POOLS)
     project.write(json.dumps({"name": "rl", "image": "busybox:1.37.0", **data}))
     return "rl.yaml"

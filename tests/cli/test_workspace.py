@@ -1,4 +1,4 @@
-"""`symph package --workspace` against a real registry: what the image holds, what is sent, what is refused."""
+"""`symph package --workspace` against a real registry: content of the image, uploads and refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BASE_LAYER = gzip.compress(b"the base", mtime=0)
 
 
 def put_base(registry: Registry, media_type: str = OCI, arch: str = "amd64", tag: str = "v1") -> Manifest:
-    """A small image whose working folder is /app, in the repository `base`."""
+    """Put a small image whose working folder is /app into the repository `base`."""
     config = {
         "architecture": arch,
         "os": "linux",
@@ -94,7 +94,7 @@ def place(tmp_path: Path, host: str, capsys: pytest.CaptureFixture[str], monkeyp
 
 
 def read_back(host: str, image: str) -> tuple[dict[str, Any], dict[str, Any], list[bytes]]:
-    """Manifest, config and layers of a pinned image, each checked against its digest by the client."""
+    """Return manifest, config and layers of a pinned image; the client checks each against its digest."""
     name, _, digest = image.removeprefix(f"{host}/").partition("@")
     with Registry(host) as registry:
         found = registry.manifest(name, digest)
@@ -122,7 +122,6 @@ def test_the_image_has_the_folder_in_its_working_folder_over_the_base(place: Pla
 
 
 def image_in(values: Path) -> str:
-    """The image of a chart's values, in one text."""
     parts = yaml.safe_load(values.read_text())["image"]
     tag = f":{parts['tag']}" if parts["tag"] else ""
     digest = f"@{parts['digest']}" if parts["digest"] else ""
@@ -203,7 +202,7 @@ def test_an_image_of_docker_stays_one(place: Place) -> None:
 
 @pytest.fixture
 def many(place: Place) -> Place:
-    """The base for two platforms, with an attestation in its index."""
+    """Put the base for two platforms, with an attestation in its index."""
     listed = []
     with Registry(place.host) as registry:
         for arch in ("amd64", "arm64", "unknown"):

@@ -1,4 +1,4 @@
-"""Tests of clusters; pytest explains failed assertions of the conformance suite, which is no test module, as well."""
+"""Tests of clusters; also make pytest explain failed assertions of the conformance suite, which is no test module."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""What every backend must do alike: one suite, run on tmux here and on a real API server in tests/e2e.
+"""Behaviour that all backends share: one suite, run on tmux here and on a real API server in tests/e2e.
 
-A backend's test module imports these classes and gives the fixture `place`.
+A backend's test module imports these classes and provides the fixture `place`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.waiting import eventually
 
 READY_S = 60.0
 
-# A server that binds the address it is told, and says when it serves.
+# A server that binds its configured address, and reports when it serves.
 SERVER = (
     "import http.server, os; print('serving', flush=True); host, port = os.environ['SYMPH_WEB_ADDR'].split(':'); "
     "http.server.HTTPServer((host, int(port)), http.server.SimpleHTTPRequestHandler).serve_forever()"
@@ -38,7 +38,7 @@ SERVER = (
 
 @dataclass(kw_only=True)
 class Place:
-    """A backend under test: its cluster, and the flags by which `symph` means the same one."""
+    """A backend under test: its cluster, and the flags that make `symph` use the same one."""
 
     cluster: Cluster
     flags: tuple[str, ...]
@@ -83,7 +83,7 @@ def until(check: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None
 
 
 class ConformanceOfStates:
-    """What is said of an experiment."""
+    """States of an experiment."""
 
     def test_a_running_experiment_is_listed_with_its_phase(self, place: Place) -> None:
         place.launch(a=FOREVER)
@@ -133,7 +133,7 @@ class ConformanceOfStates:
             return dict(json.loads(place.symph("describe", "exp", "-o", "json").stdout))
 
         assert record()["heldBy"]
-        # On a cluster it is told beside the state, and may come later.
+        # A cluster reports it separately from the state, possibly later.
         until(lambda: "Started" in [event["reason"] for event in record()["events"]], "the event")
 
     def test_groups_keep_their_members_together(self, place: Place) -> None:
@@ -199,7 +199,7 @@ class ConformanceOfStates:
 
 
 class ConformanceOfLogs:
-    """What processes wrote."""
+    """Output of processes."""
 
     def test_lines_of_many_processes_are_merged_in_order_of_time(self, place: Place) -> None:
         place.launch(a=sh("echo first; sleep 1.5; echo third"), b=sh("sleep 0.7; echo second"))
@@ -240,7 +240,7 @@ class ConformanceOfLogs:
         assert done.stdout.splitlines() == [f"line {number}" for number in range(1, 9)]
 
     def test_following_goes_on_over_restarts(self, place: Place) -> None:
-        # It succeeds in the end: a Job that has used up its retries deletes the pod, and with it what was not read yet.
+        # It succeeds in the end: a Job without retries left deletes the pod, and with it the unread output.
         program = "echo try; test -e /mnt/tried && exit; touch /mnt/tried; sleep 0.3; exit 1"
         kept = [{"at": "/mnt", "empty_dir": None}]
         place.launch(a={"command": sh(program), "restart": "on-failure", "retries": 3, "mounts": kept})
@@ -282,7 +282,7 @@ class ConformanceOfLogs:
 
 
 class ConformanceOfFiles:
-    """Reaching into where a process runs."""
+    """Access to files and programs of a running process."""
 
     def test_a_command_has_the_environment_of_the_process_and_gives_its_status(self, place: Place) -> None:
         place.launch(a=FOREVER)
@@ -385,7 +385,7 @@ class ConformanceOfFiles:
 
 
 class ConformanceOfChanges:
-    """Starting, replacing and ending."""
+    """Start, replacement and end of experiments."""
 
     def test_a_second_launch_is_a_conflict_and_touches_nothing(self, place: Place) -> None:
         place.launch(a=FOREVER)

@@ -1,4 +1,4 @@
-"""What users hold: one interface to both backends, and Symphony's names for everything."""
+"""The user API: one interface to both backends, and Symphony's names for everything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from symphony_charts.spec.model import Experiment
 
 
 class ListingCluster(Cluster):
-    """A backend of somebody else's, with three experiments."""
+    """A third-party backend with three experiments."""
 
     started: Experiment
 
@@ -89,7 +89,7 @@ def test_the_same_code_builds_the_same_experiment_for_both_backends() -> None:
 
 
 def test_a_launch_without_a_cluster_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whoever runs the tests may have a cluster, which is not to be launched on.
+    # The developer may have a real cluster, which the test must not use.
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     SymphonyConfig().set_experiment_folder(tmp_path)
     cluster = Cluster.new("kube")

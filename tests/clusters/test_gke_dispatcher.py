@@ -1,4 +1,4 @@
-"""The dispatcher's calls: Symphony's golden numbers under `formula="symphony"`, what nodes really leave otherwise."""
+"""The dispatcher's calls: Symphony's golden numbers under `formula="symphony"`, else the allocatable of real nodes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ONE_GPU = cloudwise_pool("n1-highmem-8", 8, 53248, K80, 1)
         (CLOUDWISE, "resource", {"gpu_type": "V100", "gpu_count": 1, "cpu": 7}, V100, (None, "7", 1), None),
         (CLOUDWISE, "resource", {}, CPU2, (None, None, None), None),
         (FOUR_GPUS, "gpu", {"node_pool_name": "pool"}, "pool", ("42598Mi", "7.85", 1), [NVIDIA]),
-        # Symphony leaves GPUs of these machines to nobody.
+        # Symphony leaves GPUs of these machines unused.
         (
             *(FOUR_GPUS, "machine", {"node_pool_name": "pool", "process_per_machine": 3}),
             *("pool", ("53248Mi", "10.466", 1), None),

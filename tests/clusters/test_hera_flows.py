@@ -1,4 +1,4 @@
-"""Who writes flows with hera takes an experiment into one as a template."""
+"""Authors of hera flows can add an experiment to a flow as a template."""
 
 from __future__ import annotations
 

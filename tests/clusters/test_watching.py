@@ -1,4 +1,4 @@
-"""What the watching verbs share, without a backend: matching, times, waiting, the current experiment."""
+"""Code that the watching verbs share, without a backend: matching, times, waiting, the current experiment."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_the_current_experiment_of_one_place_is_not_that_of_another() -> None:
 
 @pytest.mark.parametrize("name", ["..", ".", "", "../local", "a/../../x"])
 def test_a_name_that_leads_elsewhere_is_no_experiment(name: str) -> None:
-    # Asked, never told to delete: were the guard broken, a test must not be what removes a folder.
+    # A dry run only: with a broken guard, the test must not remove a folder.
     with pytest.raises(NotFound):
         LocalWatcher().delete(name, dry_run=True)
 

@@ -1,4 +1,4 @@
-"""What the tests of Symphony's faults share: an experiment by its API, and its pods as they would be sent."""
+"""Helpers for the tests of Symphony's faults: an experiment by its API, and the pods that would be sent."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Object = dict[str, Any]
 
 
 def two(**fields: Any) -> tuple[Any, Any, Any]:
-    """An experiment of two lone processes."""
+    """Return an experiment of two lone processes."""
     exp = KubeExperimentSpec("rl", **fields)
     first, second = (exp.new_process(name, container_image="u:1", args=["run"]) for name in ("learner", "agent"))
     return exp, first, second
 
 
 def compiled(exp: Any, kind: str) -> list[Object]:
-    """The objects of a kind, tests of the chart left out."""
+    """Return the objects of a kind, without tests of the chart."""
     found = yaml.safe_load_all(exp.compile())
     return [item for item in found if item["kind"] == kind and "helm.sh/hook" not in str(item["metadata"])]
 
 
 def pod(exp: Any, group: str) -> Object:
-    """The pod of a group or lone process."""
+    """Return the pod of a group or lone process."""
     for item in [*compiled(exp, "Job"), *compiled(exp, "StatefulSet")]:
         if item["metadata"]["labels"]["symph.dev/group"] == group:
             template: Object = item["spec"]["template"]["spec"]
@@ -34,7 +34,7 @@ def pod(exp: Any, group: str) -> Object:
 
 
 def container(exp: Any, group: str, name: str = "") -> Object:
-    """A container of such a pod: the one of its own name, or `name`."""
+    """Return a container of such a pod: the one of its own name, or `name`."""
     found = pod(exp, group)
     every = [*found.get("initContainers", []), *found["containers"]]
     return next(one for one in every if one["name"] == (name or group))

@@ -1,4 +1,4 @@
-"""Symphony's names, and scripts that use them as programs of their own."""
+"""Fixtures with Symphony's names, and for scripts that use them as separate programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def symphony() -> Iterator[None]:
-    """`import symphony` works in this test."""
+    """Make `import symphony` work in this test."""
     with names():
         yield
     SymphonyConfig.reset()
@@ -29,7 +29,7 @@ def symphony() -> Iterator[None]:
 
 @pytest.fixture
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Runs of the test stay among themselves and end with it."""
+    """Separate the runs of the test from others, and end them with it."""
     monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("SYMPH_RUNTIME_DIR", str(tmp_path / "r"))
     yield
@@ -39,7 +39,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
-    """Runs a script by ``python -m symphony_charts.compat``, with a home and a state folder of its own."""
+    """Run a script by ``python -m symphony_charts.compat``, with its own home and state folder."""
 
     def run(path: Path | str, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         full = {

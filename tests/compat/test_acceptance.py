@@ -1,6 +1,6 @@
 """The test cases of Symphony itself, through its own import names."""
 
-# Names exist only while the fixture holds them, so imports stand inside the tests.
+# Names exist only while the fixture holds them, so imports are inside the tests.
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -137,7 +137,7 @@ def test_a_dashboard_is_reached_from_outside_once_all_containers_of_its_pod_are_
     assert not exposed.get("publishNotReadyAddresses")
     (pod,) = [item["spec"]["template"]["spec"] for item in objects if item["kind"] == "StatefulSet"]
     probes = {one["name"]: one.get("readinessProbe") for one in pod["containers"]}
-    # A container has one probe: it asks the first of the ports that others dial.
+    # A container has one probe: it checks the first of the ports that others dial.
     assert probes == {"tensorboard": None, "learner": {"tcpSocket": {"port": "publish"}}}
 
 
@@ -176,7 +176,7 @@ def test_tmux_refuses_names_that_it_cannot_have(make: str, name: Any) -> None:
 
 
 def default_tmux(name: str = "exp") -> tuple[Any, Any]:
-    """The default experiment of Symphony's tests: a group with `hello`, and `alone`; they stay until ended."""
+    """Return the default experiment of Symphony's tests: a group with `hello`, and `alone`; they run until ended."""
     from symphony.engine import Cluster
 
     cluster = Cluster.new("tmux")
@@ -195,7 +195,7 @@ def test_an_experiment_without_processes_is_a_shell_where_symphony_left_an_empty
     cluster = Cluster.new("tmux")
     cluster.launch(cluster.new_experiment("empty"))
     assert cluster.list_experiments() == ["empty"]
-    # It does not hear TERM, and who deletes it must not wait for the half minute that others get.
+    # It ignores TERM, and deleting it must not take the default grace period of half a minute.
     (plan,) = live_plans()
     assert [process.grace_s for process in plan.processes] == [1]
     cluster.delete("empty")

@@ -1,4 +1,4 @@
-"""What docs/from-symphony.md and docs/own-project.md show is what runs."""
+"""The examples in docs/from-symphony.md and docs/own-project.md run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """The code blocks of a page in `language`."""
     return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.fixture
 def python(tmp_path: Path) -> Script:
-    """Runs a script with a home and state of its own."""
+    """Run a script with its own home and state folder."""
 
     def run(path: Path | str, *words: str) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SYMPH", "KUBE"))}
@@ -111,7 +110,7 @@ def test_names_are_gone_after_the_run_and_the_others_are_back(tmp_path: Path, mo
     from symphony_charts.clusters.tmux import TmuxCluster
     from symphony_charts.compat import names
 
-    # Ours register themselves when they are first imported, which is no doing of compat.
+    # Our classes register when first imported, independently of compat.
     assert {KubeCluster, TmuxCluster} <= set(Cluster._registry.values())
     before = dict(Cluster._registry)
     (tmp_path / "symphony").mkdir()

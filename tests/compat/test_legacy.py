@@ -1,4 +1,4 @@
-"""A dump holds everything that was set, and what Symphony dumped is read."""
+"""A dump contains all settings, and Symphony's dumps can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public method of Symphony 0.10 takes its keywords here, or stands in docs/from-symphony.md with the reason."""
+"""Every public method of Symphony 0.10 accepts its keywords here, or is in docs/from-symphony.md with the reason."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ROWS = list(rows())
 
 
 def excused() -> set[str]:
-    """The names in the first column of the table of what is not there: `Class.method`, `Class`, or `method`."""
+    """Return the names in the first column of the table "What is not there": `Class.method`, `Class`, or `method`."""
     section = DOCS.read_text().partition("## What is not there")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     return {name for line in lines for name in re.findall(r"`([\w.]+)`", line.split("|")[1])}
@@ -55,8 +55,8 @@ def is_excused(row: Row, excuses: set[str]) -> bool:
 
 
 def complaint(row: Row) -> str | None:
-    """Why the method cannot be called as Symphony's was; None if it can."""
-    # What all backends inherit was never called on the abstract class; this one overrides least.
+    """Return the reason why the method cannot be called as Symphony's was; None if it can."""
+    # Inherited methods were never called on the abstract class; this backend overrides the fewest.
     module, cls = ("subproc", "SubprocCluster") if row.cls == "Cluster" else (row.module, row.cls)
     try:
         home = import_module(f"symphony.{module}")
@@ -81,7 +81,7 @@ def complaint(row: Row) -> str | None:
             named = {ours: word for ours, word in zip(words, theirs, strict=True) if ours not in several}
             signature.bind(*own, **named)
             held = {**in_order.arguments, **in_order.kwargs}
-            # The order of what is abstract is that of each backend's own rows.
+            # The rows of each backend give the order of abstract methods' parameters.
             if row.cls != "Cluster" and any(held.get(ours) != word for ours, word in named.items()):
                 return f"another order: {signature}"
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""The launcher API of Surreal, call by call, out of one script that imports `symphony`."""
+"""The launcher API of Surreal, call by call, from one script that imports `symphony`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def settings(tmp_path: Path) -> Object:
 
 @pytest.fixture
 def launch(script: Script, settings: Object, tmp_path: Path) -> Script:
-    """Runs the launcher with these settings."""
+    """Run the launcher with these settings."""
 
     def run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         file = tmp_path / "settings.json"
@@ -65,7 +65,6 @@ def launch(script: Script, settings: Object, tmp_path: Path) -> Script:
 
 @pytest.fixture
 def objects(launch: Script) -> list[Object]:
-    """What the launcher's dry run prints, as objects."""
     done = launch("create", "First_experiment", "--dry-run", "--", "--env", "x")
     assert done.returncode == 0, done.stderr
     said, _, documents = done.stdout.partition("---\n")
@@ -78,7 +77,6 @@ def of_kind(objects: list[Object], kind: str) -> list[Object]:
 
 
 def pods_of(objects: list[Object]) -> dict[str, Object]:
-    """The pod templates by group."""
     made = [*of_kind(objects, "Job"), *of_kind(objects, "StatefulSet")]
     templates = [item["spec"]["template"] for item in made]
     return {item["metadata"]["labels"]["symph.dev/group"]: item["spec"] for item in templates}
@@ -159,7 +157,7 @@ def test_without_a_cluster_a_launch_fails_and_says_so(launch: Script) -> None:
 
 @pytest.fixture
 def docker(tmp_path: Path) -> Path:
-    """A stand-in for the docker program that writes down how it was called: no daemon runs where tests do."""
+    """Install a stub for docker that records its calls: tests have no daemon."""
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "docker"

@@ -1,4 +1,4 @@
-"""Faults that users of Symphony met in what it sent to Kubernetes, by their number, and what happens now."""
+"""Faults that Symphony's users found in its Kubernetes objects, by their number, and the behaviour here."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_31_the_start_folder_is_entered_and_a_dead_process_is_not_live(tmp_path:
     cluster.launch(exp)
     eventually(lambda: cluster.describe_experiment("rl")[None]["p"]["status"] not in ("live", "waiting"))
     assert cluster.describe_experiment("rl")[None]["q"] == {"status": "live"}
-    # What a process wrote last may reach its log after its end is seen.
+    # The last output of a process may reach its log after its end is visible.
     eventually(lambda: cluster.get_log("rl", "p") == ["ready", str(tmp_path / "here")])
 
 

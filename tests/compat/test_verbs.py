@@ -23,7 +23,7 @@ ARGUMENTS = {
     "visit": {"service_name", "url_only", "experiment_name"},
 }
 
-# What Surreal does for its verb of this name.
+# Surreal's code for its verb of this name.
 PROJECT = """
 from symphony.commandline import SymphonyParser
 from symphony.engine import Cluster

@@ -1,6 +1,6 @@
-"""On tmux an experiment is known by the names that its launcher wrote, and a server that it names shows it."""
+"""On tmux an experiment keeps the names that its launcher wrote, and is shown on the tmux server that it names."""
 
-# Symphony's names exist only while the fixture holds them, so imports stand inside the tests.
+# Symphony's names exist only while the fixture holds them, so imports are inside the tests.
 from __future__ import annotations
 
 import subprocess
@@ -24,7 +24,6 @@ Tmux = Callable[..., list[str]]
 
 @pytest.fixture(autouse=True)
 def ends() -> Iterator[None]:
-    """Runs of these tests end with them."""
     yield
     for run in live_runs():
         up.down(run)
@@ -32,7 +31,7 @@ def ends() -> Iterator[None]:
 
 @pytest.fixture
 def tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tmux]:
-    """tmux on a server `shown` in a folder of its own: the lines that it says."""
+    """Yield a function that runs tmux on the server `shown` in a private folder and returns its output lines."""
     monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
 
     def ask(*words: str) -> list[str]:
@@ -44,7 +43,7 @@ def tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tmux]:
 
 
 def described(name: str, server: str | None = None, line: str = "sleep 60") -> tuple[Any, Any]:
-    """A cluster, and an experiment with a group and a lone process whose names Kubernetes has not."""
+    """Return a cluster, and an experiment with a group and a lone process whose names are invalid in Kubernetes."""
     from symphony.engine import Cluster
 
     cluster = Cluster.new("tmux", server_name=server)

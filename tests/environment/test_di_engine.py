@@ -1,4 +1,4 @@
-"""The variables of a DIJob's pods: ranks over all that ends, in the order in which it is declared."""
+"""The variables of a DIJob's pods: ranks over all finite processes, in order of declaration."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_operator_v1_0_is_repeated_word_for_word(topology: Literal["star", "mesh
     hosts = {"worker": [f"job-0-{rank}.job" for rank in range(3)]}
     for rank, pod in enumerate(MAKERS["v1.0.0"](job)["pods"]):
         told = {item["name"]: item["value"] for item in pod["spec"]["containers"][0]["env"]}
-        del told["DI_SERVER_URL"]  # no server is here
+        del told["DI_SERVER_URL"]  # no server runs here
         assert older_variables(experiment, "worker", rank, hosts, {}, "job-0") == told
 
 

@@ -1,4 +1,4 @@
-"""A process starts under the shell that it names, with the flags that its name promises."""
+"""A process starts under its configured shell, with the flags that the shell's name implies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from tests.chart.harness import chart_of, experiment_of, native_objects
 
 
 def process(**fields: object) -> Process:
-    """One process of these fields."""
     return from_data({"name": "x", "processes": {"a": fields}}).processes["a"]
 
 
 def outcome(**fields: object) -> tuple[str, int]:
-    """What a process prints and how it ends when its entry point is started here."""
+    """Return the output and the exit status of a process whose entry point is started here."""
     command, args = entry_point(process(**fields))
     done = subprocess.run([*(command or ()), *(args or ())], capture_output=True, text=True, timeout=20, check=False)
     return done.stdout, done.returncode

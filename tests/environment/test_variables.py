@@ -1,4 +1,4 @@
-"""The list of what a process is told: which names, from where, and how a backend's answers become an environment."""
+"""The variables of a process: names, sources, and the conversion of a backend's answers into an environment."""
 
 from __future__ import annotations
 

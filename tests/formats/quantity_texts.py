@@ -1,7 +1,7 @@
-"""Texts that are quantities, nearly so, or not at all, and what Kubernetes' own library says of them.
+"""Texts that are quantities, almost, or not at all, and the answers of Kubernetes' own library.
 
-``tests/spec/quantities.jsonl`` holds recorded answers: the library's version, then ``[text, answer]`` a line, in the
-form of tests/e2e/tools/quantity. ``python -m tests.e2e.quantities`` writes it anew.
+``tests/spec/quantities.jsonl`` holds recorded answers: the library's version, then ``[text, answer]`` per line, in the
+format of tests/e2e/tools/quantity. ``python -m tests.e2e.quantities`` rewrites it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Literal, TypeAlias
 from symphony_charts.formats.quantity import MOST, QuantityOverflowError, amount_of, quantity
 
 Answer: TypeAlias = "tuple[str, int, str, str] | None"
-"""None if refused, else the number as digits and a power of ten, and the units and thousandths that are counted."""
+"""None if refused, else the number as digits and a power of ten, and the counted units and thousandths."""
 Verdict: TypeAlias = "tuple[Fraction, int | None, int | None] | Literal['refused', 'too large']"
-"""The number, and how many units and thousandths the scheduler counts: None where it cannot, or must not."""
+"""The number, and the units and thousandths that the scheduler counts; None if it cannot, or must not."""
 
 RECORDED = Path(__file__).with_name("quantities.jsonl")
 
@@ -47,12 +47,12 @@ _SPECIAL = [
 _SIGNS = ["", "", "", "", "+", "-"]
 _SUFFIXES = ["", "", *_UNITS]
 _HOSTILE = "0123456789..++--eEinumkKMGTP _,\n\t\x00\u00a0\u0661\uff15xB"
-# The library multiplies such numbers out, which takes it minutes.
+# The library multiplies such numbers out, which takes minutes.
 _ENDLESS = re.compile(r"[eE][+-]?[0-9]{4,}$")
 
 
 def generated_texts(seed: int, count: int) -> list[str]:
-    """`count` texts, each once: the same for the same seed."""
+    """Return `count` distinct texts: the same for the same seed."""
     chance = random.Random(seed)
     texts = dict.fromkeys(_SPECIAL)
     while len(texts) < count:
@@ -65,13 +65,12 @@ def generated_texts(seed: int, count: int) -> list[str]:
 
 
 def recorded() -> list[tuple[str, Answer]]:
-    """The texts and answers of the file."""
     lines = RECORDED.read_text(encoding="utf-8").splitlines()
     return [(text, tuple(answer) if answer else None) for text, answer in map(json.loads, lines[1:])]
 
 
 def differences(answers: list[tuple[str, Answer]]) -> list[tuple[str, Verdict, Verdict]]:
-    """The texts of which we and the library do not say the same: ours, theirs."""
+    """Return the texts on which we and the library disagree: ours, theirs."""
     both = [(text, _ours(text), _theirs(answer)) for text, answer in answers]
     return [(text, ours, theirs) for text, ours, theirs in both if ours != theirs]
 
@@ -94,7 +93,7 @@ def _counted(resource: str, text: str) -> int | None:
 
 
 def _theirs(answer: Answer) -> Verdict:
-    """The library's answer in our terms: what does not fit into its integers is counted by nobody, nor is a debt."""
+    """Return the library's answer as a verdict: numbers beyond its integers and negative numbers are not counted."""
     if answer is None:
         return "refused"
     digits, power, units, thousandths = answer

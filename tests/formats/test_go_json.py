@@ -1,4 +1,4 @@
-"""The run hash is taken of Go's JSON; one byte of difference and helm names the Jobs otherwise than we do."""
+"""The run hash is taken of Go's JSON; with one different byte, the names of Jobs differ from helm's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = ["<&>", "\u2028\u2029", "\b\f\n\r\t\x01", '"\\/', "\U0001f600 \u00e9", "
 
 @pytest.fixture(scope="module")
 def printer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A chart that prints its values as JSON."""
+    """Write a chart that prints its values as JSON."""
     folder = tmp_path_factory.mktemp("printer")
     (folder / "templates").mkdir()
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: printer\nversion: 0.1.0\n")
@@ -29,7 +29,6 @@ def printer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(version: str, folder: Path, *args: str | Path) -> str:
-    """What `toJson` gives."""
     return str(yaml.safe_load(run_helm(version, "template", "x", folder, *args).stdout)["text"])
 
 

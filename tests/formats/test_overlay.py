@@ -25,7 +25,7 @@ FEW = settings(max_examples=30, deadline=None, suppress_health_check=list(Health
 
 
 def patched_by_kubectl(bases: list[dict[str, Any]], overlay: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each of `bases` with `overlay` laid on it by kubectl, which needs no cluster for that."""
+    """Return each of `bases` with `overlay` merged by kubectl, which needs no cluster for that."""
     program = kubectl()
     if program is None:
         if os.environ.get("CI"):
@@ -55,12 +55,12 @@ def patched_by_kubectl(bases: list[dict[str, Any]], overlay: dict[str, Any]) -> 
 
 
 def named(pod: dict[str, Any], name: str) -> dict[str, Any]:
-    """`pod` with a name, as an object has one."""
+    """Return `pod` with a name, as an object has one."""
     return {**pod, "metadata": {"name": name, **pod.get("metadata", {})}}
 
 
 def documents(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON documents that stand one after the other in `text`."""
+    """Yield the consecutive JSON documents in `text`."""
     decoder, place_in_text = json.JSONDecoder(), 0
     while text[place_in_text:].strip():
         start = place_in_text + len(text[place_in_text:]) - len(text[place_in_text:].lstrip())
@@ -69,7 +69,7 @@ def documents(text: str) -> Iterator[dict[str, Any]]:
 
 
 def sorted_by_key(value: Any, field: str = "") -> Any:
-    """`value` with every list that merges item by item in the order of its keys."""
+    """Return `value` with every list that merges item by item sorted by key."""
     if isinstance(value, dict):
         return {key: sorted_by_key(item, key) for key, item in value.items()}
     if isinstance(value, list) and field in MERGE_KEYS:

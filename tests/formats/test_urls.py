@@ -1,4 +1,4 @@
-"""An address that holds a user, a password or a token is told from one that git may be given."""
+"""Addresses with a user, a password or a token are distinguished from those that git may be given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading is strict: what two readers take differently, or what would blow up, is an error that names its place."""
+"""Strict reading: text that two readers read differently, or that would explode, is an error that names its place."""
 
 from __future__ import annotations
 

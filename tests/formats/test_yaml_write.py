@@ -1,4 +1,4 @@
-"""The dumper is hard because readers differ: YAML 1.1 has `on` and `1:30`, YAML 1.2 has `0o17` and `1e3`."""
+"""Round trips of the dumper despite different readers: YAML 1.1 has `on` and `1:30`, YAML 1.2 has `0o17` and `1e3`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_several_documents_are_read_apart_again() -> None:
 
 
 def same(read: object, written: object) -> bool:
-    """Equality that tells 1, 1.0 and True apart, but for integers too large for a reader's own."""
+    """Return True if equal, with 1, 1.0 and True distinct, except integers too large for a reader's own type."""
     if isinstance(written, dict):
         return (
             isinstance(read, dict) and list(read) == list(written) and all(same(read[k], written[k]) for k in written)

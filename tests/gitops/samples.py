@@ -1,4 +1,4 @@
-"""Charts to publish, small and different; made once, for their content is not what these tests are about."""
+"""Small, different charts to publish; made once, because these tests do not depend on their content."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def files_at(bare: Path, revision: str = "main") -> dict[str, str]:
 
 @dataclass
 class HttpServer:
-    """A running server: `url` of the folder of repositories, `requests` it has seen, and the `fault` it has."""
+    """A running server: `url` of the folder of repositories, the `requests` so far, and the current `fault`."""
 
     url: str
     requests: list[str] = field(default_factory=list)
@@ -162,7 +162,7 @@ def http_server(root: Path) -> Iterator[HttpServer]:
             pass
 
         def handle(self) -> None:
-            # The client may go away, as clients that are killed do.
+            # The client may disconnect, as killed clients do.
             with contextlib.suppress(ConnectionError, ValueError):
                 super().handle()
 

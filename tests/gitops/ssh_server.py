@@ -1,7 +1,7 @@
-"""A real sshd of this user's own, on a port of its own, that lets one key in to the repositories of this machine.
+"""A real sshd run by this user on its own port, which lets one key in to the repositories of this machine.
 
-Who is let in has an empty home: a shell that a test kills halfway through the start-up files of the user's real one may
-leave a lock of theirs behind, and the next login waits for it.
+The login has an empty home: a shell that a test kills during the start-up files of the user's real home may leave a
+lock there that blocks the next login.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SshServer:
 
 
 def make_key(path: Path) -> str:
-    """A new key without a passphrase; the line of its public half."""
+    """Create a key without a passphrase; return the line of its public half."""
     argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", path.name, "-f", str(path)]
     subprocess.run(argv, check=True, timeout=30)
     return path.with_suffix(".pub").read_text()
@@ -77,7 +77,7 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
     server.known_hosts.write_text(f"[127.0.0.1]:{server.port} {host}\n")
     (folder / "config").write_text(_CONFIG.format(folder=folder, port=server.port))
     if os.getuid() == 0:
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # Where sshd locks itself in before somebody is let in.
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd chroots here before authentication
     argv = [SSHD, "-D", "-e", "-f", str(folder / "config")]
     with (folder / "log").open("wb") as log, subprocess.Popen(argv, stdout=log, stderr=log) as process:
         try:

@@ -28,7 +28,7 @@ exec sh -c "$SSH_ORIGINAL_COMMAND"
 
 @dataclass(frozen=True, kw_only=True)
 class Storm:
-    """How many writers publish how often, sharing how many caches; how many are killed in a second."""
+    """Number of writers, publishes per writer and shared caches, and the rate of kills per second."""
 
     writers: int
     each: int
@@ -67,7 +67,7 @@ def _served(
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
     if over_ssh:
         with ssh_server(folder / "ssh") as sshd:
-            # Some sessions end before git starts, some while it works or has just done so.
+            # Some sessions end before git starts, some during its work or right after it.
             shell = folder / "shell"
             shell.write_text(_SHELL)
             shell.chmod(0o755)
@@ -110,7 +110,7 @@ def run_writers(url: str, folder: Path, source: random.Random, storm: Storm, env
 
 
 def start(url: str, folder: Path, number: int, storm: Storm, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """A writer in a process group of its own, so that its git dies with it; four share a cache, as on one machine."""
+    """Start a writer in its own process group, so that its git dies with it; four share a cache, as on one machine."""
     cache, notes = folder / f"cache-{number % storm.caches}", folder / f"notes-{number:02}"
     argv = [sys.executable, "-m", "tests.e2e.publish_writer", url, str(cache), str(notes), str(number), str(storm.each)]
     with (folder / f"log-{number:02}").open("ab") as log:

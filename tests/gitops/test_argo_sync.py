@@ -1,4 +1,4 @@
-"""What an Application of Argo CD 3.5 says about a sync, as a reason with a step."""
+"""Sync states of an Application of Argo CD 3.5, as a reason with a next step."""
 
 from __future__ import annotations
 

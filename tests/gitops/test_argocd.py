@@ -1,4 +1,4 @@
-"""What Argo CD and Flux are given, rule by rule: each of these fields keeps finished work from running again."""
+"""Objects for Argo CD and Flux, rule by rule: each of these fields keeps finished work from running again."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_project_allows_all_that_a_chart_renders(kind: str) -> None:
-    # A DIJob has no room for a service inside of a pod that ends.
+    # A DIJob has no room for a service inside a finite pod.
     example = "rl" if kind == "dijob" else "surreal"
     for gang in ["none"] if kind in ("dijob", "volcano") else ["none", "native", "coscheduling", "volcano"]:
         sets = [f"kind={kind}", f"gang={gang}", "gang_version=v1alpha2", "scheduler_name=co"]

@@ -1,4 +1,4 @@
-"""An environment's values: the settings, over them its own, then what a command gives."""
+"""Precedence of an environment's values: the settings, then its own values, then those of a command."""
 
 from __future__ import annotations
 

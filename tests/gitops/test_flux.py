@@ -1,5 +1,8 @@
-"""What Flux is given. What is hard: it runs with more rights than a release needs, in its own cluster unless told
-otherwise, and stops before it prunes when the folder of an environment is gone."""
+"""Objects for Flux.
+
+Difficulties: by default it runs in its own cluster with more rights than a release needs, and it stops before pruning
+if the folder of an environment is gone.
+"""
 
 from __future__ import annotations
 

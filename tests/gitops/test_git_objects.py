@@ -1,4 +1,4 @@
-"""Trees are named as git names them."""
+"""Tree ids equal git's."""
 
 from __future__ import annotations
 

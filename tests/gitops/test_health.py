@@ -1,5 +1,7 @@
-"""The health checks under real Lua 5.1, which is what Argo CD's interpreter speaks, with no more of its library than
-Argo CD opens (base and table). Statuses are those that the kinds' own controllers write."""
+"""The health checks under real Lua 5.1, the language of Argo CD's interpreter, with its libraries base and table only.
+
+The statuses are those that the kinds' own controllers write.
+"""
 
 from __future__ import annotations
 

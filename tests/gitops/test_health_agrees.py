@@ -1,4 +1,4 @@
-"""The health that Argo CD shows and the phase that `describe` shows are two readings of one status."""
+"""The health in Argo CD and the phase in `describe` agree for each status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symphony_charts.kubernetes.container_phase import phase_of_workload
 from tests.gitops.samples import example_objects
 from tests.gitops.test_health import CASES, health
 
-# Our charts write these, and no project calls a state of theirs unknown.
+# Our charts write these, and no project calls one of its states unknown.
 _KINDS = {
     "batch_Job": "jobs",
     "jobset.x-k8s.io_JobSet": "jobset",

@@ -1,4 +1,4 @@
-"""Each rule for objects of Argo CD and Flux: the fault is found, and without it there is none."""
+"""Each rule for objects of Argo CD and Flux finds its fault, and nothing without the fault."""
 
 from __future__ import annotations
 

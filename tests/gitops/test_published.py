@@ -1,4 +1,4 @@
-"""A published chart is read back from its files, whoever has changed them since."""
+"""A published chart is read back from its files, even after manual changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repositories that name their objects by SHA-256, which git tells only once it has been asked for something else."""
+"""Repositories with SHA-256 object names; git reports the format only after another request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A part of a tree, and questions that read more of it than was loaded."""
+"""A part of a tree, and queries that load more of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store against real bare repositories: one commit, exactly once, whatever the branch does meanwhile."""
+"""The store against real bare repositories: one commit, exactly once, even if the branch moves meanwhile."""
 
 from __future__ import annotations
 

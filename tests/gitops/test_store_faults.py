@@ -1,5 +1,8 @@
-"""The store against real Git servers that fail. What is hard: a push may be refused for somebody else's sake, may have
-worked although its answer was lost, and the server may go on with what a client has given up."""
+"""The store against real Git servers that fail.
+
+Difficulties: a push may be refused because of another client, it may have succeeded although its answer was lost, and
+the server may continue with a request that the client has given up.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def server(tmp_path: Path) -> Iterator[HttpServer]:
 
 @pytest.fixture
 def store(tmp_path: Path, bare: Path) -> MakeStore:
-    """Stores of the repository, each with a cache of its own unless it shares one by name."""
+    """Return a factory of stores of the repository, each with its own cache unless it shares one by name."""
 
     def make(cache: str = "cache", url: str = "", **options: object) -> Store:
         return Store(url or f"file://{bare}", "main", root=tmp_path / cache, author=WRITER, **options)  # type: ignore[arg-type]  # tests pass what Store takes
@@ -112,7 +115,7 @@ def test_one_conflict_of_many_charts_publishes_none(store: MakeStore, bare: Path
 
 
 def test_a_version_taken_meanwhile_is_passed_over(store: MakeStore, bare: Path) -> None:
-    """Both writers saw 0.1.0 as the newest; the second asks again and becomes 0.1.2."""
+    """Both writers saw 0.1.0 as the newest; the second retries and becomes 0.1.2."""
     mine = store()
     apply(mine, small_publish("rl", 1))
     apply(store("another-machine"), small_publish("rl", 2))
@@ -145,7 +148,7 @@ def test_over_http_a_lost_answer_is_recognised(store: MakeStore, server: HttpSer
 
 
 def test_a_lost_answer_is_recognised_behind_other_commits(store: MakeStore, server: HttpServer, bare: Path) -> None:
-    """A rollback is no question that may be asked twice: it would go one version further back."""
+    """A rollback must not be repeated: it would go one version further back."""
     mine = store(url=f"{server.url}/charts.git")
     for number in (1, 2, 3):
         apply(mine, small_publish("rl", number))
@@ -215,7 +218,7 @@ def test_a_slow_hook_is_waited_for(store: MakeStore, bare: Path) -> None:
 def test_a_push_that_was_given_up_may_still_arrive(
     store: MakeStore, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server goes on with what it was sent; the commit must not be made a second time."""
+    """The server finishes the push; the commit must not be made a second time."""
     set_hook(bare, "pre-receive", "sleep 2")
     waits = iter([0.5])
 
@@ -341,7 +344,7 @@ def test_a_cache_that_lost_a_part_is_made_anew(tmp_path: Path, store: MakeStore,
 
 
 def test_a_cache_that_lost_where_its_history_begins_is_made_anew(tmp_path: Path, store: MakeStore, bare: Path) -> None:
-    """Git would look for that history in a request for each commit, and find no end."""
+    """Git would look for that history in a request for each commit, without end."""
     for number in (1, 2, 3):
         apply(store("other"), small_publish("rl", number))
     apply(store(), small_publish("mine", 1))
@@ -520,9 +523,9 @@ def test_rollbacks_with_lost_answers_are_made_once(
 
 @pytest.mark.parametrize("is_dropped", [False, True])
 def test_who_only_reads_does_not_make_the_others_forget(store: MakeStore, bare: Path, is_dropped: bool) -> None:
-    """A reader asks for the newest commit alone, and so cuts off the history in which others look for theirs.
+    """A reader fetches only the newest commit, and so cuts off the history in which writers look for theirs.
 
-    The same where the cache had to be made anew, since it was damaged.
+    The same applies after a damaged cache was rebuilt.
     """
     names = [f"e{number}" for number in range(6)]
     for number in range(3):

@@ -1,7 +1,7 @@
-"""Publishing over a real sshd and against real TLS: the headline is what ssh or TLS said, and nobody waits in vain.
+"""Publishing over a real sshd and against real TLS: the headline is the error of ssh or TLS, and no command hangs.
 
-What is hard: git ends each of these failures with the same three sentences, and below it GnuTLS, OpenSSL, libcurl and
-OpenSSH word the same thing each in their own way.
+Difficulty: git ends each of these failures with the same three sentences, and GnuTLS, OpenSSL, libcurl and OpenSSH
+word the same errors differently.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the four operators make of a DIJob, written down once more from their Go sources; recorded answers prove it.
+"""The four operators' conversion of a DIJob, reimplemented from their Go sources and checked by recorded answers.
 
-Each function gives the pods and Services that the operator would create, as plain data without owners and clocks.
-Sources: opendilab/DI-orchestrator v0.2.2 utils/replicas_util.go; v1.0.0 pkg/context/{pod,job}.go; v1.1.0 and v1.1.3
-pkg/context/pod.go. The files in ``dijob_recorded`` hold DIJobs and what those functions themselves made of them.
+Each function returns the pods and Services that the operator would create, as plain data without owners and
+timestamps. Sources: opendilab/DI-orchestrator v0.2.2 utils/replicas_util.go; v1.0.0 pkg/context/{pod,job}.go; v1.1.0
+and v1.1.3 pkg/context/pod.go. The files in ``dijob_recorded`` hold DIJobs and the results of those functions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PORTS = {"collector": 22270, "learner": 22271, "aggregator": 22272, "coordinato
 
 
 def recorded(version: str) -> list[tuple[Object, Object]]:
-    """DIJobs and what the operator's own code made of them; random ends of names are left out."""
+    """Return DIJobs and the results of the operator's own code, without random suffixes of names."""
     text = (_FOLDER / f"{version}.json").read_text(encoding="utf-8")
     if version == "v0.2.2":
         text = re.sub(r'(?<=")([a-z0-9-]+-(?:collector|learner|aggregator))-[a-z0-9]{5}(?=")', r"\1", text)
@@ -30,7 +30,7 @@ def recorded(version: str) -> list[tuple[Object, Object]]:
 
 
 def plain(made: Any) -> Any:
-    """`made` without what is empty, with the environment as a map (the last of a name counts) and texts of numbers."""
+    """Return `made` without empty values, with the environment as a map (the last entry counts) and numbers as text."""
     if isinstance(made, list):
         return [plain(item) for item in made]
     if not isinstance(made, dict):
@@ -72,7 +72,7 @@ def _of_tasks(job: Object, *, domain: str, own: Callable[[Object, int, int], Obj
     for task in tasks:
         for index in range(task["replicas"]):
             title, rank = f"{name}-{task['name']}-{index}", len(pods)
-            # All tasks of one type, so those of type none are taken for one.
+            # All tasks of one type, so tasks without a type count as one type.
             same = [host for other, host in hosts if other.get("type") == task.get("type")]
             env = {
                 "DI_JOB_ID": f"{namespace}/{name}",

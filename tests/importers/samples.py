@@ -18,17 +18,16 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
 
 
 def role(**fields: object) -> dict[str, object]:
-    """A role with what every role needs, and `fields`."""
+    """Return a role with the required fields, and `fields`."""
     return {"name": "trainer", "image": "img:1", "entrypoint": "python", **fields}
 
 
 def app(*roles: dict[str, object], name: str = "train", **fields: object) -> dict[str, object]:
-    """An application of `roles`."""
     return {"name": name, "roles": list(roles) or [role()], **fields}
 
 
 def appdef(*roles: dict[str, object], name: str = "train", **fields: object) -> AppDef:
-    """The same as a record."""
+    """Return an application of `roles` as an AppDef record."""
     log = Log()
     found = read_appdef(app(*roles, name=name, **fields), log)
     assert not log.problems
@@ -43,20 +42,17 @@ def import_appdef(data: object, cfg: Mapping[str, object] | None = None) -> Impo
 
 
 def import_role(**fields: object) -> Process:
-    """The process that a lone role becomes."""
     return import_appdef(app(role(**fields))).experiment.processes["trainer"]
 
 
 def import_yaml(text: str, **options: str) -> Imported:
-    """The experiment of a DIJob in YAML."""
+    """Return the imported experiment of a DIJob in YAML."""
     return import_dijob(read(text.encode(), "job.yaml"), **options)
 
 
 def compose(text: str, **context: object) -> Imported:
-    """The experiment of a compose file."""
     return import_compose(read(text.encode(), "compose.yaml"), ComposeContext(**context))  # type: ignore[arg-type] # tests name real fields
 
 
 def notes_of(imported: Imported) -> str:
-    """All notes as one text."""
     return "\n".join(f"{note.path}: {note.what}" for note in imported.notes)

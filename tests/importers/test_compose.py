@@ -1,4 +1,4 @@
-"""Compose files rely on names that resolve and on words that are split; neither is so elsewhere."""
+"""Compose files rely on resolved host names and on word splitting, which other backends lack."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def example() -> Experiment:
 
 
 def service(body: str, rest: str = "") -> Process:
-    """The process of a service `a` with an image and `body`."""
+    """Return the process of a service `a` with an image and `body`."""
     return compose(f"services:\n  a:\n    image: i\n    {body}\n{rest}").experiment.processes["a"]
 
 
 def mounted(body: str, rest: str = "") -> dict[str, object]:
-    """The volumes of a service by the place where they are mounted."""
+    """Return the volumes of a service by their mount points."""
     experiment = compose(f"services:\n  a:\n    image: i\n    {body}\n{rest}", folder="/home/ada").experiment
     return {mount.at: experiment.volumes[mount.volume] for mount in experiment.processes["a"].mounts}
 

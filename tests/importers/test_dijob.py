@@ -1,4 +1,4 @@
-"""DIJobs of every operator version: told apart by their fields, since three shapes share one version name."""
+"""DIJobs of every operator version, recognised by their fields, because three formats share one version name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def example(name: str) -> Experiment:
 
 
 def tasks(body: str, spec: str = "") -> str:
-    """A v1.1 job whose one task `t` holds the container fields of `body`."""
+    """Return a v1.1 job whose one task `t` has the container fields of `body`."""
     return f"""
 apiVersion: diengine.opendilab.org/v2alpha1
 kind: DIJob
@@ -291,7 +291,7 @@ def test_replicas_that_start_what_their_image_says_are_noted_where_ranks_need_a_
 
 
 def of_task(imported: Imported, index: int, field: str = "name") -> list[str]:
-    """What is noted at a field of a task."""
+    """Return the notes at a field of a task."""
     return [note.what for note in imported.notes if note.path == f"spec.tasks[{index}].{field}"]
 
 

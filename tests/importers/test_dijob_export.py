@@ -1,4 +1,4 @@
-"""What is written back as a DIJob reads as the experiment it was made of."""
+"""An exported DIJob reads as its source experiment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Random DIJobs of every dialect come over whole, as their operator's own code says, or the report names what did not.
+"""Random DIJobs of every dialect are imported without loss, judged by their operator's code, or the report names it.
 
-What is drawn starts from jobs that the operators have answered, and adds fields from all over the pod's own definition,
-those that an experiment has no word for among them.
+The cases start from jobs with recorded answers of the operators and add fields from the whole definition of a pod,
+including those that an experiment cannot express.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.importers.test_dijob_oracle import answer, import_job, jobs_in, unlik
 CASES = int(os.environ.get("SYMPH_SOAK", "24"))
 SEED = int(os.environ.get("SYMPH_SEED", "18"))
 
-# What the operator keeps at the job and in no pod.
+# Fields that the operator uses for the job and puts in no pod.
 KEPT = {"backoffLimit", "cleanPodPolicy", "priority", "priorityClassName", "group", "maxReplicas", "engineFields"}
 POD: list[tuple[str, Any]] = [
     ("hostAliases", [{"ip": "10.1.1.1", "hostnames": ["nas"]}]),
@@ -68,7 +68,7 @@ CONTAINER: list[tuple[str, Any]] = [
 
 
 def pods_of(item: Any) -> list[Object]:
-    """The specs of all pod templates below `item`."""
+    """Return the specs of all pod templates below `item`."""
     if isinstance(item, list):
         return [pod for one in item for pod in pods_of(one)]
     if not isinstance(item, dict):
@@ -78,7 +78,7 @@ def pods_of(item: Any) -> list[Object]:
 
 
 def drawn(number: int) -> tuple[str, Object]:
-    """An operator and a job for it."""
+    """Return an operator and a job for it."""
     chance = random.Random(f"{SEED}-{number}")
     version = chance.choice(list(MAKERS))
     job = copy.deepcopy(chance.choice(recorded(version))[0])
@@ -96,7 +96,7 @@ def names(path: str) -> set[str]:
 
 
 def is_said(path: str, report: Report) -> bool:
-    """Whether a note names the field of a difference."""
+    """Return True if a note names the field of a difference."""
     said = set().union(*(names(f"{note.path} {note.what}") for note in report.notes))
     field = re.sub(r"^[^.]*", "", path).replace(".mounts.", ".volumeMounts.").replace(".argv", ".command")
     return bool(names(field) - {"containers", "initContainers"} & said & names(field))

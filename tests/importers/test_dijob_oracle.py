@@ -1,6 +1,6 @@
-"""The operators' own code is the judge: of a DIJob, of our chart and of our export they make the same pods.
+"""The operators' own code is the judge: it makes the same pods of a DIJob, of our chart and of our export.
 
-What the chart adds on purpose is a closed list, and what it cannot say has to be in the report of the import.
+The chart's intended additions are a closed list; losses must be in the report of the import.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from symphony_charts.integrations.dijob.importer import import_dijob
 from tests.chart.harness import chart_of, native_objects
 from tests.importers.dijob_operators import MAKERS, Object, plain, recorded
 
-# Whose absence Kubernetes fills in with these.
+# Kubernetes' defaults for missing fields of a probe.
 _PROBE = {"periodSeconds": 10, "timeoutSeconds": 1, "successThreshold": 1, "failureThreshold": 3}
-# What charts give every pod: less than plain pods may do, of which the command's report speaks.
+# Charts restrict every pod by these; the command's report mentions it.
 _HARDER = ("enableServiceLinks", "automountServiceAccountToken", "securityContext")
-# What an experiment has no word for; the report of the import names it.
+# Fields that an experiment cannot express; the report of the import names them.
 _UNSAID = ("mountPropagation", "optional", "mode", "readOnly")
 
 
@@ -57,14 +57,14 @@ def jobs_in(objects: Any) -> list[Object]:
 
 
 def answer(version: str, job: Object, original: Object) -> tuple[Object, Object]:
-    """What the operator makes of `job`, under the name and in the namespace of the original, and the job."""
+    """Return the operator's result for `job`, under the original's name and namespace, and the job."""
     namespace = original["metadata"].get("namespace", "default")
     text = json.dumps(MAKERS[version]({**job, "metadata": {**job["metadata"], "namespace": namespace}}))
     return json.loads(text.replace(job["metadata"]["name"], original["metadata"]["name"])), job
 
 
 def pods_in(made: Object, job: Object) -> Iterator[Object]:
-    """The pods, those of operator v0 as its webhook and its controller complete them."""
+    """Yield the pods; those of operator v0 as its webhook and its controller complete them."""
     if "pods" in made:
         yield from made["pods"]
         return
@@ -80,7 +80,7 @@ def pods_in(made: Object, job: Object) -> Iterator[Object]:
 def unlike(
     made: Object, answered: tuple[Object, Object], imported: Imported, job: Object, *, is_chart: bool
 ) -> Iterator[tuple[str, object, object]]:
-    """Where the operator's answers differ but for what is added on purpose, and what the report names."""
+    """Yield differences of the operator's results, except intended additions and fields that the report names."""
     title, (ours, again) = job["metadata"]["name"], answered
     wanted, found = list(pods_in(made, job)), list(pods_in(ours, again))
     if len(wanted) != len(found):
@@ -98,10 +98,10 @@ def unlike(
 
 
 def is_added(path: str, value: object, ours: object, is_chart: bool) -> bool:
-    """Whether ours is the original and more, of a kind that is added on purpose."""
-    if ".initContainers" in path and path.endswith(".name"):  # steps of an experiment are told apart by their names
+    """Return True if `ours` is the original plus an intended addition."""
+    if ".initContainers" in path and path.endswith(".name"):  # steps of an experiment need unique names
         return isinstance(ours, str) and ours.startswith(f"{value}-")
-    if path.endswith(".imagePullSecrets"):  # all pods of an experiment have them all
+    if path.endswith(".imagePullSecrets"):  # all pods of an experiment have all of them
         return value is None or all(item in cast("list[object]", ours) for item in cast("list[object]", value))
     if not is_chart:
         return False
@@ -113,7 +113,7 @@ def is_added(path: str, value: object, ours: object, is_chart: bool) -> bool:
 
 
 def seen(spec: Object) -> Object:
-    """The pod as its processes see it: what is mounted where, and the least that Kubernetes fills in."""
+    """Return the pod as its processes see it: mounts by path, and Kubernetes' minimal defaults."""
     pod = plain({**spec, "volumes": []})
     volumes = {volume["name"]: plain({**volume, "name": ""}) for volume in spec.get("volumes") or []}
     for key in ("initContainers", "containers"):
@@ -131,7 +131,7 @@ def _seen(container: Object, volumes: Mapping[str, Object]) -> Object:
     sources = [item for item in container.get("envFrom", []) if "-environment-" not in str(item)]
     result["envFrom"] = sources
     result["mounts"] = {item["mountPath"]: _mount(item, volumes) for item in container.get("volumeMounts", [])}
-    # Ports are remarks, but for the one that operator v0 looks for.
+    # Ports are informational, except the one that operator v0 looks for.
     ports = container.get("ports", []) if container["name"] == "di-container" else []
     result["ports"] = [port["containerPort"] for port in ports if port.get("name") == "di-port"]
     resources = container.get("resources", {})
@@ -145,7 +145,7 @@ def _seen(container: Object, volumes: Mapping[str, Object]) -> Object:
 
 
 def _mount(mount: Object, volumes: Mapping[str, Object]) -> Object:
-    """What is mounted; a volume that cannot be written is as good as a mount that cannot."""
+    """Return the mounted volume; a read-only volume equals a read-only mount."""
     volume = volumes[mount["name"]]
     if volume.get("nfs", {}).get("readOnly"):
         kept = {key: value for key, value in volume["nfs"].items() if key != "readOnly"}

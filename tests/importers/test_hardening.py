@@ -1,4 +1,4 @@
-"""What our defaults take from containers and give them stands in every report, with the amounts."""
+"""Every report lists the restrictions and resources that our defaults give containers, with the amounts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GIVEN = {"security": {"level": "privileged", "service_account_token": True}}
 
 
 def said(**processes: dict[str, object]) -> list[str]:
-    """What is said of processes that nothing is taken from."""
+    """Return the notes about processes without restrictions."""
     filled = {name.replace("_", "-"): {"command": ["x"], **process} for name, process in processes.items()}
     return [note.what for note in of_our_defaults(from_data({"name": "x", "processes": filled, **GIVEN}))]
 

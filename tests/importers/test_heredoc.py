@@ -1,4 +1,4 @@
-"""Files that scripts write are lifted out only where the shell would write exactly the same bytes."""
+"""Files that scripts write are extracted only if the shell would write exactly the same bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symphony_charts.integrations.common.scripts import lift, literal_body
 
 
 def run(script: str, folder: Path, configs: dict[str, str]) -> str:
-    """What a real shell writes to the file ``out`` under the script."""
+    """Return the text that a real shell writes to the file ``out`` under the script."""
     config_dir = folder / "config"
     config_dir.mkdir(exist_ok=True)
     for name, text in configs.items():

@@ -1,4 +1,4 @@
-"""A hundred hostile files and as many mangled ones: each is imported or refused by name and line, none crashes."""
+"""A hundred hostile and a hundred mangled files: each is imported or refused by name and line, none crashes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ JUNK = (
 
 
 def hostile() -> Iterator[tuple[str, bytes]]:
-    """A hundred files and more: every format with every kind of damage."""
+    """Yield a hundred files and more: every format with every kind of damage."""
     for kind, head in HEADS.items():
         for field in FIELDS[kind]:
             for junk in JUNK:
@@ -97,7 +97,7 @@ FILES = list(hostile())
 
 
 def outcome(importer: Importer, content: bytes) -> str:
-    """``imported``, or the text of the refusal as the command prints it."""
+    """Return ``imported``, or the text of the refusal as the command prints it."""
     try:
         source = read(content, "evil.yaml")
     except SpecError as error:
@@ -120,7 +120,7 @@ def test_a_hostile_file_is_refused_by_name_and_line_or_imported_at_once(kind: st
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The paths of everything inside `value`."""
+    """Yield the paths of everything inside `value`."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield (*path, key)
@@ -146,7 +146,7 @@ WRONG: tuple[object, ...] = (
 
 
 def mangle(value: object, chance: random.Random) -> object:
-    """`value` with one to three of its parts replaced or gone."""
+    """Return `value` with one to three of its parts replaced or removed."""
     value = copy.deepcopy(value)
     for _ in range(chance.randint(1, 3)):
         found = list(places(value))

@@ -1,4 +1,4 @@
-"""Symphony's dumps could never be read back by Symphony; here they can."""
+"""Symphony could not read back its own dumps; this package can."""
 
 from __future__ import annotations
 

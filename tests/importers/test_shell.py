@@ -1,4 +1,4 @@
-"""A script in a command becomes `cmds` and the shell that ran it, and does what it did."""
+"""A script in a command becomes `cmds` and its shell, with the same effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of other tools are text that strangers wrote: several documents, unquoted words, and worse."""
+"""Files of other tools are untrusted text: several documents, unquoted words, and worse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other tools start at once starts at once here, too."""
+"""Processes that other tools start at once also start at once here."""
 
 from __future__ import annotations
 

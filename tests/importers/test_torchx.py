@@ -1,4 +1,4 @@
-"""TorchX applications lose nothing but what is said, and gain what TorchX itself gets wrong."""
+"""TorchX applications lose only reported fields, and TorchX's own faults are fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every field of an AppDef and every run option has a place in the experiment, or is known to have none."""
+"""Every field of an AppDef and every run option has a place in the experiment, or a documented reason to have none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.importers.samples import app, import_appdef, notes_of, role
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "torchx.md"
 
-# what is said in TorchX -> where it stands in the experiment, or from the first dot on in its process
+# TorchX field -> its place in the experiment, or in its process if it begins with a dot
 CARRIED: list[tuple[str, dict[str, object], str, object]] = [
     ("AppDef.name", {"app": {"name": "N"}}, "name", "n"),
     ("AppDef.metadata", {"app": {"metadata": {"k": "v"}}}, "annotations", {"torchx.pytorch.org/metadata-k": "v"}),
@@ -77,7 +77,7 @@ CARRIED: list[tuple[str, dict[str, object], str, object]] = [
     ("RunOptions.reserve", {"cfg": {"reserve": "true"}}, ".reserve", True),
 ]
 
-# what an experiment has no place for -> what the report says
+# TorchX field without a place in an experiment -> text of the report
 NOTED: list[tuple[str, dict[str, object], str]] = [
     ("Role.retry_policy", {"max_retries": 1, "retry_policy": "APPLICATION"}, "restarts more than the failed replica"),
     ("Role.base_image", {"base_image": "b"}, "`base_image` means nothing on Kubernetes"),
@@ -88,7 +88,7 @@ STRUCTURE = {"AppDef.roles", "Role.resource", "Role.path"}
 
 
 def lookup(data: object, path: str) -> object:
-    """The value at a dotted path whose keys may hold dots."""
+    """Return the value at a dotted path whose keys may contain dots."""
     while path:
         if isinstance(data, list):
             index, _, path = path.partition(".")

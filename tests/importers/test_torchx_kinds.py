@@ -1,4 +1,4 @@
-"""Imported applications on every kind of workload: their gangs, and a size that does not grow with replicas."""
+"""Imported applications on every kind of workload: their gangs, and a size independent of the number of replicas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symphony_charts.spec.checks.finish import finish
 from tests.chart.harness import chart_of
 from tests.importers.samples import app, import_appdef, role
 
-# DI-orchestrator takes neither labels nor networks for its pods: an option that asks for them is refused.
+# DI-orchestrator accepts neither labels nor networks for its pods: options that need them are refused.
 LABELLED = [kind for kind in KINDS if kind != "dijob"]
 INSTANCE = "node.kubernetes.io/instance-type"
 OPTIONS: dict[str, object] = {
@@ -52,28 +52,28 @@ def test_the_coscheduler_places_the_pods_together(kind: str, least: int | None, 
 
 @pytest.mark.parametrize("kind", LABELLED)
 def test_a_chart_does_not_grow_with_replicas(kind: str) -> None:
-    # YAML quotes a digest that has no letter.
+    # YAML quotes a digest without letters.
     assert abs(chart_size(kind, 900) - chart_size(kind, 100)) < 10
 
 
 @pytest.mark.parametrize("kind", LABELLED)
 def test_objects_grow_by_nothing_but_the_address_of_each_replica_that_is_dialled(kind: str) -> None:
     few, many = object_size(ROLE, kind, 100), object_size(ROLE, kind, 900)
-    # A Workflow has every Job twice: in itself, and in the template that it can be submitted from again.
+    # A Workflow contains every Job twice: in itself, and in the template from which it can be submitted again.
     assert many - few < 800 * 80 * (2 if kind == "argo" else 1)
     alone = {**ROLE, "port_map": {}, "args": []}
     assert object_size(alone, kind, 100) == object_size(alone, kind, 900)
 
 
 def chart_size(kind: str, replicas: int) -> int:
-    """Bytes of all files of the chart."""
+    """Return the bytes of all files of the chart."""
     imported = import_appdef(app({**ROLE, "num_replicas": replicas}), {**OPTIONS, "kind": kind})
     chart = chart_of(finish(imported.experiment, for_cluster=True))
     return sum(map(len, chart.files.values()))
 
 
 def object_size(said: dict[str, object], kind: str, replicas: int) -> int:
-    """Bytes of all objects as JSON."""
+    """Return the size of all objects as JSON, in characters."""
     imported = import_appdef(app({**said, "num_replicas": replicas}), {**OPTIONS, "kind": kind})
     return len(json.dumps(list(prepare_experiment(imported.experiment).objects)))
 

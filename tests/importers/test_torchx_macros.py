@@ -1,4 +1,4 @@
-"""Macros follow Python's string.Template; Kubernetes reads what comes out once more, with rules of its own."""
+"""Macros follow Python's string.Template; Kubernetes expands the result again, by its own rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXTS = st.lists(st.sampled_from(PARTS)).map("".join)
 
 
 def expand(text: str, environment: dict[str, str]) -> str:
-    """Kubernetes' own expansion: ``$$`` is a dollar, ``$(NAME)`` a known variable, all else stays."""
+    """Return Kubernetes' own expansion: ``$$`` is a dollar, ``$(NAME)`` a known variable, all else is kept."""
 
     def fill(match: re.Match[str]) -> str:
         return "$" if match[0] == "$$" else environment.get(match[1], match[0])

@@ -1,4 +1,4 @@
-"""Mounts come as objects that lost their class, or as strings with options of their own."""
+"""Mounts arrive as objects without their class, or as strings with their own options."""
 
 from __future__ import annotations
 

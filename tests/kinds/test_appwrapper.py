@@ -1,4 +1,4 @@
-"""The Jobs of all groups that end are in one AppWrapper, which is queued, started and restarted as a whole."""
+"""The Jobs of all finite groups are in one AppWrapper, which is queued, started and restarted as a whole."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ _MCAD = {"version": "v1beta1"}
 
 
 def objects(*sets: str, workload: dict[str, object] | None = None, **said: object) -> Objects:
-    """The objects of an experiment of kind appwrapper under overrides."""
     data: dict[str, object] = {"processes": _PROCESSES, **said}
     return native_objects(chart_of(experiment_of(**data, workload={"kind": "appwrapper", **(workload or {})})), sets)
 
 
 def app_wrapper(*sets: str, **said: Any) -> dict[str, Any]:
-    """Its AppWrapper."""
     (found,) = [item for (kind, _), item in objects(*sets, **said).items() if kind == "AppWrapper"]
     return found
 
 
 def jobs(item: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The Jobs inside, by group."""
     spec = item["spec"]
     parts = spec["components"] if "components" in spec else spec["resources"]["GenericItems"]
     inside = [part.get("template") or part["generictemplate"] for part in parts]

@@ -1,4 +1,4 @@
-"""A Workflow creates the Jobs; what Argo expands in it is ours, and what the user wrote stays as it was."""
+"""A Workflow creates the Jobs; Argo expands only our expressions and keeps the user's text."""
 
 from __future__ import annotations
 
@@ -41,23 +41,19 @@ _PROCESSES = {
 
 
 def experiment(argo: Mapping[str, object] | None = None, **said: object) -> Experiment:
-    """An experiment of kind argo."""
     return experiment_of(**{"processes": _PROCESSES, "workload": {"kind": "argo", "argo": argo or {}}, **said})
 
 
 def native(*sets: str, argo: Mapping[str, object] | None = None, **said: object) -> Objects:
-    """Its objects."""
     return objects_of_chart(chart_of(experiment(argo, **said)), sets)
 
 
 def of_kind(objects: Objects, kind: str) -> dict[str, Any]:
-    """The one object of a kind."""
     (found,) = [item for (name, _), item in objects.items() if name == kind]
     return found
 
 
 def templates(item: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The templates of a flow by name."""
     return {template["name"]: template for template in item["spec"]["templates"]}
 
 

@@ -1,4 +1,4 @@
-"""What holds for every kind of workload, from the objects that it builds to the end that Argo CD shows of them."""
+"""Rules for every kind of workload, from the objects that it builds to the final health in Argo CD."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _REPLICAS = {"learner": 1, "actor": 3}
 
 
 def objects_of(name: str) -> list[dict[str, Any]]:
-    """The objects of an experiment of two groups under a kind."""
+    """Return the objects of an experiment of two groups under a kind."""
     processes = {group: {"command": ["x"], "replicas": count} for group, count in _REPLICAS.items()}
     chart = chart_of(experiment_of(processes=processes, workload={"kind": name}))
     return list(native_objects(chart).values())
 
 
 def runs_of(name: str) -> list[dict[str, Any]]:
-    """Those of them that the kind's controller runs."""
+    """Return the objects of `objects_of` that the kind's controller runs."""
     return [item for item in objects_of(name) if (item["apiVersion"], item["kind"]) in KINDS[name].gvks]
 
 

@@ -1,4 +1,4 @@
-"""A DIJob holds all that ends; replicas change in its run, and anything else is another run."""
+"""A DIJob contains all finite groups; replicas change within its run, any other change is another run."""
 
 from __future__ import annotations
 
@@ -26,28 +26,25 @@ _LONG = "an-experiment-with-a-rather-long-name"
 
 
 def made(processes: Mapping[str, Any] = PROCESSES, name: str = "exp", **said: object) -> Experiment:
-    """An experiment of kind dijob; `said` are settings of `workload.dijob`."""
+    """Return an experiment of kind dijob; `said` are settings of `workload.dijob`."""
     return experiment_of(name=name, processes=processes, workload={"kind": "dijob", "dijob": said})
 
 
 def objects(experiment: Experiment, *sets: str) -> list[dict[str, Any]]:
-    """The objects of its chart."""
     return list(native_objects(chart_of(experiment), sets).values())
 
 
 def job(experiment: Experiment, *sets: str) -> dict[str, Any]:
-    """Its DIJob."""
     (found,) = [item for item in objects(experiment, *sets) if item["kind"] == "DIJob"]
     return found
 
 
 def name_of(*sets: str, operator: str = "v1.1") -> str:
-    """The name of the DIJob under overrides, run and all."""
     return str(job(made(operator=operator), *sets)["metadata"]["name"])
 
 
 def sides(change: str) -> tuple[Side, Side]:
-    """The objects before and after a change."""
+    """Return the objects before and after a change."""
     return Side(title="", objects=tuple(objects(made()))), Side(title="", objects=tuple(objects(made(), change)))
 
 

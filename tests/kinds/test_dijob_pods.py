@@ -1,4 +1,4 @@
-"""DIJobs on a cluster: their pods bear the operator's labels alone, and what the operator forgets is counted again."""
+"""DIJobs on a cluster: their pods have only the operator's labels, and counts that it forgets are recomputed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUN = {"command": ["x"]}
 
 
 def job_of(operator: str = "v1.1", phase: str = "Running") -> dict[str, Any]:
-    """The live DIJob of a learner and two collectors."""
+    """Return the live DIJob of a learner and two collectors."""
     processes: dict[str, object] = {"learner": RUN, "collector": {**RUN, "replicas": 2}}
     if operator == "v0":
         processes = {"coordinator": RUN, "collector": {**RUN, "lifecycle": "service"}}
@@ -26,7 +26,7 @@ def job_of(operator: str = "v1.1", phase: str = "Running") -> dict[str, Any]:
 
 
 def pod_of(job: dict[str, Any], task: str, index: int, *, code: int | None = None) -> dict[str, Any]:
-    """A pod as operator v1.1 makes it, running or ended with `code`."""
+    """Return a pod as operator v1.1 makes it, running or ended with `code`."""
     (spec,) = [one["template"]["spec"] for one in job["spec"]["tasks"] if one["name"] == task]
     name = job["metadata"]["name"]
     state: dict[str, object] = {"running": {"startedAt": "2026-01-01T00:00:01Z"}}
@@ -52,7 +52,7 @@ def pod_of(job: dict[str, Any], task: str, index: int, *, code: int | None = Non
 
 
 def counted(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, tuple[int, int, int]]:
-    """Active, succeeded and failed replicas of each process."""
+    """Return active, succeeded and failed replicas of each process."""
     status = status_of("r1", [job], pods_of_jobs([job], lambda _labels: pods), now=1767225700.0)
     return {one.name: (one.active, one.succeeded, one.failed) for one in status.processes}
 
@@ -146,7 +146,7 @@ def test_a_failed_coordinator_of_operator_v0_has_failed() -> None:
 
 
 def pod_of_v0(job: dict[str, Any], name: str, role: str, code: int | None = None) -> dict[str, Any]:
-    """A pod of a role of operator v0, running or ended with `code`."""
+    """Return a pod of a role of operator v0, running or ended with `code`."""
     spec = {"restartPolicy": "Never", "containers": [{"name": "di-container", "image": "i"}]}
     state = {"running": {"startedAt": "2026-01-01T00:00:01Z"}} if code is None else {"terminated": {"exitCode": code}}
     labels = {"dijob-name": job["metadata"]["name"], "replica-type": role}

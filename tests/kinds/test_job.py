@@ -1,4 +1,4 @@
-"""A Job retries each replica by itself, as often as the experiment says."""
+"""A Job retries each replica separately, up to the experiment's number of retries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THREE_EACH = {"backoffLimitPerIndex": 3, "maxFailedIndexes": 0}
 
 
 def job_of(containers: int = 1, **group: Any) -> dict[str, Any]:
-    """The spec of the Job of a group of processes, without its template."""
+    """Return the spec of the Job of a group of processes, without its template."""
     processes = {f"p{number}": {"command": ["x"]} for number in range(containers)}
     objects = native_objects(chart_of(experiment_of(groups={"g": {"processes": processes, **group}})))
     (spec,) = [item["spec"] for (kind, _), item in objects.items() if kind == "Job"]

@@ -1,4 +1,4 @@
-"""All groups that end are one JobSet, which no changed field can get into without a new name."""
+"""All finite groups are one JobSet, which gets a new name for each change of a field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ _PROCESSES: dict[str, dict[str, object]] = {
 
 
 def job_set(*sets: str, **said: object) -> dict[str, Any]:
-    """The JobSet of an experiment under overrides."""
     data: dict[str, object] = {"processes": _PROCESSES, "workload": {"kind": "jobset"}, **said}
     objects = native_objects(chart_of(experiment_of(name=_NAME, **data)), sets)
     (found,) = [item for (kind, _), item in objects.items() if kind == "JobSet"]
@@ -57,7 +56,6 @@ def test_what_may_change_in_a_job_but_not_in_a_set_is_a_new_run() -> None:
 
 
 def pod(member: dict[str, Any]) -> dict[str, Any]:
-    """The pod of a part of the set."""
     return dict(member["template"]["spec"]["template"]["spec"])
 
 
@@ -70,5 +68,5 @@ def test_lint_says_of_services_alone_that_they_run_on() -> None:
 
 
 def running_on(experiment: Experiment) -> list[str]:
-    """The paths of what lint says runs on."""
+    """Return the paths of lint's findings about workloads that keep running."""
     return sorted(one.path for one in lint(chart_of(experiment)) if one.rule == "runs-on")

@@ -1,4 +1,4 @@
-"""What runs on after an experiment is done, and what a failure ends, kind by kind."""
+"""Workloads that keep running after an experiment is done, and those that a failure ends, kind by kind."""
 
 from __future__ import annotations
 

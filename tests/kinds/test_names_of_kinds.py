@@ -1,4 +1,4 @@
-"""Nobody compares names of kinds but the kinds themselves: all others ask the registry."""
+"""Only the kinds themselves compare names of kinds: all other code asks the registry."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ NAMES = {
     *(word for kind in ALL for api, word in (*kind.gvks, *kind.further)),
     *(kind_of({"apiVersion": api, "kind": word}) for kind in ALL for api, word in kind.gvks),
 }
-# They read and write what other projects call their kinds, or are told so by the user of another tool.
+# They read and write other projects' names of kinds, or get them from users of other tools.
 FOREIGN = {"importers", "integrations", "torchx_scheduler", "compat"}
-# The builders of kinds.
 BUILDERS = {f"chart/build/{kind}" for kind in ("appwrapper", "jobset", "registry", "volcano")}
-# How often names are still compared, at most: words of other tools, backends and gangs.
+# Maximum number of remaining comparisons: words of other tools, backends and gangs.
 REMAINING = {
     "chart/build/faults": 1,
     "cli/import_": 2,
@@ -28,7 +27,7 @@ REMAINING = {
 
 
 def comparisons_in(tree: ast.Module) -> int:
-    """How often a name of a kind is compared with something."""
+    """Return the number of comparisons with a name of a kind."""
     compared = (
         side for node in ast.walk(tree) if isinstance(node, ast.Compare) for side in (node.left, *node.comparators)
     )

@@ -1,4 +1,4 @@
-"""What JobSets, AppWrappers and Volcano Jobs say of groups whose Jobs are not there."""
+"""Outcomes of groups whose Jobs are missing, from JobSets, AppWrappers and Volcano Jobs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LABELS = {"symph.dev/experiment": "rl", "app.kubernetes.io/instance": "rl", "sym
 
 
 def template(group: str, replicas: int = 1) -> Object:
-    """The template of a Job of one process that is called like its group."""
+    """Return the template of a Job of one process that has the name of its group."""
     labels = {**LABELS, "symph.dev/group": group}
     pods = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": group}]}}
     return {"metadata": {"labels": labels}, "spec": {"completions": replicas, "template": pods}}
 
 
 def job_set(*, suspend: bool = False, marks: Object | None = None, **status: Any) -> Object:
-    """The set of a learner and two agents."""
+    """Return the JobSet of a learner and two agents."""
     groups = [{"name": "learner", "template": template("learner")}, {"name": "agent", "template": template("agent", 2)}]
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
@@ -36,7 +36,6 @@ def job_set(*, suspend: bool = False, marks: Object | None = None, **status: Any
 
 
 def states(*workloads: Object, pods: Any = ()) -> dict[str, str]:
-    """The state of each instance."""
     return {one.name: one.state for one in status_of("rl", list(workloads), list(pods), now=NOW).instances}
 
 
@@ -97,7 +96,6 @@ def test_a_wrapped_job_shows_its_replicas() -> None:
 
 
 def mcad(state: str, **more: object) -> dict[str, object]:
-    """An AppWrapper of MCAD around one Job."""
     inner = {"apiVersion": "batch/v1", "kind": "Job", **template("agent", 2)}
     inner["metadata"] = {**inner["metadata"], "name": "rl-agent"}
     return {

@@ -1,4 +1,4 @@
-"""A release can change its kind: no pod of the one before is taken for one of the next."""
+"""A release can change its kind: no pod of the previous kind counts as one of the next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PROCESSES = {"learner": {"command": ["x"], "binds": "ps"}, "actor": {"command":
 
 
 def run_under(kind: str) -> str:
-    """The run of one experiment under a kind, by the selector of its Service."""
+    """Return the run of one experiment under a kind, by the selector of its Service."""
     chart = chart_of(experiment_of(processes=_PROCESSES, workload={"kind": kind}))
     service = native_objects(chart)["Service", "r1-exp-ps"]["spec"]
     return str(service["selector"])  # type: ignore[index]  # parsed JSON

@@ -1,4 +1,4 @@
-"""All groups that end are the tasks of one Volcano Job, which start together, and end as `done_when` says."""
+"""All finite groups are the tasks of one Volcano Job, which start together, and end according to `done_when`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ _PROCESSES: dict[str, dict[str, object]] = {
 
 
 def job(*sets: str, workload: dict[str, object] | None = None, **said: object) -> dict[str, Any]:
-    """The Volcano Job of an experiment under overrides."""
     data: dict[str, object] = {"processes": _PROCESSES, "name": _NAME, **said}
     chart = chart_of(experiment_of(**data, workload={"kind": "volcano", **(workload or {})}))
     (found,) = [item for (kind, _), item in native_objects(chart, sets).items() if kind == "Job"]
@@ -28,12 +27,10 @@ def job(*sets: str, workload: dict[str, object] | None = None, **said: object) -
 
 
 def tasks(item: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The tasks by group."""
     return {task["template"]["metadata"]["labels"]["symph.dev/group"]: task for task in item["spec"]["tasks"]}
 
 
 def policies(item: dict[str, Any], group: str) -> dict[str, str]:
-    """The actions of a task by event."""
     said = tasks(item)[group]["policies"]
     return {event: one["action"] for one in said for event in one.get("events", [one.get("event")])}
 
@@ -115,5 +112,4 @@ def test_no_field_of_the_job_is_unknown() -> None:
 
 
 def pod(task: dict[str, Any]) -> dict[str, Any]:
-    """The spec of a task's pods."""
     return dict(task["template"]["spec"])

@@ -1,4 +1,4 @@
-"""What the adapter does with kubeconfigs, printed as JSON: run with one official client or another on PYTHONPATH.
+"""Print the adapter's handling of kubeconfigs as JSON: run with one official client or another on PYTHONPATH.
 
 Reads a list of `{name, file, context, write, paths}` from stdin; `write` is done between login and requests.
 """

@@ -1,4 +1,4 @@
-"""The kubeconfigs of the login table: every way in, and every way to fail that we know."""
+"""The kubeconfigs of the login table: every way to log in, and every known failure."""
 
 from __future__ import annotations
 

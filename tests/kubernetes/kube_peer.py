@@ -1,4 +1,4 @@
-"""A real TLS peer for the API adapter: it says what it saw of each request, and plays an OIDC issuer and a proxy."""
+"""A real TLS peer for the API adapter: it returns details of each request, and plays an OIDC issuer and a proxy."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.e2e.rig.pki import Authority
 
 
 class Peer:
-    """Where the server stands, and the files that prove who is who."""
+    """The address of the server, and the files of its certificates."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder / "pki")
         self.stranger = Authority(folder / "other")
         self.authority.leaf("server", "server", hosts=["127.0.0.1"])
-        # A server whose certificate bears another name than its address.
+        # A server whose certificate has another name than its address.
         self.authority.leaf("named", "named", hosts=["api.internal"])
         self.authority.leaf("user", "carol", groups=["team"])
         self.folder = folder / "pki"
@@ -52,7 +52,7 @@ def jwt(seconds: float, subject: str) -> str:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers with what it saw; 401 for a token that begins with ``stale``."""
+    """Answers with details of the request; 401 for a token that begins with ``stale``."""
 
     protocol_version = "HTTP/1.1"
     address = ""
@@ -99,11 +99,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Stay silent."""
+        """Log nothing."""
 
 
 class _Line(ssl.SSLSocket):
-    """A server's side of a connection, which knows by what name it was asked for."""
+    """The server's side of a connection, with the name that the client requested."""
 
     asked_name = ""
 
@@ -112,7 +112,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Stay silent: clients that distrust us hang up in the middle of the handshake."""
+        """Ignore errors: clients that distrust the certificate hang up during the handshake."""
 
 
 @contextmanager

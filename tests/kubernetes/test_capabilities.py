@@ -1,4 +1,4 @@
-"""Which shape of DIJob a definition has."""
+"""The DIJob version of a CRD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said where a copy out of a container fails, by the words of the real tar."""
+"""Messages about a failed copy out of a container, from the output of the real tar."""
 
 from __future__ import annotations
 

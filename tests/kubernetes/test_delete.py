@@ -1,4 +1,4 @@
-"""`remove` finds what belongs to a release by its labels, and deletes nothing else."""
+"""`remove` finds the objects of a release by its labels, and deletes nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pushed(name: str, release: str = "blue", namespace: str = "ml", experiment: 
 
 
 class Cluster:
-    """A stand-in for a cluster with these objects, which keeps the titles of what is deleted."""
+    """A stub for a cluster with these objects, which records the titles of deleted objects."""
 
     namespace = context = "ml"
 

@@ -1,4 +1,4 @@
-"""Whose experiments are seen, when the cluster refuses or fails."""
+"""Visible experiments when the cluster refuses or fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERYWHERE: list[Object] = [HERE, {"metadata": {"name": "there", "namespace": "o
 
 
 class Cluster:
-    """A stand-in for a cluster whose next answer to a question about all namespaces is a failure."""
+    """A stub for a cluster whose next answer to a query of all namespaces is a failure."""
 
     namespace = "mine"
 

@@ -1,4 +1,4 @@
-"""How helm is run for pyhelm3: what stands in its arguments, its environment and its input."""
+"""Calls of helm for pyhelm3: arguments, environment and stdin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed, To
 from symphony_charts.kubernetes.releases.helm_client import HelmCommand, HelmReleases, Target, _clock
 from tests.tools import HELM_VERSIONS, helm
 
-# Writes down how it was called, then answers as told.
+# Records its call, then gives the configured answer.
 _STAND_IN = """#!/bin/sh
 if [ "$1" = version ]; then echo v4.3.1; exit 0; fi
 printf '%s\\n' "$@" > "{0}/argv"
@@ -137,7 +137,7 @@ def test_a_real_helm_renders_what_it_is_fed(version: str, tmp_path: Path, monkey
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: c\nversion: 0.1.0\n")
     body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ .Values.a | quote }}}\n"
     (chart / "templates" / "c.yaml").write_text(body)
-    # Exactly 4096 bytes of JSON, which helm before 4.3 would drop without a newline, with an emoji on top.
+    # Exactly 4096 bytes of JSON, which helm before 4.3 would drop without a newline, with an emoji at the start.
     values = {"a": "\U0001f600" + "x" * (4096 - len('{"a": ""}') - 4)}
     (made,) = HelmReleases().render("c", chart, values, namespace="ns")
     assert made["data"] == values

@@ -1,4 +1,4 @@
-"""Which context, cluster and user a kubeconfig means: as kubectl reads it, whatever the official client does."""
+"""Context, cluster and user of a kubeconfig: as kubectl reads it, even if the official client differs."""
 
 from __future__ import annotations
 

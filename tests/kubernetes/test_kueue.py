@@ -1,4 +1,4 @@
-"""Why an experiment waits in a queue, of Kueue's records as Kueue 0.19 writes them."""
+"""Reasons for waiting in a queue, from Kueue's records as Kueue 0.19 writes them."""
 
 from __future__ import annotations
 

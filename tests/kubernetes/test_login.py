@@ -1,4 +1,4 @@
-"""Every way to log in to a cluster works with each official client that we allow, for requests and streams alike."""
+"""Every way to log in to a cluster works with each supported official client, for requests and streams alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rehearsal changes nothing, whatever helm asks, and serves nobody but the helm that it was opened for."""
+"""A rehearsal changes nothing, whatever helm requests, and serves only the helm that it was opened for."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_every_write_that_reaches_the_cluster_is_a_dry_run(
     body = json.dumps({"kind": "Job", "metadata": {"name": name}}).encode()
     rehearsal.answer(method, target, body, {"Content-Type": "application/json"})
     assert [parse_qs(urlsplit(write).query)["dryRun"] for write in there.writes] == [["All"]] * len(there.writes)
-    # What a deletion is told stands in its body: the query makes none of it.
+    # A DELETE takes its options from its body, which would make `dryRun` in the query ineffective.
     assert not [write for write in there.writes if "/made/" in write or write.startswith("DELETE")]
 
 

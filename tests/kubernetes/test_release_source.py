@@ -1,4 +1,4 @@
-"""What a release is made of: a spec, a chart's folder or its archive."""
+"""Sources of a release: a spec, a chart's folder or its archive."""
 
 from __future__ import annotations
 

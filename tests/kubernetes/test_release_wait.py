@@ -1,4 +1,4 @@
-"""How far a workload is, as `--wait` and `symph status` tell it."""
+"""Progress of a workload in `--wait` and `symph status`."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_a_pod_that_is_being_deleted_is_not_ready() -> None:
     [
         ("0", "Running", "failed"),
         ("2", "Running", "waiting"),
-        # Its last try is counted before the Jobs of the one before are gone.
+        # The last try is counted before the Jobs of the previous one are gone.
         ("0", "Resetting", "waiting"),
         ("0", "Resuming", "waiting"),
     ],

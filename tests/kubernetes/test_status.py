@@ -1,4 +1,4 @@
-"""States on Kubernetes, of objects as the API server gives them; what no rig shows quickly enough to test there."""
+"""States on Kubernetes, from objects as the API server returns them, for cases that are too slow on a rig."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_what_a_set_says_counts_more_than_its_job_that_is_being_deleted() -> Non
 
 
 def stateful_set(generation: int = 2, run: str = "r1", **spec: Any) -> dict[str, Any]:
-    """That of the agents, whose controller has seen generation 2 and replaces pods by those of revision `new`.
+    """Return the StatefulSet of the agents, with observed generation 2 and the update revision `new`.
 
     As in our charts, only its pods have the label of a run.
     """

@@ -1,4 +1,4 @@
-"""Forwarded ports, where the node refuses late what it will not take."""
+"""Forwarded ports when the node refuses a connection late."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Frame(NamedTuple):
 
 
 class Forwarding:
-    """One forwarded connection, as the API server would have it: `frames` are what it says, `sent` what it was told."""
+    """One forwarded connection, seen from the API server: `frames` are its messages, `sent` is the received data."""
 
     def __init__(self, refused_after_s: float | None) -> None:
         self.frames: queue.Queue[tuple[int, Frame]] = queue.Queue()
@@ -53,7 +53,7 @@ class Forwarding:
 
 
 class Cluster:
-    """A stand-in for the API: each WebSocket is a new `Forwarding`, which the node refuses after so many seconds."""
+    """A stub for the API: each WebSocket is a new `Forwarding`, which the node refuses after `refused_after_s`."""
 
     def __init__(self) -> None:
         self.refused_after_s: float | None = None

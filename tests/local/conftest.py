@@ -1,4 +1,4 @@
-"""Tests of runs: tmux must be there, and every run that a test leaves is ended."""
+"""Fixtures for tests of runs: tmux must be installed, and every run of a test is ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symphony_charts.local.runs import live_runs
 
 @pytest.fixture
 def tmux(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None]:
-    """A machine on which runs can be started; nothing of them is left afterwards."""
+    """Provide a machine on which runs can be started; end all of them afterwards."""
     need_tool("tmux")
     yield
     for run in live_runs():

@@ -1,4 +1,4 @@
-"""Experiments made from a seed, full of values that shells, tmux, YAML and Helm like to interpret."""
+"""Experiments made from a seed, full of values that shells, tmux, YAML and Helm interpret."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _ENV_NAMES = ("A", "B", "LR", "on", "N", "_x", "PYTHONPATH", "Z9")
 
 
 def generated(seed: int) -> dict[str, Any]:
-    """The experiment of `seed`: two to five pods, lone or grouped, with services, files, overlays and `local:`."""
+    """Return the experiment of `seed`: 2 to 5 pods, lone or grouped, with services, files, overlays and `local:`."""
     rng = random.Random(seed)
     services: list[str] = []
     pods = rng.sample(_POD_NAMES, rng.randint(2, 5))
@@ -106,7 +106,7 @@ def _process(rng: random.Random, services: list[str], service: str) -> dict[str,
     if rng.random() < 0.5:
         kind, port = rng.choice(("binds", "exposes")), rng.choice((None, 7100 + rng.randint(0, 500)))
         process[kind] = {service: port}
-        # What is only exposed is for people outside.
+        # Services that are only exposed are for clients outside.
         services += [service] if kind == "binds" else []
     if rng.random() < 0.2:
         process["env"]["IP"] = {"field": "status.podIP"}
@@ -118,7 +118,7 @@ def _process(rng: random.Random, services: list[str], service: str) -> dict[str,
 
 
 def _container_overlay(rng: random.Random) -> dict[str, Any]:
-    """Words of Kubernetes about a container, most of which are fields of its process."""
+    """Return container fields of Kubernetes, most of which are also fields of its process."""
     env: list[dict[str, Any]] = [
         {"name": name, "value": rng.choice([value for value in NASTY if (name, value) != ("A", "$(A)")])}
         for name in rng.sample(_ENV_NAMES, rng.randint(0, 3))
@@ -137,7 +137,7 @@ def _container_overlay(rng: random.Random) -> dict[str, Any]:
 
 
 def _pod_overlay(rng: random.Random, members: list[str]) -> dict[str, Any]:
-    """Words of Kubernetes about a pod, its own containers and one more; often none."""
+    """Return pod fields of Kubernetes for its own containers and one more; often none."""
     if rng.random() < 0.6:
         return {}
     containers: list[dict[str, Any]] = [{"name": rng.choice(members), **_container_overlay(rng)}]

@@ -1,7 +1,7 @@
-"""A machine with GPUs for tests: a program `nvidia-smi` that answers in the format of the real one.
+"""A machine with GPUs for tests: a program `nvidia-smi` with the output format of the real one.
 
-No GPU is there. What it prints has the form that NVIDIA documents for driver 550 (``nvidia-smi --help-query-gpu`` and
-the MIG User Guide), with other numbers.
+No GPU is needed. The format is the one that NVIDIA documents for driver 550 (``nvidia-smi --help-query-gpu`` and the
+MIG User Guide), with other numbers.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import pytest
 
 
 def gpu(number: int) -> str:
-    """The UUID of GPU `number`; every one begins differently."""
+    """Return the UUID of GPU `number`; each has a different prefix."""
     return f"GPU-{number}a9f6b1c-8a55-4b0f-9c55-2f1d5e6a7b8c"
 
 
 QUERY = "".join(f"{number}, {gpu(number)}, 16384 MiB\n" for number in range(4))
-# GPU 3 is one that says less, as those of desktops do.
+# GPU 3 reports fewer values, as desktop GPUs do.
 USE = "".join(f"{gpu(number)}, {50 * number}, {1024 * number}\n" for number in range(3)) + f"{gpu(3)}, [N/A], 12\n"
 LISTING = "".join(f"GPU {number}: Tesla V100-SXM2-16GB (UUID: {gpu(number)})\n" for number in range(4))
 MIG_LISTING = f"""\
@@ -29,7 +29,7 @@ GPU 1: NVIDIA A100-SXM4-40GB (UUID: {gpu(1)})
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int = 4) -> None:
-    """Put such a program, on a machine of `count` GPUs, before all others in PATH."""
+    """Put such a program, on a machine of `count` GPUs, first in PATH."""
     import os
 
     place = folder / "nvidia"

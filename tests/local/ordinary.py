@@ -1,4 +1,4 @@
-"""The program as an ordinary user runs it, who may not mount anything but in a namespace of their own."""
+"""Run the program as an ordinary user, who may mount only in a namespace of their own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Debian's and Red Hat's "nobody", who owns nothing.
+# "nobody" on Debian and Red Hat, who owns no files.
 _UID = 65534
 _ROOT = Path(__file__).resolve().parents[2]
 _MAIN = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
-# In a namespace whose own limit is 0 the kernel refuses all further ones, as it does where a sysctl says so.
+# In a namespace whose limit is 0 the kernel refuses further ones, as it does if a sysctl forbids them.
 _REFUSING = 'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"'
-# Lays a folder that only root may enter out anew, in a mount namespace of its own: the places given are in it, and
-# anybody may enter.
+# Rebuilds a folder that only root may enter, in a private mount namespace: it contains the given places, and every user
+# may enter.
 _OPENING = """
 closed=$1 stage=$2; shift 2
 mount -t tmpfs -o mode=755 none "$stage" || exit 125
@@ -37,7 +37,7 @@ shift; umount -l "$stage"; exec "$@"
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody with a home in `folder`; `prefix` is the command by which one becomes them."""
+    """A user with a home in `folder`; `prefix` is the command that runs a program as this user."""
 
     folder: Path
     prefix: Sequence[str]
@@ -47,11 +47,11 @@ class Person:
 
     @property
     def has_namespaces(self) -> bool:
-        """Whether the kernel lets them mount anything in a namespace of their own."""
+        """True if the kernel lets the user mount in a namespace of their own."""
         return self.run("unshare", "--user", "--map-current-user", "--keep-caps", "--mount", "true").returncode == 0
 
     def run(self, *argv: str, refusing: bool = False) -> subprocess.CompletedProcess[str]:
-        """Run a program as them; with `refusing` where the kernel makes no user namespaces."""
+        """Run a program as the user; with `refusing`, on a kernel that refuses user namespaces."""
         inside = ["unshare", "--user", "--map-current-user", "--keep-caps", "/bin/sh", "-c", _REFUSING, "sh"]
         env = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -72,12 +72,11 @@ class Person:
         )
 
     def symph(self, *words: str, refusing: bool = False) -> subprocess.CompletedProcess[str]:
-        """Run `symph` as them."""
         return self.run(self.python, "-c", _MAIN, *words, refusing=refusing)
 
 
 def find_person(folder: Path, fail: Callable[[str], None]) -> Person:
-    """Whoever runs the tests, or nobody where that is root; calls `fail` with the reason if there is no such person."""
+    """Return the current user, or nobody if that is root; call `fail` with the reason if there is no such user."""
     path = os.pathsep.join([str(_ROOT), *(place for place in sys.path if place.endswith("site-packages"))])
     if os.geteuid() != 0:
         return Person(folder=folder, prefix=(), python=sys.executable, path=path)
@@ -95,7 +94,7 @@ def find_person(folder: Path, fail: Callable[[str], None]) -> Person:
 
 
 def _opening(folder: Path) -> Sequence[str]:
-    """The command that lets others enter where this interpreter and the checkout are; none where they can."""
+    """Return the command that opens the folders of the interpreter and the checkout; empty if they are open."""
     places = {_ROOT, Path(sys.prefix), Path(sys.base_prefix)}
     closed = {top for place in places if (top := _closed(place))}
     if not closed:
@@ -110,5 +109,5 @@ def _opening(folder: Path) -> Sequence[str]:
 
 
 def _closed(place: Path) -> Path | None:
-    """The uppermost folder above `place` that others may not enter."""
+    """Return the uppermost folder above `place` that other users may not enter."""
     return next((above for above in (*reversed(place.parents), place) if not above.stat().st_mode & 1), None)

@@ -1,4 +1,4 @@
-"""Records of runs for tests: a process as a plan and as a state have it, with defaults for what a test does not set."""
+"""Records of runs for tests: planned processes and process states, with defaults for unset fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symphony_charts.local.run_state import ProcessState
 
 
 def planned(*waits: int, slot: int = 0, **more: Any) -> PlannedProcess:
-    """A finite process that waits until those in the slots `waits` are ready, and whose failure ends its run."""
+    """Return a finite process that waits until those in the slots `waits` are ready, and whose failure ends its run."""
     known: dict[str, Any] = {
         "slot": slot,
         "name": "p",
@@ -47,7 +47,7 @@ def planned(*waits: int, slot: int = 0, **more: Any) -> PlannedProcess:
 
 
 def plan_of(*processes: PlannedProcess, **more: Any) -> LocalPlan:
-    """A plan of these processes, whose slots are set; its aim is the first."""
+    """Return a plan of these processes with slots assigned; its aim is the first."""
     known: dict[str, Any] = {
         "experiment": "exp",
         "processes": tuple(replace(process, slot=slot) for slot, process in enumerate(processes)),
@@ -68,6 +68,6 @@ def plan_of(*processes: PlannedProcess, **more: Any) -> LocalPlan:
 
 
 def process_state(phase: str = "running", slot: int = 0, **more: Any) -> ProcessState:
-    """The state of a process; a running one is ready."""
+    """Return the state of a process; it is ready if running."""
     known: dict[str, Any] = {"name": "p", "group": "", "pod": "p", "ready": phase == "running", "restarts": 0}
     return ProcessState(**{"slot": slot, "phase": phase, "status": None, **known, **more})

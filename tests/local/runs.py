@@ -14,7 +14,6 @@ from tests.waiting import eventually
 
 
 def start(folder: Path, name: str = "exp", **data: object) -> Run:
-    """Start an experiment of plain data in tmux."""
     experiment = from_data({"name": name, **data})
     run = up.up(experiment, allocate(experiment), folder=folder)
     assert run is not None
@@ -22,41 +21,39 @@ def start(folder: Path, name: str = "exp", **data: object) -> Run:
 
 
 def python(program: str, **more: object) -> dict[str, object]:
-    """A process that runs a line of Python."""
     return {"command": [sys.executable, "-c", program], **more}
 
 
 def log_of(run: Run, name: str) -> str:
-    """All that one process printed, without carriage returns of the terminal."""
+    """Return all output of one process, without carriage returns of the terminal."""
     slot = next(item.slot for item in run.state().processes if item.name == name)
     return (run.process_dir(slot) / "log").read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    """Wait until `condition` holds; fails the test when it does not in time."""
+    """Wait until `condition` is true; fail the test on a timeout."""
     eventually(condition, timeout_s, "it did not happen in time")
 
 
 def supervisor_pid(run: Run) -> int:
-    """The number of the supervisor of a run, which must be there."""
+    """Return the pid of the supervisor of a run, which must be running."""
     assert run.supervisor is not None
     return run.supervisor.pid
 
 
 def tmux_pid(run: Run) -> int:
-    """The number of the tmux server of a run, which must be there."""
+    """Return the pid of the tmux server of a run, which must be running."""
     tmux = run.state().tmux
     assert tmux is not None
     return tmux.pid
 
 
 def failure_of(run: Run) -> str:
-    """The process that failed first."""
     failed = run.state().failed
     assert failed is not None
     return failed.name
 
 
 def wrapper_pids(run: Run) -> list[int]:
-    """The numbers of the programs in the panes of a run."""
+    """Return the pids of the programs in the panes of a run."""
     return [process.wrapper.pid for process in run.state().processes if process.wrapper]

@@ -1,4 +1,4 @@
-"""What the supervisor of a run decides, as a function of the run's state and of what has happened."""
+"""Decisions of a run's supervisor, as a function of the run's state and of events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = 1000.0
 
 
 def process(phase: str = "running", **more: Any) -> ProcessState:
-    """The state of a process; a running one has run for ten seconds and is ready."""
+    """Return the state of a process; a running one has run for ten seconds and is ready."""
     times: dict[str, Any] = {"started": NOW - 10, "began": NOW - 10} if phase == "running" else {}
     return process_state(phase, **{**times, **more})
 
@@ -26,7 +26,7 @@ def process(phase: str = "running", **more: Any) -> ProcessState:
 def decided(
     event: Event, processes: list[ProcessState], plans: list[PlannedProcess], live: set[int], **more: Any
 ) -> tuple[State, list[Action]]:
-    """The transition that follows in a run whose aim is its first process."""
+    """Return the transition that follows in a run whose aim is its first process."""
     return transition(State(processes, frozenset(live), **more), event, plan_of(*plans), NOW)
 
 
@@ -220,7 +220,7 @@ def test_a_step_leaves_the_state_before_it_as_it_was() -> None:
 
 
 def at(*phases: str) -> list[ProcessState]:
-    """Processes in these phases; a running one is ready."""
+    """Return processes in these phases; they are ready if running."""
     return [process_state(phase) for phase in phases]
 
 

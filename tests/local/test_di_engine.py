@@ -1,6 +1,6 @@
 """`ditask` without its operator: a program that reads DI_RANK and DI_NODES as it does finds its peers in tmux.
 
-DI-engine itself needs torch. What stands for it takes its address and its peers from the variables as
+DI-engine itself needs torch. The stub takes its address and its peers from the variables as
 ding/entry/cli_parsers/k8s_parser.py does (topology star, port 50515), listens there, and dials.
 """
 

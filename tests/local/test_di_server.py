@@ -1,7 +1,8 @@
-"""A coordinator of operator v0 finds a server here that gives it the replicas of its run, and takes them back.
+"""A coordinator of operator v0 finds a local server that lends it the replicas of its run and takes them back.
 
-The coordinator asks as DI-engine's own does (ding/worker/coordinator/operator_server.py at v0.2.3): address and its own
-name from the variables, bodies without a content type, a failed replica named by its host without the last label.
+The coordinator sends the requests of DI-engine's own (ding/worker/coordinator/operator_server.py at v0.2.3): address
+and its own name from the variables, bodies without a content type, a failed replica named by its host without the
+last label.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, until
 
-# Listens as a replica does, and says so each time it starts.
+# Listens as a replica does, and reports each start.
 REPLICA = """
 import os, socket
 role = os.environ["ROLE"]
@@ -54,7 +55,7 @@ def job(**more: object) -> dict[str, Any]:
 
 
 class Server:
-    """A server, asked as a coordinator does."""
+    """A server, with requests as a coordinator sends them."""
 
     def __init__(self, folder: Path) -> None:
         table = json.loads((folder / TABLE).read_text())
@@ -106,10 +107,10 @@ def test_replicas_are_given_taken_back_given_again_and_replaced(run: Run) -> Non
     assert server.listed()["collectors"] == given["collectors"][1:]
     until(lambda: "waits until it is asked for again" in log_of(run, "collector-0"))
     assert starts(run, "collector-0") == 1
-    # It is asked for again.
+    # The coordinator asks for it again.
     assert server.post(collectors={"replicas": 1})[1]["data"]["collectors"] == given["collectors"][:1]
     until(lambda: starts(run, "collector-0") == 2)
-    # One has failed, says the coordinator, and names it by its pod.
+    # The coordinator reports a failed replica by its pod.
     status, reply = server.post("/failed", learners=["learner", "learner"])
     assert (status, reply["data"]["learners"]) == (200, given["learners"])
     until(lambda: starts(run, "learner") == 2)
@@ -139,7 +140,7 @@ def test_a_server_that_starts_again_knows_what_it_has_given_and_ends_with_the_ru
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Iterator[Server]:
-    """A server without a run: nobody listens at its replicas, and what it has started again is in `restarted`."""
+    """Provide a server without a run: its replicas do not listen, and its restarts are in `restarted`."""
     rows = [("collector-0", "collector", 1), ("collector-1", "collector", 2), ("learner", "learner", 3)]
     replicas = [
         {"pod": pod, "namespace": "default", "role": role, "slots": [slot], "url": f"127.0.7.{slot}:22270"}
@@ -175,7 +176,7 @@ def test_what_it_refuses_it_answers_as_the_operator_does(alone: Server) -> None:
     assert status == 500
     assert "set `replicas` of learner" in reply["message"]
     assert alone.post(learners={"replicas": 1, "gpus": "2"})[0] == 501
-    # Nothing of all that was given.
+    # All replicas were taken back.
     assert alone.listed()["collectors"] == []
     everywhere = alone.ask("GET", path)[1]["data"]
     assert everywhere == alone.ask("GET", f"{path}?namespace=default")[1]["data"] == [alone.listed()]

@@ -1,4 +1,4 @@
-"""The environment of a process here: what a pod has, and what only a cluster could say."""
+"""The environment of a process here: the variables of a pod, and those that only a cluster can set."""
 
 from __future__ import annotations
 

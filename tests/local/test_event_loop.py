@@ -1,4 +1,4 @@
-"""What is ready is answered by whoever waited for it."""
+"""Dispatch of ready descriptors to their waiters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_number_that_is_used_again_within_a_turn_calls_nobody_new() -> None:
         called.append("first")
         loop.forget(first)
         loop.forget(second)
-        # Another program may have the number at once, as here.
+        # Another program may reuse the number at once, as here.
         os.dup2(first, second)
         loop.watch(second, lambda: called.append("the new one"))
 
@@ -30,7 +30,7 @@ def test_a_number_that_is_used_again_within_a_turn_calls_nobody_new() -> None:
         os.write(end, b"x")
     loop.turn()
     assert called == ["first"]
-    # It is asked in its own right: what it waits for has come as well.
+    # The second waiter gets its own turn: its event has come as well.
     loop.turn()
     assert called == ["first", "the new one"]
     for descriptor in (first, first_end, second, second_end):

@@ -1,4 +1,4 @@
-"""Each export is loaded by the runner it is for, which starts what it says with values unharmed."""
+"""The target runner loads each export and starts its processes with values unchanged."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def looking(folder: Path, *words: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def plain(private_places: Path) -> Path:
-    """A folder whose path every runner takes."""
+    """Return a folder whose path every runner accepts."""
     return private_places
 
 
@@ -118,7 +118,7 @@ def test_tmuxp_starts_the_windows_in_order(plain: Path, need_tool: Any) -> None:
         subprocess.run([*own, "kill-server"], capture_output=True, check=False)
 
 
-# What process-compose's own schema says of the fields that are written here: their types, and that there are no others.
+# The types of the exported fields in process-compose's own schema, which allows no other fields.
 _FIELDS = {
     "command": str,
     "availability": dict,

@@ -33,7 +33,7 @@ def commit(folder: Path, text: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path, need_tool: Callable[[str], str]) -> Path:
-    """A repository with the commits `one` (tagged v1, branch old), `two`, and `three` on main."""
+    """Create a repository with the commits `one` (tagged v1, branch old), `two`, and `three` on main."""
     need_tool("git")
     folder = tmp_path / "repo"
     folder.mkdir()

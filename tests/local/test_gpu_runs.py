@@ -1,4 +1,4 @@
-"""GPUs of runs in real tmux: held alone across runs, given back when runs end in any way. The GPUs are made up."""
+"""GPUs of runs in real tmux: exclusive across runs, released whenever a run ends. The GPUs are simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which GPUs processes get: nvidia-smi's formats, CUDA_VISIBLE_DEVICES as CUDA reads it, and dealing them out."""
+"""Assignment of GPUs to processes: nvidia-smi's formats, CUDA_VISIBLE_DEVICES as CUDA reads it, and allocation."""
 
 from __future__ import annotations
 

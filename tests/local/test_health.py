@@ -23,7 +23,7 @@ from symphony_charts.spec.pods import allocate
 from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until
 from tests.waiting import is_alive
 
-# Answers each GET by what the file `answer` says: a status, and where to, perhaps.
+# Answers each GET by the content of the file `answer`: a status, and optionally a redirect target.
 WEB = """
 import http.server, os
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -40,7 +40,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *words): pass
 http.server.ThreadingHTTPServer((os.environ['SYMPH_X_HOST'], int(os.environ['SYMPH_X_PORT'])), Handler).serve_forever()
 """
-# What follows a server to speak TLS.
+# Appended to a server to make it speak TLS.
 TLS = """
 import ssl, sys
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -48,11 +48,11 @@ context.load_cert_chain('pem')
 server.socket = context.wrap_socket(server.socket, server_side=True)
 server.serve_forever()
 """
-# An experiment has its addresses by its name; a test that runs beside this one must not be asked instead.
+# The name of an experiment determines its addresses; a unique one keeps probes away from concurrent tests.
 MINE = f"exp-{os.getpid()}"
 QUICK = {"period": 1, "timeout": 5, "failures": 1}
 LIVENESS = {"periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 1}
-# Begun again, a server takes a moment until it answers.
+# After a restart, a server takes a moment until it answers.
 PATIENT = {"periodSeconds": 1, "failureThreshold": 3}
 
 
@@ -139,7 +139,7 @@ def unready(run: Run) -> str:
 def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path) -> None:
     (tmp_path / "answer").write_text("200")
     probe = {"httpGet": {"port": "x", "httpHeaders": [{"name": "X-Who", "value": "me"}]}, **PATIENT}
-    # However long its start takes.
+    # Regardless of the time that its start takes.
     overlay = {"livenessProbe": probe, "startupProbe": {**probe, "failureThreshold": 60}}
     web = {**python(WEB), "binds": "x", "lifecycle": "service", "container_overlay": overlay}
     run = start(tmp_path, MINE, processes={"a": web, "b": python("input()")})
@@ -154,7 +154,7 @@ def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path)
 
 @pytest.mark.usefixtures("tmux")
 def test_a_process_that_may_not_restart_fails_by_its_liveness_probe(tmp_path: Path) -> None:
-    # Before the wrapper has become the program there is nothing that TERM could reach.
+    # Until the wrapper has become the program, TERM has nothing to reach.
     overlay = {"livenessProbe": {**exists("nothing"), "initialDelaySeconds": 1, **LIVENESS}}
     run = start(tmp_path, processes={"a": {**python("input()"), "container_overlay": overlay}})
     assert local_run.wait(run) == 143
@@ -195,7 +195,7 @@ def test_a_startup_probe_holds_readiness_and_liveness_back(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("tmux")
 def test_a_process_that_never_starts_up_is_ended(tmp_path: Path) -> None:
-    # A process that is ended before it is there to be told gets KILL at once, as its session does.
+    # A process that is ended before it can receive TERM gets KILL at once, as its session does.
     probe = {"exec": {"command": ["sh", "-c", "echo not yet; exit 3"]}, "initialDelaySeconds": 2, **LIVENESS}
     overlay = {"startupProbe": probe}
     run = start(tmp_path, processes={"a": {**python("input()"), "container_overlay": overlay}})

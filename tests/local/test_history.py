@@ -1,4 +1,4 @@
-"""Runs of the past: kept without secrets, started again, removed only when they are over."""
+"""Past runs: stored without secrets, started again, removed only when they are over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods are found by names of their own: on this machine by a file of host names that is the run's alone."""
+"""Pods have their own host names: on this machine by a hosts file private to the run."""
 
 from __future__ import annotations
 

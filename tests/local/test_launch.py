@@ -1,4 +1,4 @@
-"""What is known while a run is still being started, and what is refused before anything is."""
+"""State of a run while it is being started, and requests that are refused before anything starts."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_nonsense_in_the_pipe_of_births_is_left_out(tmp_path: Path) -> None:
 
 
 def _up_with_open_files(folder: Path, count: int, allowed: int) -> subprocess.CompletedProcess[str]:
-    """`symph up` of `count` processes by a program that may have `allowed` files open."""
+    """Run `symph up` on `count` processes in a program that may have `allowed` files open."""
     spec = {"name": "exp", "processes": {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(count)}}
     (folder / "exp.yaml").write_text(json.dumps(spec))
 
@@ -139,7 +139,7 @@ def test_terminals_in_use_are_not_free() -> None:
     before = machine.free_terminals()
     descriptors = os.openpty()
     try:
-        # Others on this machine open and close terminals as well.
+        # Other programs on this machine open and close terminals as well.
         until(lambda: machine.free_terminals() < before, 5.0)
     finally:
         for descriptor in descriptors:
@@ -147,7 +147,7 @@ def test_terminals_in_use_are_not_free() -> None:
 
 
 def _left(places: Path) -> list[Path]:
-    """What is there of runs: folders, sockets, and programs that were started from them."""
+    """Return the remains of runs: folders, sockets, and programs that were started from them."""
     runs = list((places / "state").glob("local/*/*"))
     sockets = list((places / "run").glob("*.sock"))
     commands = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(places).encode() in _read(path)]
@@ -183,7 +183,7 @@ def test_a_start_that_is_cut_short_leaves_nothing_that_down_does_not_end(
         assert runs_of("exp") == []
 
 
-# Of `up` in a program of its own: killed while its tmux server is there, or on its way, and the run is not whole yet.
+# A program that runs `up` and is killed before the run is complete, when its tmux server has started or is starting.
 _KILLED = """
 import os, sys
 from pathlib import Path
@@ -209,7 +209,7 @@ start(Path.cwd(), processes={"a": {"command": ["/bin/sleep", "60"]}})
 
 
 def _slow_tmux(tools: Path) -> Path:
-    """A folder with a tmux whose server takes its time to start."""
+    """Return a folder with a tmux whose server starts slowly."""
     tools.mkdir()
     is_start = 'case " $* " in *" start-server "*) sleep 1;; esac'
     (tools / "tmux").write_text(f'#!/bin/sh\n{is_start}\nexec {shutil.which("tmux")} "$@"\n')
@@ -227,7 +227,7 @@ def test_of_a_start_that_was_killed_no_tmux_server_is_left(
     argv = [sys.executable, "-c", _KILLED, function, "yes" if is_there else "no"]
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": f"{tools}:{os.environ['PATH']}"}
     assert subprocess.run(argv, cwd=tmp_path, env=own, check=False).returncode == -signal.SIGKILL
-    # What was on its way has come by then.
+    # By then a pending start has finished.
     time.sleep(0 if is_there else 1.5)
     until(
         lambda: not [path for path in _left(private_places) if path.suffix == ".sock" or path.name == "cmdline"], 20.0
@@ -236,7 +236,7 @@ def test_of_a_start_that_was_killed_no_tmux_server_is_left(
     if function == "save_spec":
         assert [run.state().cause for run in runs_of("exp")] == ["its start was cut"]
     else:
-        # What was not whole yet is as if it had never been.
+        # An incomplete run counts as if it had never existed.
         until(lambda: runs_of("exp") == [])
 
 
@@ -288,7 +288,7 @@ def test_up_waits_for_no_supervisor_that_was_killed_with_its_starter(
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     write_record(run.folder / "state.json", replace(run.state(), phase="starting"))
-    # Then nobody ends the run by himself, however long one waits.
+    # Then no process ends the run on its own, however long the wait.
     monkeypatch.setattr(local_run, "_ENDING_S", 3600.0)
     monkeypatch.setattr(local_run, "_APPEARING_S", 0.1)
     again = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})

@@ -32,7 +32,7 @@ MAIN = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys
 
 @dataclass(frozen=True, kw_only=True)
 class Systemd:
-    """Runs programs where a manager of this user is."""
+    """Runs programs where this user's manager is reachable."""
 
     env: dict[str, str]
 
@@ -42,7 +42,7 @@ class Systemd:
 
 @pytest.fixture
 def systemd(need_tool: Callable[[str], str]) -> Systemd:
-    """The manager of this user. None is started for tests: it would take over all processes of its control group."""
+    """Provide the manager of this user. Tests start none: it would take over all processes of its control group."""
     need_tool("systemd-run")
     own = Systemd(env={**os.environ, "XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"})
     if own.run("systemd-run", "--user", "--scope", "--quiet", "true").returncode == 0:
@@ -178,7 +178,7 @@ def test_a_dry_run_tells_limits_and_by_what_means(tmp_path: Path, capsys: pytest
     assert "  a: c  (at most memory 1Gi by rlimit)\n" in capsys.readouterr().out
 
 
-# What a control group's files said of a process that the kernel had killed for memory, in version 1 and 2.
+# Contents of a control group's files after the kernel killed a process for memory, in version 1 and 2.
 OOM_1 = ("4:memory:/a.scope\n2:cpu:/a.scope\n0::/a.scope\n", "memory/a.scope/memory.oom_control")
 OOM_2 = ("0::/a.scope\n", "a.scope/memory.events")
 
@@ -203,7 +203,7 @@ def test_a_verdict_is_read_from_the_control_group(
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program in place of systemd-run: it notes its arguments and becomes what follows ``--``, without any limit."""
+    """Install a program in place of systemd-run that records its arguments and executes the words after ``--``."""
     program = tmp_path / "systemd-run"
     program.write_text(
         f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
@@ -228,7 +228,7 @@ def test_a_limited_process_starts_in_a_scope_and_others_do_not(tmp_path: Path, s
     assert log_of(run, "a") == "False %H #{pid}\n"
     (asked,) = stand_in.read_text().splitlines()
     assert asked.startswith("--user --scope -p MemoryMax=1073741824 -p MemorySwapMax=0 -p CPUQuota=50% -- ")
-    # The control group that it is in without a scope may have known a lack of memory.
+    # The control group around the process may have run out of memory before.
     assert process_items(run)[0]["state"].startswith("failed 9 ")
 
 

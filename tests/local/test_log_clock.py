@@ -1,4 +1,4 @@
-"""When logs grew is noted of those that did, and a storm of lines in one costs nothing for the others."""
+"""Growth times are recorded only for logs that grew, and a storm of lines in one does not slow the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _append(log: Path, text: bytes) -> None:
 
 
 def sizes(log: Path) -> list[int]:
-    """The sizes that were noted of a log."""
+    """Return the recorded sizes of a log."""
     index = log.with_name("log.idx")
     return [int(row.split()[1]) for row in index.read_text().splitlines()] if index.exists() else []
 
@@ -126,6 +126,6 @@ def test_a_reader_that_is_overtaken_goes_on_where_lines_are_kept(tmp_path: Path)
     rest = [int(text.split()[0]) for _, _, text in lines]
     assert first == list(range(10))
     assert rest[-1] == 49999
-    # What was read at once with the first lines comes as well; then whole lines, in order, none of them twice.
+    # Lines read together with the first ones follow as well; then whole lines, in order, without duplicates.
     assert rest == sorted(set(rest))
     assert len(rest) < 5000

@@ -1,4 +1,4 @@
-"""A log reads the same from either end and from any moment, whatever is in it and however it grew."""
+"""A log reads the same from either end and from any moment, whatever its content and growth."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from symphony_charts.local.logs import LogFile, Stamped
 
 LINES = st.lists(st.binary(max_size=12).map(lambda text: text.replace(b"\n", b"").lstrip(b"\0")), max_size=40)
-# How much was noted at once, and how much later than what was noted before.
+# Bytes added per index row, and the time since the previous row.
 STEPS = st.lists(st.tuples(st.integers(1, 200), st.integers(0, 3)), max_size=30)
 
 
 def written(folder: Path, lines: list[bytes], end: bytes, steps: list[tuple[int, int]], width: int) -> LogFile:
-    """A log of these lines, repeated so that it takes more than one block, whose index says that it grew like this."""
+    """Return a log of these lines, repeated to exceed one block, with an index of its growth."""
     content = b"".join(line * width + b"\n" for line in lines) + end
     (folder / "log").write_bytes(content)
     moments = accumulate(later for _, later in steps)
@@ -28,7 +28,7 @@ def written(folder: Path, lines: list[bytes], end: bytes, steps: list[tuple[int,
 
 
 def plainly(folder: Path) -> list[Stamped]:
-    """All lines as one reads who has read everything."""
+    """Return all lines by a plain full read."""
     rows = [tuple(map(int, row.split())) for row in (folder / "log.idx").read_text().splitlines()]
     result, place = [], 0
     for line in split(folder / "log"):
@@ -40,13 +40,13 @@ def plainly(folder: Path) -> list[Stamped]:
 
 
 def split(log: Path) -> list[bytes]:
-    """The lines of a file with their ends, cut at line feeds alone."""
+    """Return the lines of a file with their ends, cut at line feeds alone."""
     *whole, last = log.read_bytes().split(b"\n")
     return [line + b"\n" for line in whole] + ([last] if last else [])
 
 
 def dated(lines: list[Stamped]) -> list[Stamped]:
-    """The lines, those that no row of the index covers with one time: they were written just now."""
+    """Return the lines with moment -1 for those without a time in the index, which were written just now."""
     return [(place, moment if moment < 1e6 else -1.0, text) for place, moment, text in lines]
 
 

@@ -1,4 +1,4 @@
-"""What it costs to read a log is what is read of it, not how long it is."""
+"""The cost of reading a log depends on the amount read, not on the log's length."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ _LINES, _LENGTH = 160_000, 50  # 8 MB
 
 
 def bytes_read() -> int:
-    """How much this process has read of whatever files there are."""
     return int(re.findall(r"rchar: (\d+)", Path("/proc/self/io").read_text(encoding="utf-8"))[0])
 
 

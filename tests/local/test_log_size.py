@@ -1,4 +1,4 @@
-"""The size of a log is that of its process, else of the experiment, else a documented one."""
+"""The size limit of a log is that of its process, else of the experiment, else a documented default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from symphony_charts.spec.pods import allocate
 
 
 def sizes(folder: Path, **local: object) -> list[int]:
-    """What is planned of a process that says nothing, one that says 10Mi, and one that says `unlimited`."""
+    """Return the planned sizes for a process without a limit, one with 10Mi, and one with `unlimited`."""
     own = {"a": {}, "b": {"local": {"log_size": "10Mi"}}, "c": {"local": {"log_size": "unlimited"}}}
     processes = {name: {"command": ["true"], **more} for name, more in own.items()}
     experiment = from_data({"name": "x", "processes": processes, "local": local})

@@ -1,4 +1,4 @@
-"""Secret texts are hidden from readers and from what stays on disk, and come back whole."""
+"""Secret texts are hidden from readers and from files on disk, and can be restored."""
 
 from __future__ import annotations
 

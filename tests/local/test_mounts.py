@@ -1,4 +1,4 @@
-"""Mounts of whole runs: files land where they were written, groups share, mount points come and go with their runs."""
+"""Mounts of whole runs: files at their paths, groups share, mount points are made and removed with their runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_files_beside_a_new_mount_point_stay_and_the_group_shares_it(tmp_path: P
     group = {
         "a": {**writes, **mounted(at)},
         "b": {"cmds": [f"cat {at}/x", "cat model.pt"], "after": ["a"], **mounted(at)},
-        # Somebody else's mount of the same path, so that each has a namespace of its own.
+        # Another pod's mount of the same path, so that each has a namespace of its own.
         "c": {"cmds": [f"ls {tmp_path}"], "after": ["b"]},
     }
     run = start(tmp_path, volumes=SCRATCH, groups={"g": {"processes": group}}, local={"tty": False})
@@ -79,7 +79,7 @@ def test_a_read_only_folder_is_so_for_the_process_that_asks_for_it(tmp_path: Pat
     (tmp_path / "set" / "inner").mkdir(parents=True)
     volumes = {"set": {"type": "host_path", "path": str(tmp_path / "set")}}
     at = tmp_path / "seen"
-    # It has inherited nothing but its three descriptors, and the one by which `ls` reads.
+    # It inherits only its three descriptors, and the one by which `ls` reads.
     write = "(touch {0}/inner/{1}) 2>/dev/null && echo wrote || echo refused; ls /proc/self/fd | wc -l"
     processes = {
         "a": {"cmds": [write.format(at, "a")], **mounted(at, "set", read_only=True)},

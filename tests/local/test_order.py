@@ -1,4 +1,4 @@
-"""Who waits for whom, and who cannot."""
+"""Start order of processes, and cycles in it."""
 
 from __future__ import annotations
 

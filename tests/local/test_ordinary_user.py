@@ -1,4 +1,4 @@
-"""Runs of somebody who is not root: files at the pod's paths in a user namespace, and what is done without one."""
+"""Runs of a user other than root: files at the pod's paths in a user namespace, and the fallback without one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STUBBORN = (
 
 @pytest.fixture
 def person(need_tool: Callable[[str], str]) -> Iterator[Person]:
-    """Somebody ordinary with a folder of their own; their runs are ended."""
+    """Yield an ordinary user with their own folder; end their runs."""
     for name in ("tmux", "unshare", "setpriv", "python3"):
         need_tool(name)
     folder = Path(tempfile.mkdtemp(prefix="symph-o-", dir="/tmp"))
@@ -67,7 +67,7 @@ def person(need_tool: Callable[[str], str]) -> Iterator[Person]:
 
 @pytest.fixture
 def free(person: Person) -> Person:
-    """Somebody whom the kernel gives namespaces; without, the tests that need them have nothing to look at."""
+    """Return a user whom the kernel gives namespaces; skip the test otherwise."""
     if not person.has_namespaces:
         pytest.skip("the kernel gives ordinary users no namespaces here, which the other tests of this file are about")
     return person
@@ -176,7 +176,7 @@ def test_stopping_leaves_nothing_of_a_stubborn_tree(person: Person, refusing: bo
 
 
 def _mounts() -> Iterator[str]:
-    """What is mounted for any process that runs."""
+    """Yield the mounts of every running process."""
     for path in Path("/proc").glob("[0-9]*/mountinfo"):
         try:
             yield path.read_text()

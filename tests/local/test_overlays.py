@@ -1,4 +1,4 @@
-"""What an overlay says of a process counts on one machine as in the pod; what does not count is told."""
+"""Overlay fields of a process apply on one machine as in the pod; ignored fields are reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ PRINT = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['MODE'
 def plan_of(
     folder: Path, process: dict[str, Any], *, is_same: bool = True, **more: object
 ) -> tuple[PlannedProcess, list[str]]:
-    """The plan of an experiment with one process `p`, and its notes about overlays; its pod sees the same or not."""
+    """Return the plan of an experiment with one process `p`, and its notes about overlays.
+
+    `is_same`: the process must see the same here as in its pod.
+    """
     experiment = from_data({"name": "e", "image": "u:1", "processes": {"p": {"command": ["run"], **process}}, **more})
     plan = plan_here(experiment, allocate(experiment), folder, "r")
     assert bool(compare(experiment, {}, folder, probes=False).differences) is not is_same

@@ -1,4 +1,4 @@
-"""What a supervisor that takes over makes of panes, in states that last for an instant only."""
+"""Reading of panes by a supervisor that takes over, in states that last only for an instant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.local.records import process_state
 
 @pytest.fixture
 def dead() -> Iterator[ProcessRecord]:
-    """A program that has ended, of which its parent has not taken note."""
+    """Yield a zombie: a program that has ended and was not yet waited for."""
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
         program.stdout.read()

@@ -1,4 +1,4 @@
-"""Generated experiments: the plan, the manifests and a probe in tmux agree; more of them run with `make e2e`."""
+"""Generated experiments: plan, manifests and a probe in tmux agree; `make e2e` tries more of them."""
 
 from __future__ import annotations
 

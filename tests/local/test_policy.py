@@ -1,4 +1,4 @@
-"""What follows when a process ends."""
+"""Reactions to the end of a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports that somebody else has: who it is, other addresses, and ports that move for every process that sees them."""
+"""Ports in use: their owner, other addresses, and ports that move for every process that sees them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.chart.strategies import experiments
 from tests.local.parity.compare import compare
 from tests.local.runs import log_of, python, start, until
 
-# Listens where it is told to and says so to everybody who asks.
+# Listens on its address and answers every client with it.
 SERVE = """
 import os, socket
 server = socket.create_server((os.environ["SYMPH_X_HOST"], int(os.environ["SYMPH_X_PORT"])))
@@ -41,7 +41,7 @@ while True:
     peer.sendall(os.environ["SYMPH_INDEX"].encode())
     peer.close()
 """
-# Asks every replica, in order, and the service by its address.
+# Queries every replica, in order, and the service by its address.
 ASK = """
 import os, socket
 for name in [*os.environ["SYMPH_X_HOSTS"].split(","), os.environ["SYMPH_X_ADDR"]]:
@@ -52,7 +52,7 @@ for name in [*os.environ["SYMPH_X_HOSTS"].split(","), os.environ["SYMPH_X_ADDR"]
 
 @contextlib.contextmanager
 def listener(address: str, port: int = 0) -> Iterator[int]:
-    """A port at which this process listens."""
+    """Yield a port on which this process listens."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server((address, port), family=family, dualstack_ipv6=address == "::") as server:
         yield int(server.getsockname()[1])
@@ -225,7 +225,7 @@ def test_what_can_be_planned_at_addresses_of_its_own_can_be_planned_at_one(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any], replicas: int
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
-    # What comes from a cluster or an image is nowhere here; that is refused elsewhere.
+    # Fields that need a cluster or an image have no local value; other tests cover their refusal.
     for pods in (data.get("processes", {}), *(group["processes"] for group in data.get("groups", {}).values())):
         for process in pods.values():
             for field in ("mounts", "env", "container_overlay", "cmds", "args"):

@@ -1,4 +1,4 @@
-"""`scp` means the paths and links that a process sees, not those of the machine, while it runs and after its end."""
+"""`scp` uses the paths and links that a process sees, not those of the machine, during its run and afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symphony_charts.local.backend import LocalWatcher, ProcessFiles
 from symphony_charts.local.runs import Run
 from tests.local.runs import log_of, python, start, until
 
-# A volume over a folder that this machine has, too, and in it a link as trainers make them.
+# A volume over a folder that also exists on this machine, and in it a link as trainers make them.
 _TRAIN = """
 import os, sys, time
 data = sys.argv[1]
@@ -25,7 +25,7 @@ print('ready', flush=True); time.sleep(300)
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A folder of this machine that the process sees as its volume."""
+    """Return a folder of this machine that the process sees as its volume."""
     folder = tmp_path / "data"
     (folder / "ckpt-10").mkdir(parents=True)
     (folder / "ckpt-10" / "m").write_text("the machine's")
@@ -50,12 +50,12 @@ def test_links_are_followed_in_the_root_of_the_process(tmp_path: Path, data: Pat
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "m").write_text("brought")
     watcher.copy_in("exp", instance, tmp_path / "new" / "m", f"{data}/latest")
-    # A folder, one of whose names is a link there.
+    # A folder with the name of a link in the volume.
     (tmp_path / "new").rename(tmp_path / "latest")
     (tmp_path / "latest" / "other").write_text("brought, too")
     watcher.copy_in("exp", instance, tmp_path / "latest", str(data))
     local_run.down(run)
-    # After the end the claim is still there, and its links lead where they did.
+    # After the end the claim still exists, and its links lead to the same targets.
     (instance,) = watcher.describe("exp").instances
     watcher.copy_out("exp", instance, f"{data}/latest", tmp_path / "kept")
     brought = {path.name: path.read_text() for path in (tmp_path / "kept").iterdir()}

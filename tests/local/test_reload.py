@@ -1,4 +1,4 @@
-"""Which processes a changed file concerns, and which files never matter."""
+"""Processes that a changed file affects, and files that are ignored."""
 
 from __future__ import annotations
 

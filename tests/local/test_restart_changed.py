@@ -1,4 +1,4 @@
-"""Starting again: by hand, and by `up` of an experiment that runs."""
+"""Restarts: by hand, and by `up` of a running experiment."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_up_from_another_shell_restarts_nothing_and_says_what_stays(
     assert wrappers(run) == before
     (note,) = run.plan().notes
     assert note.startswith("PATH and LANG of exp stay as they were")
-    # What is started again for a reason of its own has them, too.
+    # A process that restarts for another reason gets them too.
     start(tmp_path, processes=two("2"))
     until(lambda: wrappers(run)[0] != before[0])
     script = (run.process_dir(0) / "start").read_text(encoding="utf-8")
@@ -142,7 +142,7 @@ def test_a_changed_secret_is_new_at_each_of_its_places(tmp_path: Path) -> None:
         (tmp_path / "k").write_text(word)
         run = start(tmp_path, processes={"a": python(show), "b": python(blind)}, secrets=secrets)
         until(lambda: log_of(run, "a") == seen)  # noqa: B023 - called at once
-    # What stands there for others to mount over is empty.
+    # The placeholder for mounts is empty.
     until(lambda: log_of(run, "b") in ("False\n", "\n"))
 
 

@@ -1,4 +1,4 @@
-"""What follows from the end of a process in real tmux: the run stops, goes on, or starts it again."""
+"""Reactions to the end of a process in real tmux: the run stops, continues, or restarts it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ pytestmark = pytest.mark.usefixtures("tmux")
 FAIL = python("print('try', flush=True); raise SystemExit(5)")
 SOON = python("import time; time.sleep(0.7)")
 FOREVER = python("input()")
-# Notes when it started, and fails.
+# Records its start time, and fails.
 TIMED = "import time; print(time.time(), flush=True); time.sleep({}); raise SystemExit(1)"
-# Succeeds when it is started for the third time.
+# Succeeds on its third start.
 THIRD = """
 import os
 times = os.path.getsize('n') if os.path.exists('n') else 0
 open('n', 'a').write('x')
 raise SystemExit(0 if times >= 2 else 7)
 """
-# Takes its time to end well.
+# Ends successfully, slowly.
 SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1.5), sys.exit(0)))
@@ -48,7 +48,7 @@ def phases(run: Run) -> list[str]:
 
 
 def quicker(run: Run, **backoff: float) -> None:
-    """Give the run a supervisor that waits otherwise between restarts."""
+    """Give the run a supervisor with other delays between restarts."""
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     write_record(run.folder / "plan.json", replace(run.plan(), backoff=Backoff(**backoff)))

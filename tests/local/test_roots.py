@@ -1,4 +1,4 @@
-"""Volumes at paths whose first folder this machine does not have, such as /data: in a root of the run's own."""
+"""Volumes at paths whose first folder this machine does not have, such as /data: in a root private to the run."""
 
 from __future__ import annotations
 

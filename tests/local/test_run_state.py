@@ -1,4 +1,4 @@
-"""Files of a run are decoded strictly, and a fault is named by its place."""
+"""Files of a run are decoded strictly, and a fault names its place."""
 
 from __future__ import annotations
 

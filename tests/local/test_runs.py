@@ -1,4 +1,4 @@
-"""Experiments in real tmux: what they see, how they end, and that nothing of them is left."""
+"""Experiments in real tmux: their view, their end, and complete cleanup."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print("up", flush=True)
 time.sleep(60)
 """
 
-# Says bye on TERM, after a while.
+# Prints bye on TERM, after a while.
 POLITE = """
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), print("bye", flush=True), sys.exit(0)))
@@ -67,7 +67,7 @@ print("ready", flush=True)
 time.sleep(300)
 """
 
-# Plays tmux: runs the wrapper in a terminal and is busy until it has ended; prints how long that took from its status.
+# Plays tmux: runs the wrapper in a terminal and is busy until it has ended; prints the delay after its status.
 BUSY_TERMINAL = """
 import os, pty, sys, time
 wrapper, folder = sys.argv[1:]
@@ -81,7 +81,7 @@ print(time.time() - os.stat(f"{folder}/exit").st_mtime)
 
 
 def survivors_of(run: Run) -> list[int]:
-    """What still runs in the run's namespaces or with its cookie."""
+    """Return the processes that still run in the run's namespaces or with its cookie."""
     cookie = f"SYMPH_RUN={run.run_id}".encode()
     return [record.pid for record in processes.members(str(run.folder / "scratch"), (), cookie)]
 
@@ -346,7 +346,7 @@ def test_output_printed_just_before_death_is_kept_whole(tmp_path: Path) -> None:
 
 def test_a_terminal_that_is_busy_gets_time_to_read_the_last_output(tmp_path: Path) -> None:
     # tmux asks the kernel for unread output before it closes the terminal of an ended program. The kernel counts output
-    # only after a delay, so tmux closes terminals with unread output if it is told of the end while it works.
+    # only after a delay, so tmux closes terminals with unread output if it learns of the end while it works.
     folder = tmp_path / "p" / "0"
     folder.mkdir(parents=True)
     os.mkfifo(tmp_path / "born")
@@ -396,7 +396,7 @@ def test_what_is_still_on_its_way_to_the_log_when_the_run_ends_is_written(tmp_pa
 
 
 def shown(run: Run, pane: str = "%0") -> str:
-    """What somebody who attaches sees in a pane, with what has scrolled away."""
+    """Return the content of a pane with its scrollback, as an attached user sees it."""
     argv = ["tmux", "-S", str(run.socket), "capture-pane", "-p", "-J", "-S", "-", "-t", pane]
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=20).stdout
 

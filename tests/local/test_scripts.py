@@ -1,4 +1,4 @@
-"""Texts made of user data must mean that data to a real sh, whatever it holds."""
+"""Shell text made of user data preserves that data in a real sh, whatever its content."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tests.local.runs import supervisor_pid, tmux_pid, until
 pytestmark = pytest.mark.usefixtures("tmux")
 
 WAITS = "waits for tmux, which does not answer"
-# Fails once the file `fail` is there, and removes it.
+# Fails once the file `fail` exists, and removes it.
 AGENT = "echo started; while ! [ -f fail ]; do sleep 0.05; done; rm fail; exit 7"
 
 
@@ -44,7 +44,7 @@ def write_spec(folder: Path, word: str = "a") -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """A run of two processes, of which `agent` fails on demand."""
+    """Start a run of two processes, of which `agent` fails on demand."""
     done = symph("up", str(write_spec(tmp_path)))
     assert done.returncode == 0, done.stderr
     return find_run("exp")
@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Run:
 
 @contextlib.contextmanager
 def silent_tmux(run: Run) -> Iterator[None]:
-    """The tmux server of the run does not answer inside."""
+    """Stop the tmux server of the run within the context."""
     server = tmux_client.server_pid(run.socket)
     assert server
     os.kill(server, signal.SIGSTOP)
@@ -143,7 +143,7 @@ def _is_up() -> bool:
 
 @contextlib.contextmanager
 def _started(*words: str) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
-    """Start a command; return it and its stderr."""
+    """Start a command; yield it and its stderr."""
     with subprocess.Popen(argv(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as command:
         assert command.stderr is not None
         try:

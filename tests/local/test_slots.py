@@ -1,4 +1,4 @@
-"""Which processes of a run a name means."""
+"""Selection of a run's processes by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.local.records import plan_of, planned
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Two replicas of `agent`, a process `agent-1`, and a group of two replicas."""
+    """Return a run with two replicas of `agent`, a process `agent-1`, and a group of two replicas."""
     rows = [
         ("agent-0", "", "agent.0", "agent", 0),
         ("agent-1", "", "agent.1", "agent", 1),

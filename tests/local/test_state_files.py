@@ -1,4 +1,4 @@
-"""What a run keeps on disk survives what disks and people do to it, and spoils one run at most."""
+"""The files of a run survive disk faults and manual changes, or the damage is limited to one run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def spec(tmp_path: Path) -> Path:
 
 
 def cause_of(run: Run) -> str:
-    """What `symph status` says is the cause."""
+    """Return the cause that `symph status` prints."""
     found = diagnose_status(run_status(run))
     return found.cause if found else ""
 
@@ -213,7 +213,7 @@ def test_a_run_whose_processes_are_done_has_not_ended_before_its_logs_are_writte
     run = start(tmp_path, processes={"a": SAY, "b": SAY})
     os.kill(pid := supervisor_pid(run), signal.SIGSTOP)
     until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
-    # What a supervisor writes while others of the run are still being started.
+    # The state that a supervisor writes while other processes of the run are still being started.
     before = run.state()
     done = [replace(process, phase="done", status=0, ended=time.time()) for process in before.processes]
     write_record(run.folder / "state.json", replace(before, phase=phase, processes=done))
@@ -229,7 +229,7 @@ def test_down_kills_a_supervisor_that_hears_nothing_and_ends_the_run(
     run = start(tmp_path, processes={"a": SAY})
     [wrapper] = wrapper_pids(run)
     os.kill(supervisor_pid(run), signal.SIGKILL)
-    # A supervisor that hangs: it is there, and nothing that it is told has any effect.
+    # A supervisor that hangs: it exists and ignores all signals and requests.
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
     with subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE) as hangs:
         assert hangs.stdout is not None
@@ -270,7 +270,7 @@ def test_down_says_what_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixtur
     until(lambda: "ready" in log_of(run, "a"))
     local_run.down(run)
     told = capfd.readouterr().err
-    # On a busy machine the supervisor may not have come to it by then, which is said as well.
+    # On a busy machine the supervisor may not have reached it by then, which is reported as well.
     assert re.fullmatch(r"exp: waiting for (a to end, killed after 3 s|its supervisor .*)\n", told), told
 
 
@@ -336,7 +336,7 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(
 def test_a_full_disk_costs_news_and_no_process(private_places: Path, tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": SAY})
     state = run.folder / "state.json"
-    # A folder in its place refuses the rename as a full disk refuses the write; both are tried again.
+    # A folder in its place refuses the rename as a full disk refuses the write; both are retried.
     text = state.read_text()
     state.unlink()
     state.mkdir()

@@ -1,4 +1,4 @@
-"""Values of the chart on this machine: a process here sees what its container would, or the value is refused."""
+"""Values of the chart on this machine: a process sees the same as its container, or the value is refused."""
 
 from __future__ import annotations
 

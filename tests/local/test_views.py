@@ -1,4 +1,4 @@
-"""Parity: what a process sees in tmux is what its container sees, but for the closed list."""
+"""Parity: a process sees the same in tmux as its container, but for the closed list."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def in_pods(experiment: Experiment) -> dict[str, ProcessView]:
 
 
 def observed(run: Run, planned_view: ProcessView, slot: int) -> ProcessView | None:
-    """What the kernel says of the process in `slot`: arguments, environment, folder, files; None before it began."""
+    """Return the kernel's record of a process, None until it runs: arguments, environment, folder, files."""
     pid_file = run.process_dir(slot) / "pid"
     pid = pid_file.read_text().strip() if pid_file.exists() else ""
     proc = Path("/proc") / pid

@@ -1,4 +1,4 @@
-"""What a process waits for is said, by every verb that shows it, and told to whoever waits for the run."""
+"""Every verb reports the conditions a process waits for, also to commands that wait for the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DATA: dict[str, Any] = {
 
 
 def words_of(folder: Path, phases: dict[str, str], **local: object) -> str:
-    """What is said of the learner when the others are in these phases."""
+    """Return the reported state of the learner when the others are in these phases."""
     experiment = from_data({**DATA, "local": local})
     plan = plan_here(experiment, allocate(experiment), folder, "r")
     processes = [process_state(phases.get(one.name, "waiting"), one.slot, name=one.name) for one in plan.processes]

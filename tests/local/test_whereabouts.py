@@ -1,4 +1,4 @@
-"""Where a run lives, by what its folder says, by who holds its life, and by the file system."""
+"""Liveness of a run, by its folder, by the holder of its lock, and by the file system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gate before a real registry: it passes everything on, but for what a test wants to happen on the way."""
+"""A gate before a real registry: it forwards everything, except for the events that a test injects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 
 class Passed:
-    """A request on its way; what a test may ask of it, and do to it."""
+    """A request on its way, which a test can inspect and change."""
 
     def __init__(self, handler: _Handler) -> None:
         self._handler = handler
@@ -40,7 +40,7 @@ class Passed:
             self._handler.wfile.write(body)
 
     def refuse(self, status: int) -> None:
-        """Take the body and answer `status` without a word."""
+        """Read the body and answer `status` without a message."""
         self._handler.rfile.read(self.length)
         self.reply(status, [("Content-Length", "0")], b"")
 
@@ -51,7 +51,7 @@ class Passed:
 
 
 class Gate(http.server.ThreadingHTTPServer):
-    """The server; `on_request` sees each request and says whether it took care of it."""
+    """The server; `on_request` sees each request and returns True if it handled it."""
 
     daemon_threads = True
 
@@ -60,7 +60,7 @@ class Gate(http.server.ThreadingHTTPServer):
         self.upstream, self.on_request = upstream, on_request
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing of connections that a test cut."""
+        """Ignore connections that a test cut."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -79,7 +79,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = _pass  # noqa: N815 - the server calls them so
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What a tag holds is decided once, whoever pushes at the same time, and whatever breaks on the way."""
+"""The content of a tag is decided once, despite concurrent pushes and transfer failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files ``.dockerignore`` leaves out. The answers in the table are those of moby/patternmatcher v0.6.0."""
+"""Files that ``.dockerignore`` excludes. The answers in the table are those of moby/patternmatcher v0.6.0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES = (
     "keep.b a+b docs/x.md docs/y.md docs/z tempa d/temp1 d/e/temp1 !a (a) {a,b} a$ éa #a bb d/bb axc"
 )
 PATHS = _NAMES.split()
-# The file, and which of PATHS Docker leaves out.
+# The file, and the PATHS that Docker excludes.
 DOCKER = [
     ("*.log", "x.log"),
     ("**/*.log", "x.log d/x.log d/e/x.log"),

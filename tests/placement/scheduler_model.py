@@ -11,7 +11,7 @@ from symphony_charts.spec.sources import Toleration
 
 @dataclass(frozen=True)
 class PodKind:
-    """`count` pods that ask for `asks`; `only` names the one pool they may use, `port` a host port they take."""
+    """`count` pods that request `asks`; `only` names the one pool they may use, `port` a host port they take."""
 
     asks: tuple[tuple[str, int], ...]
     count: int
@@ -73,7 +73,7 @@ class Reference:
         nodes = tuple(
             sorted((pool.name, pool.tainted, tuple(sorted(pool.has)), ()) for pool in pools for _ in range(pool.count))
         )
-        self.waits = [False] * len(pods)  # may a pod of this kind find no node?
+        self.waits = [False] * len(pods)  # True if a pod of this kind may find no node
         self.can_place_all = False
         seen: set[_State] = set()
         todo: list[_State] = [(nodes, tuple(pod.count for pod in pods))]

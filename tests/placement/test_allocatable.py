@@ -1,4 +1,4 @@
-"""The node model against the figures of GKE's own autoscaler and against real nodes of 2017 to 2026."""
+"""The node model compared with the figures of GKE's own autoscaler and with real nodes of 2017 to 2026."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_real_n2_standard_4_of_october_2026_is_met_within_16_kib() -> None:
     assert (offer["cpu"], offer["ephemeral-storage"]) == (3920, 47060071478)
 
 
-# Nodes older than any table: capacity is theirs, the difference to allocatable is what the formula must give.
+# Nodes older than any table: capacity is measured, the formula must give the difference to allocatable.
 @pytest.mark.parametrize(
     ("vcpu", "mib", "difference_mib"),
     [(16, 106496, 8129), (4, 15360, 2636), (1, 3840, 1060), (2, 7680, 1836), (4, 16384, 2723)],

@@ -1,4 +1,4 @@
-"""What rendered objects ask of nodes, and what of it no model of a scheduler knows."""
+"""Requests of rendered objects to nodes, and those that no model of a scheduler covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every format of cluster file: what it says becomes pools, and one broken field is refused with its place."""
+"""Every format of cluster file is read as pools, and one broken field is refused with its place."""
 
 from __future__ import annotations
 

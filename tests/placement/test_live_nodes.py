@@ -1,4 +1,4 @@
-"""Plans on a dump of live nodes: anti-affinity with pods that are there, and pods that wait for a node."""
+"""Plans on a dump of live nodes: anti-affinity with existing pods, and pods that wait for a node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def node(name: str, zone: str = "z-a", cpu: str = "4") -> dict[str, Any]:
 
 
 def pod(name: str, on: str = "", cpu: str = "100m", *, status: dict[str, Any] | None = None, **more: Any) -> Any:
-    """A pod of namespace `default`, waiting unless it is `on` a node."""
+    """Return a pod of namespace `default`, waiting unless it is `on` a node."""
     spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **more.pop("spec", {})}
     metadata = {"name": name, "namespace": "default", "labels": {"app": name}, **more}
     phase = {"phase": "Running" if on else "Pending"}

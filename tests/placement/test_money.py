@@ -1,4 +1,4 @@
-"""Every dollar has a region, a date and a source; what has no price is a line of its own, never part of a total."""
+"""Every dollar has a region, a date and a source; unpriced resources have their own line and are in no total."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_machines_that_no_units_explain_keep_their_own_prices() -> None:
     assert table.regions["mars"].units == {}
     assert (table.price("n1-standard-16", "mars"), table.price("n1-standard-32", "mars")) == (0.5, None)
     alone = karpenter({"m1-ultramem-40": 6.3, "m1-ultramem-80": 12.6}, {})
-    assert alone.price("m1-megamem-96", "mars") is None  # its ratio of memory is another one
+    assert alone.price("m1-megamem-96", "mars") is None  # its ratio of memory is different
 
 
 SKYPILOT = """\

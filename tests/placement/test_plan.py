@@ -30,7 +30,7 @@ def sample(name: str = "pools.yaml") -> Pools:
 
 
 def nodes(cpu: str = "4", memory: str = "8Gi", count: int = 2, **more: Any) -> Pools:
-    """One pool of plain nodes without system pods."""
+    """Return one pool of plain nodes without system pods."""
     return pools_of_data(
         {"pools": [{"name": "a", "allocatable": {"cpu": cpu, "memory": memory}, "nodes": count, **more}]}
     )
@@ -124,7 +124,7 @@ def test_a_selector_that_nobody_answers_is_named() -> None:
 
 
 UNKNOWN_LABELS = ["beta.kubernetes.io/instance-type", "cloud.google.com/gke-boot-disk", "node.k8s.io/of-an-add-on"]
-"""Labels that GKE or Kubernetes may put on nodes, and the model of a node does not compute."""
+"""Labels that GKE or Kubernetes may put on nodes, and that the model of a node does not compute."""
 POOL_FILES: list[dict[str, Any]] = [
     {"pools": [{"name": "p", "machine_type": "n2-standard-8", "nodes": 2}]},
     {"pools": [{"name": "p", "allocatable": {"cpu": "8", "memory": "16Gi"}, "nodes": 2}]},

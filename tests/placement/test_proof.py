@@ -1,4 +1,4 @@
-"""PROVEN and NO against brute force: all orders and all choices of a scheduler on small clusters."""
+"""PROVEN and NO compared with brute force: all orders and all choices of a scheduler on small clusters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """An unknown key, put anywhere into the node pools of a valid file, is refused or named: no proof without a note.
 
-Objects that hold names of the user's choice, that a format puts around its pools, or that concern a cluster's control
-plane and network do not get the key. `SYMPH_SOAK` says how many files are made, `SYMPH_SEED` where from.
+Objects that hold user-defined names, that a format puts around its pools, or that concern a cluster's control plane
+and network do not get the key. `SYMPH_SOAK` is the number of files, `SYMPH_SEED` the first seed.
 """
 
 from __future__ import annotations
@@ -164,14 +164,14 @@ pools:
 
 @dataclass(frozen=True)
 class Format:
-    """A valid file of one format; `around` finds the objects that say nothing of a node, by path."""
+    """A valid file of one format; `around` finds the objects without facts about nodes, by path."""
 
     name: str
     data: Any
     around: str = "$."
 
 
-# Objects whose keys are the user's own names, and those that are known to change nothing for pods, whatever they hold.
+# Objects with user-defined keys, and those that never affect pods.
 NAMES = (
     r"/(labels|nodeLabels|sysctls|allocatable|system"
     r"|management|release_channel|shielded_instance_config|shieldedInstanceConfig|activeMigration)(/\d+)?$"

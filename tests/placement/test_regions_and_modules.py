@@ -1,4 +1,4 @@
-"""What a region, a reference or a module hides is counted, followed, or said; it never turns into a NO."""
+"""Unknown counts in regions, references and modules are resolved or reported; they never turn into a NO."""
 
 from __future__ import annotations
 

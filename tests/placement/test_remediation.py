@@ -1,4 +1,4 @@
-"""What is not PROVEN says the cheapest change that proves it, and that change does."""
+"""Verdicts other than PROVEN name the cheapest change that proves the plan, and the change works."""
 
 from __future__ import annotations
 

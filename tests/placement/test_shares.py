@@ -1,4 +1,4 @@
-"""A share of a machine is its pod's: whatever runs beside a process comes out of it, and the pool takes the pod."""
+"""A share of a machine belongs to the pod: it covers all containers beside the process, and the pool takes the pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cluster's own pods take room: DaemonSets on each node, kube-system once, the owner's as they are."""
+"""The cluster's own pods need resources: DaemonSets on each node, kube-system once, the owner's as they are."""
 
 from __future__ import annotations
 

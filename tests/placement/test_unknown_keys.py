@@ -1,4 +1,4 @@
-"""Every key under a node pool is used, known to change nothing, or said: nothing is PROVEN on a node half read."""
+"""Every key under a node pool is used, known to be irrelevant, or reported: a node read in part proves nothing."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_container_gets_one_client_of_a_shared_gpu() -> None:
     amounts = (("cpu", 100), ("memory", MIB), ("nvidia.com/gpu", 2), ("pods", 1))
     assert verdict(terraform(gpu), Shape(requests=amounts, gpus_at_once=2)).verdict == "NO"
     two_containers = verdict(terraform(gpu), Shape(requests=amounts))
-    assert two_containers.verdict == "PACKABLE"  # the taint of GPUs is tolerated by admission alone
+    assert two_containers.verdict == "PACKABLE"  # admission alone makes it tolerate the taint of GPUs
 
 
 def test_terraform_pools_pay_for_calico_as_gcloud_ones_do() -> None:

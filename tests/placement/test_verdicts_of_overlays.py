@@ -1,4 +1,4 @@
-"""What the real scheduler did and the plan did not know: each was a false verdict on the pods of a chart."""
+"""Regressions: false verdicts on the pods of a chart, where the real scheduler behaved differently from the plan."""
 
 from __future__ import annotations
 

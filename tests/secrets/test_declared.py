@@ -1,4 +1,4 @@
-"""Single values of declared files are looked for, and what stands in every chart anyway is not."""
+"""Single values of declared files are searched for; texts that are in every chart are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is packed or encoded is found again through any two layers, and nothing makes the decoder run away."""
+"""Packed or encoded secrets are found through any two layers, and the work of the decoder is bounded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def zipped(data: bytes) -> bytes:
     return stream.getvalue()
 
 
-# Codes are text wherever they stand; what is packed is a file, or the content of a code.
+# Codes are text at any place; packed data is a file, or the content of a code.
 CODES: dict[str, Coding] = {
     "base64": base64.b64encode,
     "base64 for URLs": lambda data: base64.urlsafe_b64encode(data).rstrip(b"="),

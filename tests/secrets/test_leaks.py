@@ -1,4 +1,4 @@
-"""The guard finds every disguise of a secret wherever it stands, and nothing where there is none."""
+"""The guard finds every disguise of a secret at any place, without false positives."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_is_packed_is_looked_into() -> None:
     assert leak.path == "rl-0.1.0.tgz:rl/values.yaml"
 
 
-# Made up here, in halves, so that no scanner takes this file for a leak.
+# Invented, and written in halves so that scanners do not report this file.
 GITHUB = b"ghp_" + b"k3Jd8sLq0ZmPw7RtYvXc2BnA9fGhUe5TiOsD"
 HUGGING_FACE = b"hf_" + b"qWmZkRtYpLsNvBxCdFgHjKaEuIoTwQnMzX"
 

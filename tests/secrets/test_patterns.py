@@ -1,4 +1,4 @@
-"""The leak guard's patterns mean the same to RE2 and to Python's `re`, which is used where RE2 is not installed."""
+"""The leak guard's patterns mean the same to RE2 and to Python's `re`, the fallback without RE2."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Sealing against the format itself: what we write is read back by the steps of the controller, written out here.
+"""Sealing compared with the format itself: this module opens the result by the steps of the controller.
 
-The real kubeseal opens what we seal in tests/e2e/test_sealed_secrets.py.
+The real kubeseal opens our sealed Secrets in tests/e2e/test_sealed_secrets.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Editors take of `.symph.yaml` what `read_settings` takes, and say of each key what it is."""
+"""The schema for editors accepts the same `.symph.yaml` files as `read_settings`, and describes each key."""
 
 from __future__ import annotations
 

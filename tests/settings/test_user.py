@@ -13,7 +13,7 @@ from symphony_charts.settings.user import SymphonyConfig, find_config_file
 
 @pytest.fixture(autouse=True)
 def forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No configuration of the machine's owner, and none left behind."""
+    """Hide the developer's configuration, and reset it afterwards."""
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SYMPH_GLOBAL_CONFIG", raising=False)
@@ -71,7 +71,7 @@ def test_a_configuration_file_that_is_missing_or_broken_is_named(tmp_path: Path)
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, two below the project's."""
+    """Enter a folder two levels below the project's."""
     deep = tmp_path / "project" / "a" / "b"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep)

@@ -1,8 +1,8 @@
-"""Values drawn from a JSON Schema, and which parts of the schema a value reaches.
+"""Random values from a JSON Schema, and the parts of the schema that a value reaches.
 
-`Drawing` knows nothing of experiments: what texts and numbers at some place may be is said by `words`, by place. A
-place is the record and the field in it, as ``Process.cwd``; ``*`` stands for the items of a list and the values of a
-map, ``?`` for the keys of a map. What is said of a list goes for its items, too.
+`Drawing` knows nothing of experiments: `words` gives possible texts and numbers by place. A place is the record and the
+field in it, as ``Process.cwd``; ``*`` stands for the items of a list and the values of a map, ``?`` for the keys of a
+map. The entry of a list also applies to its items.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import jsonschema_rs
 
 Schema: TypeAlias = Mapping[str, Any]
 Words: TypeAlias = "Mapping[str, Sequence[Any] | Callable[[], Sequence[Any]]]"
-"""By place what its texts and numbers are; with a ``!`` after it, what it is as a whole."""
+"""Texts and numbers by place; after a place with ``!``, complete values."""
 
 # fmt: off
 ODD_TEXTS = [
@@ -30,16 +30,16 @@ _USUAL: dict[str, list[Any]] = {"integer": [0, 1, 2, 3, 7, 30], "number": [0, 1,
 _USUAL |= {"null": [None], "string": ODD_TEXTS}
 _TYPES: dict[str, Any] = {"integer": int, "number": (int, float), "boolean": bool, "null": type(None), "string": str}
 _TYPES |= {"array": list, "object": dict}
-# By identity, and with what is so identified, which lives as long.
+# By identity of the schemas, which each entry also holds so that their ids stay unique.
 _VALIDATORS: dict[tuple[int, int], Any] = {}
 _KEYS = ["a", "b", "n", "on"]
 
 
 class Drawing:
-    """Draws values of `schema`; how probable an optional field is says `share`, by place or record, else `usual`.
+    """Draws values of `schema`; `share` gives the probability of optional fields, by place or record, else `usual`.
 
-    `apart` are the fields of a record of which one choice is made, beside those that the schema tells apart itself.
-    What leads to a `wanted` one of `parts_of` is drawn more often.
+    `apart` lists the fields of a record of which one is chosen, beside those that the schema itself separates. Values
+    on the way to a `wanted` one of `parts_of` are drawn more often.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Drawing:
         self._below: dict[tuple[int, str], set[str]] = {}
 
     def value(self, schema: Schema, at: str = "") -> Any:
-        """A value that `schema`, which stands at the place `at`, takes."""
+        """Return a value that `schema`, found at the place `at`, accepts."""
         if f"{at}!" in self._words:
             return self._chance.choice(self._said(f"{at}!"))
         if "$ref" in schema:
@@ -102,7 +102,6 @@ class Drawing:
         return list(words() if callable(words) else words or ())
 
     def resolved(self, schema: Schema) -> Schema:
-        """What a reference stands for."""
         return _resolved(self._root, schema)[0]
 
     def _object(self, schema: Schema, at: str) -> dict[str, Any]:
@@ -144,12 +143,11 @@ class Drawing:
         return self._chance.choice(_USUAL[kind])
 
     def _of(self, at: str, name: str, fields: Mapping[str, Schema]) -> float:
-        """How probable an optional field is."""
         usual = self._share.get(f"{at}.{name}", self._share.get(at, self._usual))
         return max(usual, 0.6) if self._leads(fields[name], f"{at}.{name}") else usual
 
     def _leads(self, schema: Schema, at: str) -> bool:
-        """Whether what is wanted stands at a place, or below it."""
+        """Return True if a wanted part is at a place or below it."""
         if not self._wanted:
             return False
         key = (id(schema), at)
@@ -164,7 +162,7 @@ class Drawing:
 
 
 def parts_of(root: Schema) -> set[str]:
-    """Every field, value of an enumeration and form of a union that values of `root` can have."""
+    """Return every field, enumeration value and union form that values of `root` can have."""
     return _parts_below(root, root, "")
 
 
@@ -194,7 +192,7 @@ def _parts_below(root: Schema, start: Schema, place: str) -> set[str]:
 
 
 def reached_by(root: Schema, value: object) -> set[str]:
-    """Which of `parts_of` the value has."""
+    """Return those of `parts_of` that the value has."""
     return set(_reached(root, root, value, ""))
 
 
@@ -222,18 +220,18 @@ def _reached(root: Schema, schema: Schema, value: object, at: str) -> Iterator[s
 
 
 def _resolved(root: Schema, schema: Schema) -> tuple[Schema, str]:
-    """What a reference means, and the record's name if it is one."""
+    """Return the target of a reference, and the record's name if it is one."""
     kind, _, name = schema["$ref"].removeprefix("#/").partition("/")
     return root[kind][name], name if name[0].isupper() else ""
 
 
 def _weight(schema: Schema) -> int:
-    """How often a form of a union is drawn: the more often, the more there is to draw."""
+    """Return the relative frequency of a union's form, which grows with the number of its parts."""
     return 1 if schema.get("type") == "null" else 2 + len(schema.get("properties", ()))
 
 
 def _is(word: object, kind: str) -> bool:
-    """Whether a word is of a JSON type; Python takes a boolean for a number."""
+    """Return True if a word is of a JSON type; Python treats a boolean as a number."""
     return isinstance(word, _TYPES[kind]) and not (isinstance(word, bool) and kind in ("integer", "number"))
 
 

@@ -1,7 +1,7 @@
 """Experiments drawn from all of `symph schema`: every field, every value of an enumeration, every short form.
 
-`draw` makes them. Names hang together from the start; what the checks refuse all the same is taken out, until
-the rest is right. `tests/spec/test_drawn_experiments.py` holds that nothing of the schema stays unreached.
+`draw` makes them. Names are consistent from the start; parts that the checks still refuse are removed until the rest is
+valid. `tests/spec/test_drawn_experiments.py` checks that they reach every part of the schema.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ _FILES = {
     ).encode(),
 }
 _MOST_REPAIRS = 40
-# What a gang needs beside its name.
+# Settings that a gang needs beside its name.
 _GANGS = {"kueue": {"queue": "q"}, "native": {"gang_version": "v1beta1"}, "coscheduling": {"scheduler_name": "mine"}}
 _SCHEMA = json_schema()
 
 
 @dataclass(kw_only=True)
 class Drawn:
-    """An experiment of a seed, and what was taken out of its first draft, in the words of the checks."""
+    """An experiment of a seed, and the parts removed from its first draft, in the words of the checks."""
 
     data: Data
     refused: list[Problem] = field(default_factory=list)
 
     def write(self, folder: Path) -> Path:
-        """The spec file, with the files that it names beside it."""
+        """Write the spec file, with the files that it names beside it; return its path."""
         for name, text in _FILES.items():
             if not (folder / name).exists():
                 (folder / name).write_bytes(text)
@@ -76,9 +76,9 @@ class Drawn:
 
 
 def draw(first: int, folder: Path) -> Iterator[Drawn]:
-    """Experiments without end, tried out in `folder`, the same for the same `first` seed.
+    """Yield experiments without end, tried out in `folder`, the same for the same `first` seed.
 
-    Once most of the schema is drawn, those that follow have more of what is left.
+    Once most of the schema is drawn, later ones prefer the remaining parts.
     """
     seen: set[str] = set()
     parts = parts_of(_SCHEMA) - NEVER_ALONE.keys()
@@ -92,7 +92,7 @@ def draw(first: int, folder: Path) -> Iterator[Drawn]:
 
 
 def _draw(data: Data, folder: Path) -> Drawn | None:
-    """The experiment without what is refused of it; None where nothing right was left."""
+    """Return the experiment without its refused parts; None if nothing valid is left."""
     drawn = Drawn(data=data)
     for _ in range(_MOST_REPAIRS):
         try:
@@ -108,7 +108,7 @@ def _draw(data: Data, folder: Path) -> Drawn | None:
 
 
 class _Cast:
-    """Who plays in an experiment: its pods, their processes and services; all else is drawn around them."""
+    """The cast of an experiment: its pods, their processes and services; all else is drawn around them."""
 
     def __init__(self, chance: random.Random, wanted: AbstractSet[str]) -> None:
         self._chance = chance
@@ -123,12 +123,11 @@ class _Cast:
         self._of = {"binds": chance.sample(["on", "svc-1", "svc-2"], 2), "exposes": chance.sample(["n", "svc-1"], 1)}
         self._current = ""
         self._places = 0
-        # No two releases of a namespace, and no two parts of an umbrella, have a name in common.
+        # No two releases of a namespace, and no two parts of an umbrella, share a name.
         self._host = f"host-{chance.getrandbits(32):08x}"
         self._drawing = Drawing(_SCHEMA, chance, self._words(), apart=APART, share=SHARE, wanted=wanted)
 
     def experiment(self) -> Data:
-        """The data of the experiment."""
         data: Data = self._drawing.value(_SCHEMA)
         data["name"] = self._chance.choice(["exp", "n", "on", "a-long-name-of-an-experiment"])
         data["image"] = data.get("image") or "busybox:1.37.0"
@@ -143,7 +142,7 @@ class _Cast:
         self._current = name
         made: Data = self._drawing.value({"$ref": "#/$defs/ProcessGroup"})
         processes = {member: self._process(f"{name}/{member}") for member in members}
-        # What belongs to a pod stands at the group.
+        # Fields of a pod belong to the group.
         inside = {
             member: {key: value for key, value in process.items() if key not in PodSettings.__struct_fields__}
             for member, process in processes.items()
@@ -171,7 +170,7 @@ class _Cast:
         return words
 
     def _services(self, *verbs: str) -> list[str]:
-        """The services that the process listens on which is drawn just now."""
+        """Return the services that the current process listens on."""
         names = dict.fromkeys(name for verb in verbs for name in self._of[verb])
         return [name for name in names if self._listeners[name] == self._current] or [f"other-{self._current[-1]}"]
 
@@ -181,7 +180,7 @@ class _Cast:
 
 
 def _take_out(data: Data, path: str) -> bool:
-    """Take out of `data` what stands at `path`, or as near to it as there is something; whether there was."""
+    """Remove the value at `path` of `data`, or its nearest existing parent; return True if one was removed."""
     holder: Any = None
     key: Any = None
     here: Any = data

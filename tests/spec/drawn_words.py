@@ -1,4 +1,4 @@
-"""What the texts and numbers of a drawn experiment may be, by place: see `tests.spec.drawing`."""
+"""Possible texts and numbers of a drawn experiment, by place: see `tests.spec.drawing`."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ _VOLUMES: dict[str, list[Any]] = {
     "git.revision": ["main", "v1"],
     "git.image": ["git:1"],
 }
-# How probable a field is: all of a record, or one.
+# Probabilities of fields: of all fields of a record, or of one.
 SHARE = {"Experiment": 0.6, "Process": 0.2, "ProcessGroup": 0.2, "Workload": 0.4, "Placement": 0.15, "Assignment": 0.4}
 SHARE |= {"Experiment.volumes": 0.9, "Experiment.expose": 0.9, "Experiment.workload": 0.8, "Workload.kind": 0.9}
 SHARE |= {"Process.lifecycle": 0.8, "Process.binds": 0.8, "Process.exposes": 0.8, "Placement.pools": 0.6}
@@ -181,14 +181,14 @@ SHARE |= {
     "Inline.empty_dir": 0.7,
     "AnyVolume.empty_dir": 0.7,
 }
-# Of these fields of a record one choice is made.
+# Alternative fields of a record, of which one choice is made.
 APART = {
     "EnvSource": [["secret", "key"], ["config", "key"], ["field"], ["resource"]],
     "Probe": [["tcp"], ["http"], ["exec"]],
     "ConfigFile": [["text"], ["base64"], ["file"]],
     "Toleration": [["key"], ["key", "operator"], ["key", "effect", "seconds"]],
 }
-# What is well formed, and never all that a cluster needs.
+# Valid, but never sufficient for a cluster on their own.
 NEVER_ALONE = {
     "Experiment.expose.*=Gateway": "the name of the Gateway is said beside the type",
     "Process.assign_to=gpu": "the node pool is said beside it",
@@ -198,7 +198,7 @@ NEVER_ALONE = {
 
 def _words() -> dict[str, Any]:
     words: dict[str, Any] = dict(_FIXED)
-    # A pod is told the same by a group and by a lone process, a volume the same wherever it is declared.
+    # A group and a lone process describe a pod alike; a volume is the same wherever it is declared.
     for place, said in _FIXED.items():
         if place.startswith("Process."):
             words[place.replace("Process.", "ProcessGroup.")] = said

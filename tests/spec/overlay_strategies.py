@@ -17,7 +17,7 @@ def _maps(**optional: st.SearchStrategy[Any]) -> st.SearchStrategy[Data]:
 
 
 def _keyed(key: str, keys: list[Any], **optional: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Data]]:
-    """A list whose items have different values at `key`; often there is one, seldom none."""
+    """Return a list whose items have different values at `key`; often one item, seldom none."""
     item = st.fixed_dictionaries({key: st.sampled_from(keys)}, optional=optional)
     return st.lists(item, max_size=3, unique_by=lambda made: made[key])
 
@@ -126,5 +126,5 @@ pods = _pod(_keyed("name", ["p", "q", "r"], **_container()))
 
 
 def pod_overlays(*names: str) -> st.SearchStrategy[Data]:
-    """Overlays of a pod that has the containers `names`; some speak of one that it has not."""
+    """Return overlays of a pod that has the containers `names`; some name a container that it lacks."""
     return _pod(_keyed("name", [*names, "extra"], **_container()))

@@ -1,4 +1,4 @@
-"""Many bad specs, each a good one with one thing broken at a known place: refused, and the place is named."""
+"""Many bad specs, each a good one with one fault at a known place: refused, with the place in the message."""
 
 from __future__ import annotations
 
@@ -56,24 +56,24 @@ WRONG_TYPES: dict[type, list[Any]] = {
     list: [7, True],
     dict: [7, ["x", 7], True],
 }
-# Where something of another type is a short form and right.
+# Fields where a value of another type may be a valid short form.
 MAY_BE_SHORT = {"secrets", "tolerations", "mounts", "binds", "exposes", "ready", "tcp", "port"}
 FREE_TEXT = {"LR", "cpu", "memory", "tier", "pool", "args", "command", "cmds", "preamble"}
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of everything inside `value`."""
+    """Return the path of everything inside `value`."""
     steps = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
     return [place for step in steps for place in [(*path, step), *places(value[step], (*path, step))]]
 
 
 def text_of(path: tuple[Any, ...]) -> str:
-    """`path` as errors write it."""
+    """Return `path` in the notation of errors."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 def changed(path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> dict[str, Any]:
-    """GOOD with `change` done to the parent and the last step of `path`."""
+    """Return GOOD after `change` of the parent and the last step of `path`."""
     data = copy.deepcopy(GOOD)
     parent: Any = data
     for step in path[:-1]:
@@ -83,8 +83,6 @@ def changed(path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> dict[s
 
 
 def assign(value: Any) -> Callable[[Any, Any], None]:
-    """A change that puts `value` there."""
-
     def change(parent: Any, step: Any) -> None:
         parent[step] = value
 
@@ -92,7 +90,6 @@ def assign(value: Any) -> Callable[[Any, Any], None]:
 
 
 def at(path: tuple[Any, ...]) -> Any:
-    """What GOOD holds at `path`."""
     value: Any = GOOD
     for step in path:
         value = value[step]
@@ -100,13 +97,13 @@ def at(path: tuple[Any, ...]) -> Any:
 
 
 def is_short_form(path: tuple[Any, ...]) -> bool:
-    """Whether something of another type might be right at `path`."""
+    """Return True if a value of another type may be valid at `path`."""
     names = [step for step in path if isinstance(step, str)]
     return names[-1] in MAY_BE_SHORT | FREE_TEXT or names[-1] in ("a.yaml",) or "labels" in names[-1:]
 
 
 def bad_specs() -> list[tuple[str, dict[str, Any], str]]:
-    """(id, data, path) of every mutation."""
+    """Return (id, data, path) of every mutation."""
     specs: list[tuple[str, dict[str, Any], str]] = []
     for path in places(GOOD):
         value, where = at(path), text_of(path)
@@ -121,7 +118,7 @@ def bad_specs() -> list[tuple[str, dict[str, Any], str]]:
     return [spec for spec in specs if not is_allowed_null(spec[0])]
 
 
-# Maps keyed by names that the user gives: any key is right there.
+# Maps with user-defined keys: any key is valid there.
 NAMED_MAPS = {
     "volumes",
     "configs",
@@ -134,7 +131,7 @@ NAMED_MAPS = {
     "binds",
     "exposes",
 }
-# Fields that may be null: those that are null when nobody says anything.
+# Fields that may be null: those whose default is null.
 NULLABLE = {"owner", "image", "restart", "command", "args", "cmds", "ready", "operator", "effect", "key", "text", "tcp"}
 
 

@@ -1,4 +1,4 @@
-"""Symphony's verbs build the one model; what is wrong is refused where it is said."""
+"""Symphony's verbs build the one model; errors are raised at the faulty call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symphony_charts.spec.sources import Assignment, EnvSource, NfsVolume, Toler
 
 
 def built(*changes: Callable[[ProcessSpec], None]) -> Process:
-    """A process after `changes`."""
+    """Return a process after `changes`."""
     experiment = ExperimentSpec("x")
     process = experiment.new_process("a", cmds=["true"])
     for change in changes:

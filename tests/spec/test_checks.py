@@ -1,4 +1,4 @@
-"""One test for each thing that `finish` refuses: the smallest spec that shows it, and the path it must name."""
+"""One test for each refusal of `finish`: the smallest spec that causes it, and the path it must name."""
 
 from __future__ import annotations
 
@@ -12,28 +12,24 @@ from symphony_charts.spec.model import Experiment
 
 
 def one(for_cluster: bool = False, **process: Any) -> Experiment:
-    """An experiment of one process."""
     return from_data({"name": "x", "processes": {"a": {"cmds": ["true"]} | process}}, for_cluster=for_cluster)
 
 
 def whole(for_cluster: bool = False, **fields: Any) -> Experiment:
-    """An experiment with these fields, and a process if they name none."""
+    """Return an experiment with these fields, and a default process if they name none."""
     lone: dict[str, Any] = {} if "processes" in fields or "groups" in fields else {"processes": {"a": {}}}
     return from_data({"name": "x", **lone, **fields}, for_cluster=for_cluster)
 
 
 def group(**processes: dict[str, Any]) -> Experiment:
-    """An experiment of one group, `g`."""
     return whole(groups={"g": {"processes": processes}})
 
 
 def lone(**processes: dict[str, Any]) -> Experiment:
-    """An experiment of lone processes."""
     return whole(processes=processes)
 
 
 def member(**fields: Any) -> Experiment:
-    """An experiment of one process in a group."""
     return group(m=fields)
 
 

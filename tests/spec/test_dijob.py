@@ -1,4 +1,4 @@
-"""What no DIJob can say is refused where a cluster is meant, with the reason."""
+"""Experiments that no DIJob can express are refused for a cluster, with the reason."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ SERVE = {**RUN, "lifecycle": "service"}
 
 
 def made(processes: Mapping[str, object], **said: object) -> Experiment:
-    """An experiment of kind dijob."""
     workload = {"kind": "dijob", "dijob": said.pop("dijob", {}), **said.pop("workload", {})}  # type: ignore[dict-item]  # a map
     return from_data({"name": "x", "processes": processes, "workload": workload, **said})
 
 
 def faults(experiment: Experiment) -> str:
-    """What a cluster cannot do of it."""
+    """Return the message of the refusal for a cluster."""
     with pytest.raises(SpecError) as caught:
         finish(experiment, for_cluster=True)
     return str(caught.value)

@@ -1,4 +1,4 @@
-"""What docs/spec.md shows is what is read."""
+"""The examples in docs/spec.md are valid and mean what the page shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks of the page in `language`."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 

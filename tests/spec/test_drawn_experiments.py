@@ -1,7 +1,7 @@
-"""The generator of experiments leaves nothing of `symph schema` out, and the schema and the reader mean the same.
+"""The generator of experiments covers all of `symph schema`, and the schema and the reader agree.
 
-A field that nobody draws is a field that real helm is never asked about: `tests/e2e/test_drawn_charts.py`. Whoever adds
-one says in `tests/spec/drawn_words.py` what it may be, unless any text or number will do.
+A field that is never drawn is never tested against real helm: `tests/e2e/test_drawn_charts.py`. For a new field, add
+its possible values to `tests/spec/drawn_words.py`, unless any text or number is valid.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spec files bring other files along, and their errors name file and line."""
+"""Spec files include other files, and their errors name file and line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from symphony_charts.spec import files as specfile
 
 
 def write(path: Path, text: str) -> Path:
-    """The file `path` with `text`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
 def refusal(path: Path) -> str:
-    """What `read` says of a bad file."""
+    """Return the error of `read` for a bad file."""
     with pytest.raises(SpecError) as caught:
         specfile.read(path)
     return str(caught.value)

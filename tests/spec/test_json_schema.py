@@ -1,4 +1,4 @@
-"""The JSON Schema tells editors what each field is, from the docstrings of the records."""
+"""The JSON Schema describes each field for editors, from the docstrings of the records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDS = sorted(
 
 
 def fields_in(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every field that the schema names, wherever it stands."""
+    """Yield every field that the schema names, at any depth."""
     if isinstance(schema, dict):
         fields = schema.get("properties", {})
         yield from ((f"{path}.{name}", field) for name, field in fields.items())

@@ -1,4 +1,4 @@
-"""Type checkers know the builders' keywords, which fall behind neither the JSON Schema nor the records."""
+"""Type checkers know the builders' keywords, which match the JSON Schema and the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What overlays say becomes fields once, in `finish`; what no field can say stays an overlay."""
+"""`finish` converts overlays into fields; parts that no field can express remain overlays."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ SOME = settings(max_examples=150, deadline=None, suppress_health_check=list(Heal
 
 
 def made(container: object = None, pod: object = None, **fields: Any) -> Process:
-    """The one process of a finished experiment, a container named `p`, under these overlays."""
+    """Return the one process of a finished experiment, a container named `p`, under these overlays."""
     return experiment(container, pod, **fields).processes["p"]
 
 
 def experiment(container: object = None, pod: object = None, **fields: Any) -> Experiment:
-    """The experiment around it."""
     start = {} if "cmds" in fields else {"command": ["run"]}
     overlays = {"container_overlay": container or {}, "pod_overlay": pod or {}}
     return from_data({"name": "e", "image": "u:1", "processes": {"p": {**start, **overlays, **fields}}})
 
 
 def spec(**fields: object) -> dict[str, object]:
-    """An overlay of a pod's spec."""
+    """Return an overlay of a pod's spec."""
     return {"spec": fields}
 
 
 def own(**fields: object) -> dict[str, object]:
-    """An overlay of a pod that speaks of its own container `p`."""
+    """Return an overlay of a pod for its own container `p`."""
     return spec(containers=[{"name": "p", **fields}])
 
 
@@ -324,7 +323,7 @@ def test_an_edit_in_python_and_an_overlay_in_yaml_are_the_same_experiment() -> N
 
 @st.composite
 def overlaid(draw: st.DrawFn) -> dict[str, Any]:
-    """Data of an experiment with overlays of every sort, two of which may declare the same volumes."""
+    """Draw data of an experiment with overlays of every sort, two of which may declare the same volumes."""
     process: dict[str, Any] = {"command": ["run"], "env": {"A": "1"}, "container_overlay": draw(container_overlays)}
     lines: dict[str, Any] = {"cmds": ["run"], "preamble": ["x"], "container_overlay": draw(container_overlays)}
     members = {"q": {"command": ["q"], "lifecycle": "service"}, "r": lines}
@@ -336,7 +335,7 @@ def overlaid(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-# Words that readers of overlays know, at any place and with anything below.
+# Keys that readers of overlays know, at any place and with anything below.
 WORDS = ["name", "value", "valueFrom", "env", "args", "containers", "volumes", "volumeMounts", "mountPath", "spec"]
 WORDS += ["metadata", "labels", "resources", "limits", "tolerations", "key", "effect", "secretKeyRef", "emptyDir", "p"]
 WORDS += ["readinessProbe", "exec", "command", "tcpSocket", "port", "image", "nodeSelector", "hostPath", "path", "n"]

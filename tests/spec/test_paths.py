@@ -1,4 +1,4 @@
-"""Findings about values are told where the spec says them."""
+"""Findings about values name the place in the spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reserve` leaves room for the system of a machine, and always enough to run."""
+"""`reserve` leaves resources for the system of a machine, and always enough to run."""
 
 from __future__ import annotations
 

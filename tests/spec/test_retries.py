@@ -1,4 +1,4 @@
-"""How often a failed pod is started again, the same on every backend."""
+"""The number of restarts of a failed pod, the same on every backend."""
 
 from __future__ import annotations
 

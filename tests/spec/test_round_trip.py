@@ -1,4 +1,4 @@
-"""An experiment survives a trip through text, and the order of keys means the order of declaration, no more."""
+"""An experiment survives a round trip through text; the order of keys is the order of declaration and nothing more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports are Symphony's the first time, and stay what they were when services come and go."""
+"""First allocations equal Symphony's ports; later changes of services keep existing ports."""
 
 from __future__ import annotations
 

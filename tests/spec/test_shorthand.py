@@ -1,4 +1,4 @@
-"""One meaning, one shape: each short form gives the record that its long form gives."""
+"""Each short form gives the same record as its long form."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from symphony_charts.spec.sources import EmptyDirVolume, NfsVolume
 
 
 def process(text: str) -> Process:
-    """The process whose fields `text` says."""
     data: Any = load(text)
     return from_data({"name": "x", "processes": {"a": data}}).processes["a"]
 
 
 def experiment(text: str) -> Experiment:
-    """An experiment of one process and the fields in `text`."""
+    """Return an experiment of one process and the fields in `text`."""
     data: Any = load(text)
     return from_data({"name": "x", "processes": {"a": {}}, **data})
 
@@ -75,7 +74,6 @@ def test_a_short_form_of_an_experiment_means_its_long_form(short: str, long: str
 
 
 def mounted(*mounts: object) -> Experiment:
-    """An experiment whose process has these mounts."""
     return from_data({"name": "x", "processes": {"a": {"mounts": list(mounts)}}})
 
 

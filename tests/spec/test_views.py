@@ -1,4 +1,4 @@
-"""`pod_yml` and `container_yml` show what will be emitted and record what is changed, as a field where there is one."""
+"""`pod_yml` and `container_yml` show the future objects and record changes, as a field if there is one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from symphony_charts.spec.sources import EnvSource
 
 
 def process(**fields: Any) -> ProcessSpec:
-    """A process of an experiment that is complete."""
+    """Return a process of a complete experiment."""
     return ExperimentSpec("rl").new_process("agent", container_image="u:1", command="a", **fields)
 
 
 def finished(agent: ProcessSpec) -> Any:
-    """The finished experiment of `agent`."""
     assert agent.experiment is not None
     return agent.experiment.finish(for_cluster=True)
 

@@ -1,4 +1,4 @@
-"""One Workflow creates, for each trial of a sweep, exactly the objects that a release of that trial has."""
+"""One Workflow creates, for each trial of a sweep, exactly the objects of a release of that trial."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TAG = re.compile(r"(?<=[:,\[])\{\{inputs\.parameters\.(\w+)\}\}")
 
 
 def trial(name: str, *sets: str, values: dict[str, object] | None = None, **said: object) -> TrialObjects:
-    """The objects of a release called `name`, but for the pod that helm runs as a test."""
+    """Return the objects of a release called `name`, without the pod of its helm test."""
     processes = {
         "learner": {"command": ["x", _BRACES], "binds": "ps", "env": {"LR": "0.1", "TEXT": _BRACES}},
         "actor": {"command": ["y"], "replicas": 3, "connects": "ps", "env": {"LR": "0.1"}},
@@ -35,13 +35,13 @@ def trial(name: str, *sets: str, values: dict[str, object] | None = None, **said
 
 
 def flow_of(trials: Sequence[TrialObjects], **said: Any) -> dict[str, Any]:
-    """The Workflow of a sweep, as Kubernetes has it."""
+    """Return the Workflow of a sweep, as Kubernetes has it."""
     (*_, flow) = sweep_objects("exp-sweep", trials, **said)
     return dict(json.loads(json.dumps(flow)))
 
 
 def expanded(flow: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """What Argo's substitutions make of a flow: the objects of each trial, without their owner."""
+    """Return the result of Argo's substitutions in a flow: the objects of each trial, without their owner."""
     templates = {template["name"]: template for template in flow["spec"]["templates"]}
     found: dict[str, list[dict[str, Any]]] = {}
     for task in templates["sweep"]["dag"]["tasks"]:

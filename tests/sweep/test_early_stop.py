@@ -1,4 +1,4 @@
-"""When a trial is hopeless beside others, and that none is ended by chance."""
+"""Early stop of trials that are hopeless beside others; none is ended by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep that is waited for on a cluster: what each trial's outcome is, and how soon a stop is heard."""
+"""A sweep that waits on a cluster: the outcome of each trial, and the delay of a stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from symphony_charts.sweep.trials import Trial
 
 
 class Cluster:
-    """In place of a cluster: a trial takes `seconds`, and fails where its name says so."""
+    """A stub for a cluster: a trial takes `seconds`, and fails if its name says so."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.installed, self.removed = seconds, list[str](), list[str]()

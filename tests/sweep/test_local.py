@@ -1,4 +1,4 @@
-"""Trials in real tmux: what is done is kept, what is not is run, and what takes too long is ended."""
+"""Trials in real tmux: finished ones are kept, others are run, and those that take too long are ended."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_trial_that_was_lost_with_its_machine_runs_again(tmp_path: Path) -> No
     state = (run.folder / "state.json").read_bytes()
     (tmp_path / "go").touch()
     up.wait(run)
-    # What is left is that of a machine whose power failed while it ran.
+    # Change the files to those of a machine whose power failed during the run.
     identity = json.loads((run.folder / "identity.json").read_text())
     identity["machine"]["boot_id"] = "before"
     (run.folder / "identity.json").write_text(json.dumps(identity))
@@ -149,7 +149,7 @@ def test_what_a_trial_measured_is_that_of_its_last_run_and_goes_with_it(tmp_path
 
 
 def test_a_hopeless_trial_is_ended_is_no_failure_and_is_kept(tmp_path: Path) -> None:
-    # The others are alike: none of them is worse than their median, whichever of them the machine delays.
+    # The others are equal: none is worse than their median, even if the machine delays one.
     line = 'for i in 1 2 3 4; do echo "step=$i loss=$((X / 9))"; sleep 0.3; done; test $X != 9 || sleep 100'
     spec = spec_of(tmp_path, line)
     judge = TrialComparison(metric="loss", goal="min", rule="median", grace=2)
@@ -180,7 +180,7 @@ def test_a_record_says_why_a_release_was_removed_until_its_trial_begins_anew() -
 
 
 class _InterruptedExecutor(ThreadPoolExecutor):
-    """An interrupt that arrives after a trial was submitted and before the sweep has noted its future."""
+    """An interrupt that arrives after a trial was submitted and before the sweep has recorded its future."""
 
     def submit(self, *words: Any, **named: Any) -> Any:
         super().submit(*words, **named)

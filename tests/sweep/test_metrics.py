@@ -1,4 +1,4 @@
-"""Metrics out of lines, which trial is best, and means over seeds."""
+"""Metrics from lines, the choice of the best trial, and means over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""optuna's own study proposes trials, learns what they measured, and goes on where it stood."""
+"""optuna's own study proposes trials, learns their measurements, and resumes after an interruption."""
 
 from __future__ import annotations
 

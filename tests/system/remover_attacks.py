@@ -1,6 +1,6 @@
-"""Attacks on the remover, each on a home of its own beside a canary; prints what became of both as JSON.
+"""Attacks on the remover, each on its own home beside a canary; print the state of both as JSON.
 
-It is started in mount and pid namespaces of its own (`tests.namespace`) and refuses to run elsewhere.
+Run it in private mount and pid namespaces (`tests.namespace`); it refuses to run elsewhere.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ ATTACKS: dict[str, Callable[[Path], object]] = {}
 
 
 def attack(function: Callable[[Path], object]) -> Callable[[Path], object]:
-    """List `function`, which gets a folder with a canary in it, under its name."""
+    """Register `function`, which gets a folder with a canary in it, under its name."""
     ATTACKS[function.__name__] = function
     return function
 
 
 def made(top: Path) -> Path:
-    """A run with a few files in it."""
+    """Create a run with a few files in it."""
     run = remover.make(top / "local", "rl", "1")
     (run / "p" / "0").mkdir(parents=True)
     (run / "p" / "0" / "log").write_text("x")
@@ -34,12 +34,10 @@ def made(top: Path) -> Path:
 
 
 def removed(top: Path) -> object:
-    """What the remover says of the run."""
     return remover.remove(top / "local", "rl", "1")
 
 
 def mount(source: Path, target: Path) -> None:
-    """Show `source` at `target`."""
     subprocess.run(["mount", "--bind", str(source), str(target)], check=True)
 
 
@@ -55,7 +53,7 @@ def plain(top: Path) -> object:
 
 @attack
 def another_stays(top: Path) -> object:
-    """A second run of the experiment is left alone."""
+    """A second run of the experiment is kept."""
     made(top)
     other = remover.make(top / "local", "rl", "2")
     left = removed(top)
@@ -64,7 +62,7 @@ def another_stays(top: Path) -> object:
 
 @attack
 def no_marker(top: Path) -> object:
-    """Somebody else's folder in our home."""
+    """A foreign folder in our home."""
     run = made(top)
     (run / remover.MARKER).unlink()
     return removed(top)
@@ -81,14 +79,14 @@ def copied_marker(top: Path) -> object:
 
 @attack
 def empty_marker(top: Path) -> object:
-    """What a power loss leaves."""
+    """An empty marker, as after a power loss."""
     (made(top) / remover.MARKER).write_text("")
     return removed(top)
 
 
 @attack
 def linked_marker(top: Path) -> object:
-    """The marker is a link to a right one."""
+    """The marker is a link to a valid one."""
     marker = made(top) / remover.MARKER
     marker.rename(top / "marker")
     marker.symlink_to(top / "marker")
@@ -104,7 +102,7 @@ def hard_linked_marker(top: Path) -> object:
 
 @attack
 def piped_marker(top: Path) -> object:
-    """The marker is a pipe, at which a reader would wait for ever."""
+    """The marker is a pipe, on which a reader would block forever."""
     marker = made(top) / remover.MARKER
     marker.unlink()
     os.mkfifo(marker)
@@ -122,7 +120,6 @@ def run_is_a_link(top: Path) -> object:
 
 @attack
 def experiment_is_a_link(top: Path) -> object:
-    """The folder above it is one."""
     run = made(top)
     run.parent.rename(top / "canary" / "rl")
     run.parent.symlink_to(top / "canary" / "rl")
@@ -131,7 +128,6 @@ def experiment_is_a_link(top: Path) -> object:
 
 @attack
 def home_is_a_link(top: Path) -> object:
-    """`local` itself is one."""
     made(top)
     (top / "local").rename(top / "canary" / "local")
     (top / "local").symlink_to(top / "canary" / "local")
@@ -140,7 +136,6 @@ def home_is_a_link(top: Path) -> object:
 
 @attack
 def names_that_lead_out(top: Path) -> object:
-    """No name is a way."""
     made(top)
     names = (("..", "canary"), ("rl", ".."), ("rl", "1/../../../canary"), ("rl", "."), ("", "1"), ("rl", ""))
     return [str_of(lambda pair=pair: remover.remove(top / "local", *pair)) for pair in names]  # type: ignore[misc]  # a lambda with a default
@@ -148,14 +143,14 @@ def names_that_lead_out(top: Path) -> object:
 
 @attack
 def group_writable(top: Path) -> object:
-    """Others could put something else there at any moment."""
+    """Other users could replace its content at any moment."""
     made(top).parent.chmod(0o770)
     return removed(top)
 
 
 @attack
 def somebody_elses(top: Path) -> object:
-    """The folder was given away."""
+    """The folder belongs to another user."""
     os.chown(made(top), 12345, 12345)
     return removed(top)
 
@@ -182,7 +177,7 @@ def mounted_inside_unseen(top: Path) -> object:
 
 @attack
 def mounted_and_closed(top: Path) -> object:
-    """The mounted folder may not be entered, and its mode stays as it is."""
+    """The mounted folder may not be entered, and its mode is kept."""
     folder = made(top) / "volumes"
     folder.mkdir()
     mount(top / "canary", folder)
@@ -195,7 +190,7 @@ def mounted_and_closed(top: Path) -> object:
 
 @attack
 def mounted_over(top: Path) -> object:
-    """The folder of the run is a mount point, of something with a right marker."""
+    """The folder of the run is a mount point of a folder with a valid marker."""
     run = made(top)
     other = top / "canary" / "other"
     other.mkdir()
@@ -206,7 +201,7 @@ def mounted_over(top: Path) -> object:
 
 @attack
 def parts_through_a_link(top: Path) -> object:
-    """`p/0` has become a link to where files of the same names are."""
+    """`p/0` has become a link to a folder with files of the same names."""
     run = made(top)
     (top / "canary" / "start").write_text("mine")
     (run / "p" / "0" / "log").unlink()
@@ -219,14 +214,13 @@ def parts_through_a_link(top: Path) -> object:
 
 @attack
 def somebody_elses_home(top: Path) -> object:
-    """`local` holds what we did not put there."""
+    """`local` contains foreign files."""
     (top / "local" / "lib").mkdir(parents=True)
     return str_of(lambda: made(top)) + " " + str_of(lambda: remover.remove(top / "local", "lib"))
 
 
 @attack
 def empty_home_becomes_ours(top: Path) -> object:
-    """An empty `local` is taken."""
     (top / "local").mkdir()
     made(top)
     return removed(top)
@@ -234,7 +228,7 @@ def empty_home_becomes_ours(top: Path) -> object:
 
 @attack
 def closed_folders(top: Path) -> object:
-    """Folders that not even their owner may write or enter, as caches of modules have them."""
+    """Folders that not even their owner may write or enter, as module caches have them."""
     uid = 61001 if os.geteuid() == 0 else os.geteuid()
     top.chmod(0o777)
     child = os.fork()
@@ -252,7 +246,7 @@ def closed_folders(top: Path) -> object:
 
 @attack
 def maker_died(top: Path) -> object:
-    """A folder without a marker and without anything else in it."""
+    """A folder without a marker and without any other content."""
     made(top)
     (top / "local" / "rl" / "3").mkdir()
     remover.check(top / "local", "rl", "3")
@@ -261,7 +255,7 @@ def maker_died(top: Path) -> object:
 
 @attack
 def remover_died(top: Path) -> object:
-    """A removal that was ended half way is completed by the next."""
+    """A removal that stopped half way is completed by the next."""
     run = made(top)
     (top / "local" / ".trash").mkdir(mode=0o700)
     run.rename(top / "local" / ".trash" / "rl.1")
@@ -273,7 +267,7 @@ def remover_died(top: Path) -> object:
 
 
 def str_of(do: Callable[[], object]) -> str:
-    """What `do` says, or raises."""
+    """Return the result of `do` or its error as text."""
     try:
         return str(do())
     except SymphError as error:
@@ -281,7 +275,6 @@ def str_of(do: Callable[[], object]) -> str:
 
 
 def main(folder: Path) -> None:
-    """Try every attack."""
     assert os.getpid() < 10, "only in a pid namespace of its own"
     told = {}
     for name, function in ATTACKS.items():

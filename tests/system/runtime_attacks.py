@@ -1,6 +1,6 @@
-"""Attacks on the runtime folder, each beside a precious file; prints what became of both as JSON.
+"""Attacks on the runtime folder, each beside a precious file; print the state of both as JSON.
 
-It is started in mount and pid namespaces of its own (`tests.namespace`) and refuses to run elsewhere.
+Run it in private mount and pid namespaces (`tests.namespace`); it refuses to run elsewhere.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ ATTACKS: dict[str, Callable[[Path, Path], object]] = {}
 
 
 def attack(function: Callable[[Path, Path], object]) -> Callable[[Path, Path], object]:
-    """List `function`, which gets the place of the runtime folder and a precious file, under its name."""
+    """Register `function`, which gets the place of the runtime folder and a precious file, under its name."""
     ATTACKS[function.__name__] = function
     return function
 
 
 def claimed() -> object:
-    """What happens to a run that takes a GPU: the lock is made, the file opened, cut and written."""
+    """Return the result of a run's GPU claim: the lock is made, the file opened, truncated and written."""
     make_runtime_dir()
     with file_locks.exclusive("gpus"):
         descriptor = file_locks.claim("gpus", "GPU-1.held", shared=False)
@@ -38,13 +38,12 @@ def claimed() -> object:
 
 @attack
 def absent(place: Path, precious: Path) -> object:
-    """Nothing is there."""
     return [claimed(), place.stat().st_mode & 0o777, (place / "gpus").stat().st_mode & 0o777]
 
 
 @attack
 def open_to_others(place: Path, precious: Path) -> object:
-    """It is ours, but others may look into it."""
+    """The folder is ours, but other users may read it."""
     place.mkdir()
     place.chmod(0o755)
     return claimed()
@@ -52,21 +51,20 @@ def open_to_others(place: Path, precious: Path) -> object:
 
 @attack
 def link_to_a_folder_of_ours(place: Path, precious: Path) -> object:
-    """It leads to where our own files are."""
+    """A link to a folder with files of ours."""
     place.symlink_to(precious.parent)
     return claimed()
 
 
 @attack
 def a_file(place: Path, precious: Path) -> object:
-    """It is none."""
     place.write_text("")
     return claimed()
 
 
 @attack
 def somebody_elses(place: Path, precious: Path) -> object:
-    """Another user was quicker, and let us in."""
+    """Another user created the folder first, and gave us access."""
     place.mkdir()
     place.chmod(0o777)
     os.chown(place, 12345, 12345)
@@ -75,7 +73,6 @@ def somebody_elses(place: Path, precious: Path) -> object:
 
 @attack
 def linked_claim(place: Path, precious: Path) -> object:
-    """The file of a claim is a link."""
     (place / "gpus").mkdir(parents=True, mode=0o700)
     place.chmod(0o700)
     (place / "gpus" / "GPU-1.held").symlink_to(precious)
@@ -93,7 +90,7 @@ def hard_linked_claim(place: Path, precious: Path) -> object:
 
 @attack
 def piped_claim(place: Path, precious: Path) -> object:
-    """The file of a claim is a pipe, at which a writer would wait for ever."""
+    """The file of a claim is a pipe, on which a writer would block forever."""
     (place / "gpus").mkdir(parents=True, mode=0o700)
     place.chmod(0o700)
     os.mkfifo(place / "gpus" / "GPU-1.held")
@@ -102,7 +99,6 @@ def piped_claim(place: Path, precious: Path) -> object:
 
 @attack
 def linked_lock(place: Path, precious: Path) -> object:
-    """The lock is a link."""
     (place / "gpus").mkdir(parents=True, mode=0o700)
     place.chmod(0o700)
     (place / "gpus" / "lock").symlink_to(precious)
@@ -111,14 +107,12 @@ def linked_lock(place: Path, precious: Path) -> object:
 
 @attack
 def linked_folder_in_it(place: Path, precious: Path) -> object:
-    """The folder of the claims is a link."""
     place.mkdir(mode=0o700)
     (place / "gpus").symlink_to(precious.parent)
     return claimed()
 
 
 def main(folder: Path) -> None:
-    """Try every attack."""
     assert os.getpid() < 10, "only in a pid namespace of its own"
     told: dict[str, object] = {}
     for name, function in ATTACKS.items():
@@ -138,7 +132,6 @@ def main(folder: Path) -> None:
 
 
 def read(path: Path) -> str:
-    """The text of a file."""
     return path.read_text(encoding="utf-8")
 
 

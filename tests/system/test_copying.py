@@ -1,4 +1,4 @@
-"""What is copied of a folder, by real tar and by hand: links, twins, and what is neither file nor folder."""
+"""Copies of folders, by real tar and without it: links, hard links, and special files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from symphony_charts.system.files import copy_over, refuse_left, unpack
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A folder as training leaves it."""
+    """Create a folder as training leaves it."""
     folder = tmp_path / "src"
     (folder / "ckpt-10").mkdir(parents=True)
     (folder / "ckpt-10/weights").write_text("w")
@@ -29,7 +29,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def seen(folder: Path) -> dict[str, str]:
-    """Its names, with what they hold or lead to."""
+    """Return its names, with their contents or link targets."""
     paths = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*"))}
     return {
         name: f"-> {path.readlink()}" if path.is_symlink() else "" if path.is_dir() else path.read_text()

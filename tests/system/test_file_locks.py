@@ -1,4 +1,4 @@
-"""Locks are free as soon as their holders are gone, and are seen from every namespace and mount."""
+"""Locks are free as soon as their holders are gone, and are visible from every namespace and mount."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ with experiment_lock("rl", "symph up", timeout_s=60):
 
 @pytest.fixture
 def holder(private_places: Path) -> Iterator[subprocess.Popen[str]]:
-    """A program that holds the lock of "rl" and has a child that outlives it."""
+    """Yield a program that holds the lock of "rl" and has a child that outlives it."""
     argv = [sys.executable, "-c", HOLD]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -87,7 +87,7 @@ def test_without_locks_in_the_state_folder_those_of_this_machine_hold(
             raise OSError(errno.ENOLCK, "No locks available")
         return real(descriptor, command, argument)
 
-    # No file system of this machine is without them: what such a one answers cannot be had from a real one.
+    # Every file system here supports these locks, so the error of one without them is simulated.
     monkeypatch.setattr(fcntl, "fcntl", lacking)
     with experiment_lock("rl", "symph up"):
         with pytest.raises(Conflict, match="symph up"), experiment_lock("rl", "symph down", timeout_s=0):

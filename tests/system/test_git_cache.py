@@ -1,4 +1,4 @@
-"""What a repository's cache remembers is of use or as good as not there."""
+"""A repository's cache is either valid or ignored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symphony_charts.system.git.program import git_version
 
 @pytest.fixture
 def git_2_20(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A git that says so of itself, before any other on PATH."""
+    """Put a git that reports version 2.20 first in PATH."""
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho git version 2.20.1\n")

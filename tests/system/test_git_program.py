@@ -1,4 +1,4 @@
-"""What git writes when it fails, as the one line that says what failed; git's and ssh's own words, heard from them."""
+"""The one-line cause of git's failures, from real messages of git and ssh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of real files, saved in the ways in which editors and version control save them."""
+"""Changes of real files, saved in the ways of editors and version control."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tree(tmp_path: Path) -> Iterator[Tree]:
 
 
 def names(tree: Tree, folder: Path, wait_s: float = 0.3) -> set[str]:
-    """What has changed until nothing more does for a moment."""
+    """Return all changes until there are none for `wait_s`."""
     found: set[Path] = set()
     deadline = time.monotonic() + 10
     while select.select([tree.descriptor], [], [], wait_s)[0] and time.monotonic() < deadline:

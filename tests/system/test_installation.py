@@ -1,4 +1,4 @@
-"""Where an installation came from, as PEP 610 records it, and what may stand in a check that everybody runs."""
+"""The source of an installation, as PEP 610 records it, and the content of a check that everyone runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folders that ship with the package: what they hold, and from where."""
+"""The folders that ship with the package: content and location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A number of a process is used again; its identity is not. Numbers are forced in a pid namespace of the test's own."""
+"""Pids are reused, process identities are not. The tests force pids in their own pid namespace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from symphony_charts.system import processes
 from symphony_charts.system.processes import Machine, ProcessRecord
 
-# Starts one process at number 1000, ends it and starts a canary there; prints what becomes of the canary.
+# Starts one process with pid 1000, ends it and starts a canary there; prints the state of the canary.
 REUSE = """
 import os, signal, time
 from pathlib import Path
@@ -50,7 +50,7 @@ for _ in range(50):
 
 
 def in_namespace(program: str, *options: str) -> list[str]:
-    """The lines that a Python program prints in new namespaces."""
+    """Return the lines that a Python program prints in new namespaces."""
     argv = ["unshare", *options, "--", sys.executable, "-c", textwrap.dedent(program)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Who belongs to a session, and that ending it leaves nobody."""
+"""Members of a session; ending it leaves no process."""
 
 from __future__ import annotations
 

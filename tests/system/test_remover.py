@@ -1,4 +1,4 @@
-"""The remover takes what is ours, and no attack brings it to touch anything else (`remover_attacks`)."""
+"""The remover deletes only our folders, and no attack makes it touch anything else (`remover_attacks`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.system.remover_attacks import ATTACKS
 NO_MARKER = "NotOurs: nothing says that symph made it: there is no .symph.json in it"
 LINK = "NotOurs: it is a link, or no folder"
 OUT = ["NotOurs: '..'", "NotOurs: '..'", "NotOurs: '1/../../../canary'", "NotOurs: '.'", "NotOurs: ''", "NotOurs: ''"]
-# What the remover says of each attack, and whether the folder of the run is still in its place then.
+# The remover's answer to each attack, and True if the run's folder is still in place afterwards.
 EXPECTED: dict[str, tuple[object, bool]] = {
     "plain": ([], False),
     "another_stays": ([[], True], False),
@@ -49,9 +49,9 @@ EXPECTED: dict[str, tuple[object, bool]] = {
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """What became of every attack, each tried once on a machine of its own."""
+    """Return the result of every attack, each tried once on a machine of its own."""
     folder = tmp_path_factory.mktemp("attacks", numbered=True)
-    # Folders above it are closed to the ordinary user that one of them is.
+    # The folders above it are closed to the ordinary user of one attack.
     for above in (folder, *folder.parents):
         if above.samefile(tempfile.gettempdir()):
             break

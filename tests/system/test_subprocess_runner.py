@@ -1,4 +1,4 @@
-"""The one way programs are started: what they get, what is kept of them, and that nothing of them stays."""
+"""Execution of programs: their environment, their captured output, and complete cleanup."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def python(code: str) -> list[str]:
 
 
 def gone(pid: int) -> bool:
-    """Whether the process is no more, a zombie counting as none."""
+    """Return True if the process has ended; a zombie has ended."""
     try:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(tmp_path: Path
     with pytest.raises(ToolFailed, match=r"took longer than 0\.5 s"):
         run(["sh", "-c", f"sleep 60 & echo $! > {note}; echo said; wait"], timeout_s=0.5)
     assert time.monotonic() - began < 10
-    # Its pipes are closed, by which it was waited for, a moment before it is gone.
+    # The runner waited for its pipes, which close a moment before it ends.
     eventually(lambda: gone(int(note.read_text())))
 
 

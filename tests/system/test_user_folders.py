@@ -1,4 +1,4 @@
-"""What is kept of running things is ours alone: no planted folder, link, pipe or name is used (`runtime_attacks`)."""
+"""State and runtime folders are private: no planted folder, link, pipe or name is used (`runtime_attacks`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXPECTED: dict[str, object] = {
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What became of every attack, each tried once on a machine of its own."""
+    """Return the result of every attack, each tried once on a machine of its own."""
     reports: dict[str, object] = json.loads(
         run_alone("tests.system.runtime_attacks", str(tmp_path_factory.mktemp("run")))
     )

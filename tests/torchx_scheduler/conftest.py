@@ -25,7 +25,7 @@ class Torchx:
     env: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run ``torchx WORDS`` and see it end with `status`."""
+        """Run ``torchx WORDS`` and check that it ends with `status`."""
         env = {**os.environ, "PYTHONPATH": self.path, "NO_COLOR": "1", **self.env}
         argv = [sys.executable, "-m", "torchx.cli.main", *words]
         done = subprocess.run(argv, env=env, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
@@ -33,20 +33,20 @@ class Torchx:
         return done
 
     def request(self, *words: str) -> str:
-        """The request that a dry run shows."""
+        """Return the request that a dry run shows."""
         return self("run", "-s", "symph", "--dryrun", *words).stdout.partition("=== SCHEDULER REQUEST ===\n")[2]
 
 
 @pytest.fixture
 def release(tmp_path: Path) -> Torchx:
-    """TorchX as the extra installs it."""
+    """Return TorchX as the extra installs it."""
     pytest.importorskip("torchx")
     return Torchx(folder=tmp_path)
 
 
 @pytest.fixture
 def nightly(tmp_path: Path) -> Torchx:
-    """The newest TorchX, which the environment of the tests holds beside the release."""
+    """Return the newest TorchX, which the test environment has beside the release."""
     found = torchx_nightly()
     if found is None and (os.environ.get("CI") or os.environ.get("SYMPH_REQUIRE_TOOLS")):
         pytest.fail("scripts/setup has not installed torchx-nightly, and this run may not skip")
@@ -57,7 +57,7 @@ def nightly(tmp_path: Path) -> Torchx:
 
 @pytest.fixture(params=["release", "nightly"])
 def torchx(request: pytest.FixtureRequest) -> Torchx:
-    """Each of the two."""
+    """Return each of the two."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Torchx)
     return found
@@ -65,7 +65,7 @@ def torchx(request: pytest.FixtureRequest) -> Torchx:
 
 @pytest.fixture
 def here(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None]:
-    """This machine; every run is ended afterwards."""
+    """Use this machine; end every run afterwards."""
     need_tool("tmux")
     yield
     for run in live_runs():

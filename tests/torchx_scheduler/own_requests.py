@@ -1,7 +1,7 @@
-"""A program: the objects that TorchX's own schedulers would submit for the applications on stdin, as JSON.
+"""Print the objects that TorchX's own schedulers would submit for the applications on stdin, as JSON.
 
-It runs under whichever TorchX stands first on PYTHONPATH, apart from the tests: TorchX warns of much, and it draws the
-app ids at random.
+This program runs under the first TorchX on PYTHONPATH, apart from the tests: TorchX emits many warnings, and it draws
+the app ids at random.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kubernetes.client import ApiClient
 
 
 def request(case: dict[str, Any]) -> dict[str, Any]:
-    """The application that was built, as it dumps itself, and the object that its dry run shows."""
+    """Return the built application, as it dumps itself, and the object that its dry run shows."""
     specs = import_module("torchx.specs")
     roles = []
     for said in case["app"]["roles"]:

@@ -25,7 +25,7 @@ FACTORIES = "from torchx.schedulers import get_scheduler_factories as f; print(*
 
 
 def schedulers(torchx: Torchx, source: str = "") -> list[str]:
-    """The schedulers that TorchX finds, the default one first."""
+    """Return the schedulers that TorchX finds, the default one first."""
     env = {**os.environ, "PYTHONPATH": torchx.path} | ({"TORCHX_PLUGINS_SOURCE": source} if source else {})
     argv = [sys.executable, "-c", FACTORIES]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)

@@ -1,4 +1,4 @@
-"""The documented functions of TorchX's MCAD scheduler, beside the real ones of the release."""
+"""The documented functions of TorchX's MCAD scheduler, compared with the real ones of the release."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symphony_charts.torchx_scheduler import mcad
 
 
 def app() -> AppDef:
-    """Two roles, one of them in two replicas."""
+    """Return two roles, one of them in two replicas."""
     trainer = Role(name="trainer", image="img:1", entrypoint="python", args=["${rank0_env}"], num_replicas=2)
     return AppDef(name="train", roles=[trainer, Role(name="reader", image="img:2", entrypoint="sh")])
 

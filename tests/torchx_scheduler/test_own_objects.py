@@ -1,4 +1,4 @@
-"""``compat: torchx``: what TorchX's own schedulers submit, object for object, said by the real ones."""
+"""``compat: torchx``: the same objects as TorchX's own schedulers submit, judged by the real ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MOUNTS: list[list[str]] = [
 
 
 def some_role(chance: random.Random, number: int) -> dict[str, Any]:
-    """A role of any of the shapes that TorchX takes."""
+    """Return a role of any shape that TorchX accepts."""
     replicas = chance.randint(1, 3)
     devices = chance.choice([{}, {"vpc.amazonaws.com/efa": 2}, {"example.com/nic": 1}])
     capabilities = chance.choice([{}, {"node.kubernetes.io/instance-type": "p4d.24xlarge", "other": "x"}])
@@ -72,18 +72,16 @@ def some_role(chance: random.Random, number: int) -> dict[str, Any]:
 
 
 def some_app(chance: random.Random) -> dict[str, Any]:
-    """An application of one to three roles."""
     roles = [some_role(chance, number) for number in range(chance.randint(1, 3))]
     return {"name": chance.choice(["cifar", LONG, *NAMES]), "roles": roles, "metadata": {"owner": "ada"}}
 
 
 def maybe(chance: random.Random, **values: object) -> dict[str, object]:
-    """Some of the options."""
     return {key: value for key, value in values.items() if chance.random() < 0.5}
 
 
 def mcad_case(seed: int) -> dict[str, Any]:
-    """An application for the MCAD scheduler, with some of its options."""
+    """Return an application for the MCAD scheduler, with some of its options."""
     chance = random.Random(seed)
     cfg = maybe(
         chance,
@@ -103,7 +101,7 @@ def mcad_case(seed: int) -> dict[str, Any]:
 
 
 def answers(torchx: Torchx, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the real TorchX says to all of them, in one process."""
+    """Return the answers of the real TorchX to all cases, from one process."""
     env = {**os.environ, "PYTHONPATH": torchx.path, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, str(PROGRAM)],

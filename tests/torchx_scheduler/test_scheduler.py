@@ -23,7 +23,7 @@ END_S = 30.0
 
 @pytest.fixture
 def scheduler(here: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SymphScheduler]:
-    """A scheduler whose working directory is empty."""
+    """Yield a scheduler whose working directory is empty."""
     monkeypatch.chdir(tmp_path)
     made = create_scheduler("test", unknown="x")
     yield made
@@ -32,7 +32,7 @@ def scheduler(here: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> It
 
 
 def app(script: str = "echo hello", *, replicas: int = 1, name: str = "train", role: str = "worker") -> AppDef:
-    """An application of one role that runs a script."""
+    """Return an application of one role that runs a script."""
     worker = Role(name=role, image="busybox:1", entrypoint="sh", args=["-c", script], num_replicas=replicas)
     return AppDef(name=name, roles=[worker])
 
@@ -42,7 +42,7 @@ def submitted(scheduler: SymphScheduler, made: AppDef, **cfg: object) -> str:
 
 
 def ended(scheduler: SymphScheduler, app_id: str) -> AppState:
-    """The state in which the application ends."""
+    """Wait for the end of the application; return its state."""
 
     def final_state() -> AppState | None:
         answer = scheduler.describe(app_id)

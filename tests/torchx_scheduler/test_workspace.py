@@ -20,7 +20,7 @@ from tests.torchx_scheduler.conftest import Torchx
 
 @pytest.fixture
 def host(tmp_path: Path, need_tool: Callable[[str], str]) -> Iterator[str]:
-    """A registry that holds ``base:v1``."""
+    """Yield a registry that holds ``base:v1``."""
     folder = tmp_path / "registry"
     folder.mkdir()
     with running_registry(need_tool("docker-registry"), folder) as found:
@@ -30,7 +30,7 @@ def host(tmp_path: Path, need_tool: Callable[[str], str]) -> Iterator[str]:
 
 
 def project(torchx: Torchx) -> None:
-    """Give TorchX's working folder a script, and a file that is not for the image."""
+    """Give TorchX's working folder a script, and a file that is excluded from the image."""
     torchx.folder = torchx.folder / "project"
     torchx.folder.mkdir()
     (torchx.folder / "train.py").write_text("print(1)\n")
@@ -39,7 +39,7 @@ def project(torchx: Torchx) -> None:
 
 
 def files_of(host: str, image: str) -> list[str]:
-    """The files of the last layer of a pinned image."""
+    """Return the files of the last layer of a pinned image."""
     name, _, digest = image.removeprefix(f"{host}/").partition("@")
     with Registry(host) as registry:
         manifest = registry.manifest(name, digest)

@@ -1,6 +1,6 @@
-"""The cockpit's screens as text, in `golden/`: main states at two sizes, each at one moment that does not pass.
+"""The cockpit's screens compared with text files in `golden/`: main states at two sizes, at a fixed moment.
 
-Below a screen stand the colours of its cells, without those of plain text. `test_screen.py` sees it in a real terminal.
+The colours of cells, except those of plain text, follow each screen. `test_screen.py` uses a real terminal.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ LOGS = {
 
 
 class Moment:
-    """What a `Watcher` answers at one moment."""
+    """A `Watcher` with fixed answers."""
 
     backend = "tmux"
 
@@ -109,7 +109,7 @@ class Moment:
 
 
 async def settle(pilot: Pilot[None]) -> None:
-    """Wait until the screen shows what is wished for, and what was pressed has had its effect."""
+    """Wait until the screen shows the wanted picture and all key presses have taken effect."""
     app = cast(Cockpit, pilot.app)
     for _ in range(500):
         await pilot.pause()
@@ -123,7 +123,7 @@ async def settle(pilot: Pilot[None]) -> None:
 
 
 def screen_of(app: Cockpit) -> str:
-    """The screen's text, and below it what of it has one of the terminal's own colours, or is marked."""
+    """Return the screen's text, followed by the cells that have one of the terminal's 16 colours or are marked."""
     update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens, simplify=True)
     assert isinstance(update, LayoutUpdate)
     rows = [[segment for strip in line for segment in strip] for line in update.strips]
@@ -138,7 +138,7 @@ def screen_of(app: Cockpit) -> str:
 
 
 def colour_of(style: Style | None) -> str:
-    """``reverse green``; nothing for plain text, and for the colours of textual's own widgets."""
+    """Return a colour such as ``reverse green``; empty for plain text and the colours of textual's own widgets."""
     if style is None or (style.color and style.color.triplet):
         return ""
     name = "" if style.color is None or style.color.is_default else style.color.name
@@ -146,7 +146,7 @@ def colour_of(style: Style | None) -> str:
 
 
 async def shots(watcher: Moment, name: str, keys: Sequence[str]) -> dict[str, str]:
-    """The screens of a state by their sizes; the terminal is resized between them."""
+    """Return the screens of a state by size; the terminal is resized between them."""
     app, screens = Cockpit(cast(Watcher, watcher), name, [], 3600.0), {}
     async with app.run_test(size=SIZES[0]) as pilot:
         await settle(pilot)

@@ -1,4 +1,4 @@
-"""What the cockpit writes into its head and rows."""
+"""Text of the cockpit's head and rows."""
 
 from __future__ import annotations
 

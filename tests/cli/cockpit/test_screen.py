@@ -1,4 +1,4 @@
-"""The cockpit in a real terminal: keys are sent, the screen is read."""
+"""The cockpit in a real terminal: send keys, read the screen."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
 
 
 def seen(own: Own, *texts: str) -> None:
-    """Wait until the screen has all texts."""
     try:
         until(lambda: all(text in own.tmux("capture-pane", "-p", "-t", "mine") for text in texts))
     except AssertionError:

@@ -1,4 +1,4 @@
-"""What stands in borders and in the status line of tiles."""
+"""Text of the borders and the status line of tiles."""
 
 from __future__ import annotations
 

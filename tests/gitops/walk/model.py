@@ -1,4 +1,4 @@
-"""The model says what a repository of charts holds after each command, in a few lines for each.
+"""A model of a repository of charts: its content after each command, in a few lines for each.
 
 Values are flat here (``groups.nap.replicas``), a chart is the id of its tree, and a place is a cluster and a namespace.
 """
@@ -26,7 +26,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployed:
-    """What ran: a version with values, and the part of them that the settings said then."""
+    """A deployed version with its values, and the part of them that came from the settings of that time."""
 
     version: str
     values: Values
@@ -35,14 +35,14 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """What runs: where, and what ran before it, the newest first."""
+    """The place of an experiment, its current deployment and the previous ones, newest first."""
 
     now: Deployed
     place: Place
     history: tuple[Deployed, ...] = ()
 
     def moved(self, after: Deployed, place: Place | None = None) -> Runs:
-        """The same experiment with another version or other values, or elsewhere."""
+        """Return the same experiment with another version or other values, or in another place."""
         is_same = (after.version, after.values) == (self.now.version, self.now.values)
         history = self.history if is_same else (self.now, *self.history)[:_MAX_HISTORY]
         return Runs(now=after, place=place or self.place, history=history)
@@ -50,18 +50,18 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Charts by team and name, then version; what runs by environment, then team and name, and what was retired."""
+    """Charts by team and name, then version; running experiments by environment, then team and name; retired ones."""
 
     charts: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
     runs: Mapping[str, Mapping[Key, Runs]] = field(default_factory=dict)
     retired: Mapping[tuple[str, Key], Runs] = field(default_factory=dict)
 
     def add_chart(self, key: Key, version: str, oid: str) -> Tree:
-        """With one more version, or other content of one that is there."""
+        """Return the tree with one more version, or other content of an existing one."""
         return replace(self, charts={**self.charts, key: {**self.charts.get(key, {}), version: oid}})
 
     def run(self, env: str, key: Key, what: Runs | None) -> Tree:
-        """With `what` in an environment; what nothing takes the place of can be brought back."""
+        """Return the tree with `what` in an environment; a run removed without replacement can be brought back."""
         if what is None and key in self.runs.get(env, {}):
             gone = {**self.retired, (env, key): self.runs[env][key]}
             return replace(self, retired=gone)._placed(env, key, None)
@@ -72,13 +72,13 @@ class Tree:
         return replace(self, runs={**self.runs, env: {**rest, key: what} if what else rest})
 
     def running(self, env: str, key: Key) -> Runs:
-        """What runs in an environment. Raises RefusedError where nothing does."""
+        """Return the run in an environment. Raises RefusedError if there is none."""
         if key not in self.runs.get(env, {}):
             raise RefusedError(8)
         return self.runs[env][key]
 
     def promoted(self, key: Key, before: str, after: str, settings: Values, place: Place, *, copies: bool) -> Tree:
-        """`after` runs the version of `before`; its own values stay, or are those of `before`."""
+        """Return the tree in which `after` runs the version of `before`; `copies` also takes its own values."""
         source = self.running(before, key)
         target = self.runs.get(after, {}).get(key)
         values = source.now.values if copies else merged(target.now if target else None, settings, {})
@@ -86,7 +86,7 @@ class Tree:
         return self.run(after, key, target.moved(now, place) if target else Runs(now=now, place=place))
 
     def rolled_back(self, env: str, key: Key) -> Tree:
-        """What ran before runs again, where the experiment runs now, or what was retired, where it ran."""
+        """Return the tree with the previous deployment at the current place, or the retired one at its former place."""
         if key not in self.runs.get(env, {}) and (env, key) in self.retired:
             gone = self.retired[env, key]
             if gone.now.version not in self.charts.get(key, {}):
@@ -98,7 +98,7 @@ class Tree:
         return self.run(env, key, runs.moved(runs.history[0]))
 
     def tidied(self, keep: int) -> Tree:
-        """Without the versions that are not among the newest, and that nothing runs or can be rolled back to."""
+        """Return the tree without versions that are old, not running, and not needed for a rollback."""
         charts = {}
         for key, versions in self.charts.items():
             runs = [each[key] for each in self.runs.values() if key in each]
@@ -108,7 +108,7 @@ class Tree:
         return replace(self, charts=charts)
 
     def version_for(self, key: Key, label: str, labels: Mapping[str, str], wanted: str | None) -> str:
-        """The version that content is published as: its own, or the next; `labels` say what a tree's content is."""
+        """Return the version of published content: the existing or the next one; `labels` maps trees to content."""
         versions = self.charts.get(key, {})
         if wanted:
             if wanted in versions and labels.get(versions[wanted]) != label:
@@ -124,7 +124,7 @@ class Tree:
 
 
 def merged(before: Deployed | None, settings: Values, given: Mapping[str, object]) -> Values:
-    """The settings, over them what the environment has of its own, over that what is given; None takes its own away."""
+    """Return the settings, overlaid by the environment's own values, then by `given`; None removes an own value."""
     own = {} if before is None else {k: v for k, v in before.values.items() if before.settings.get(k) != v}
     dropped = set() if before is None else before.settings.keys() - before.values.keys()
     kept = {k: v for k, v in settings.items() if k not in dropped or k in given}

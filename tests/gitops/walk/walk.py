@@ -1,4 +1,4 @@
-"""A random walk: people publish, promote, roll back, retire, tidy, edit by hand and rewind; a model says what is."""
+"""A random walk: users publish, promote, roll back, retire, tidy, edit by hand and rewind; a model gives the result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ given_values = st.sampled_from(({}, {}, {}, {REPLICAS: 3}, {LIMIT: 5}, {REPLICAS
 
 
 class GitWalk(RuleBasedStateMachine):
-    """One world and its model: `trees` says what every commit that ever was a tip holds."""
+    """One world and its model: `trees` has the content of every commit that ever was a tip."""
 
     server: ClassVar[Server]
     steps: ClassVar[int] = 0
@@ -51,28 +51,27 @@ class GitWalk(RuleBasedStateMachine):
         self._configure()
 
     def teardown(self) -> None:
-        """Leave nothing."""
         self.world.remove()
         shutil.rmtree(self.world.folder.parent, ignore_errors=True)
 
     @initialize(label=labels)
     def begin(self, label: str) -> None:
-        """Something runs everywhere, so that walks begin where it becomes interesting."""
+        """Run an experiment everywhere, so that walks start in an interesting state."""
         for env in ENVS:
             self.publish(0, env, "ml", "rl", label, {}, "")
 
-    # What people do.
+    # Actions of users.
 
     @rule(
         who=machines, env=envs, team=teams, name=names, label=labels, given=given_values, way=st.sampled_from("   vrcd")
     )
     def publish(self, who: int, env: str, team: str, name: str, label: str, given: Values, way: str) -> None:
-        """Publish; `way` is v for a named version, r for a branch, c for the chart alone, d to be only shown it."""
+        """Publish; `way` is v for a named version, r for a branch, c for the chart alone, d for a dry run."""
         self.version += 1
         wanted = f"{self.version}.0.0" if way == "v" else None
         ref = REVIEWS[self.version % 2] if way == "r" else "main"
         if ref != "main" and self.world.tip(ref):
-            git(self.world.bare, "update-ref", "-d", f"refs/heads/{ref}")  # as servers do with what was merged
+            git(self.world.bare, "update-ref", "-d", f"refs/heads/{ref}")  # as servers do with merged branches
         key, tree = (team, name), self.tree("main")
         version = tree.version_for(key, label, self.labels, wanted)
         words = ["publish", self.machine(who).write_spec(name, label), "--team", team]
@@ -99,7 +98,7 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(who=machines, team=teams, name=names, copies=st.booleans(), to_prod=st.booleans())
     def promote(self, who: int, team: str, name: str, copies: bool, to_prod: bool) -> None:
-        """Let one environment run what the other runs."""
+        """Promote the version of one environment to the other."""
         tree = self.tree("main")
         before, after = ENVS if to_prod else ENVS[::-1]
         words = ["promote", name, "--team", team, "--from", before, "--to", after]
@@ -116,14 +115,12 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(who=machines, env=envs, team=teams, name=names)
     def rollback(self, who: int, env: str, team: str, name: str) -> None:
-        """Let an environment run what it ran before."""
         words = ["rollback", name, "--team", team, "--env", env]
         key, tree = (team, name), self.tree("main")
         self.change(who, words, lambda: self._whole(tree.rolled_back(env, key), key, env))
 
     @rule(who=machines, env=envs, team=teams, name=names)
     def retire(self, who: int, env: str, team: str, name: str) -> None:
-        """Take an experiment out of an environment."""
         words = ["retire", name, "--team", team, "--env", env, "--yes"]
         key, tree = (team, name), self.tree("main")
 
@@ -135,7 +132,6 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(who=machines, keep=st.integers(1, 3))
     def tidy(self, who: int, keep: int) -> None:
-        """Remove what nothing needs."""
         tree = self.tree("main")
         self.change(who, ["gitops", "gc", "--keep", str(keep), "--yes"], lambda: tree.tidied(keep))
 
@@ -150,12 +146,12 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(who=machines, env=envs)
     def look(self, who: int, env: str) -> None:
-        """Status and history are what the model says."""
+        """Check that status and history agree with the model."""
         runs = self.tree("main").runs.get(env, {})
         answer = self.machine(who).symph("status", "--env", env, "-o", "json")
         assert answer.status == 0, answer.err
         items = answer.record["items"]
-        # What waits for review has a row of its own, beside what runs.
+        # A branch that waits for review has its own row, beside the running versions.
         assert {row["branch"] for row in items if row.get("branch")} <= set(REVIEWS)
         rows = {(row["team"], row["name"]): row for row in items if not row.get("branch")}
         told = {key: row["version"] for key, row in rows.items()}
@@ -165,7 +161,7 @@ class GitWalk(RuleBasedStateMachine):
             assert answer.status == 0, answer.err
             ran = runs[team, name]
             entries = [row["version"] for row in answer.record["items"]]
-            # A pointer that was brought back has its retirement, and what ran until then, between its entries.
+            # A restored pointer has its retirement, and its previous deployment, between its entries.
             was_retired = any(row["op"] == "retire" for row in answer.record["items"])
             versions = [entry.version for entry in (ran.now, *ran.history)]
             rest = iter(entries)
@@ -173,7 +169,7 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(who=machines, env=envs, label=labels)
     def compare(self, who: int, env: str, label: str) -> None:
-        """`diff` says what a publish would do, and changes nothing."""
+        """Check that `diff` shows the effect of a publish, and changes nothing."""
         if not (before := self.tree("main").runs.get(env, {}).get(("ml", "rl"))):
             return
         spec = self.machine(who).write_spec("rl", label)
@@ -183,11 +179,11 @@ class GitWalk(RuleBasedStateMachine):
             assert answer.record["outcome"] == "new run"
             assert self.places[env][1] in answer.record["summary"], "it is said where it goes"
 
-    # What else happens.
+    # Other events.
 
     @rule(env=envs, values=st.sampled_from(SETTINGS), moves=st.integers(0, 4))
     def settle(self, env: str, values: Values, moves: int) -> None:
-        """The settings change: values of an environment, and now and then its namespace or its cluster."""
+        """Change the settings: values of an environment, and sometimes its namespace or its cluster."""
         self.settings[env] = values
         cluster, namespace = self.places[env]
         if moves == 3:
@@ -199,25 +195,25 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(back=st.integers(1, 3))
     def rewind(self, back: int) -> None:
-        """An administrator takes the last commits back."""
+        """Remove the last commits, as an administrator."""
         chain = self.chain("main")
         if len(chain) > back:
             git(self.world.bare, "update-ref", "refs/heads/main", chain[back])
 
     @rule(back=st.integers(1, 2))
     def purge(self, back: int) -> None:
-        """An administrator begins the history anew, with what was there a few commits ago."""
+        """Restart the history from the content of a few commits ago, as an administrator."""
         chain = self.chain("main")
         if len(chain) > back:
             argv = ["commit-tree", f"{chain[back]}^{{tree}}", "-m", f"purged {next(self.numbers)}"]
             new = git(self.world.bare, *argv).strip()
-            # With the commits went what they knew of retirements.
+            # The removed commits contained the retirements.
             self.trees[new], self.parents[new] = replace(self.trees[chain[back]], retired={}), ""
             git(self.world.bare, "update-ref", "refs/heads/main", new)
 
     @rule(env=envs, team=teams, name=names, value=st.integers(20, 22))
     def edit_values(self, env: str, team: str, name: str, value: int) -> None:
-        """Somebody edits an environment's values in Git."""
+        """Edit an environment's values in Git by hand."""
         tree, key = self.tree("main"), (team, name)
         runs = tree.runs.get(env, {}).get(key)
         if runs is None:
@@ -232,7 +228,7 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 3))
     def edit_chart(self, number: int) -> None:
-        """Somebody edits a published chart in Git, which nobody may."""
+        """Edit a published chart in Git by hand, which is not allowed."""
         tree = self.tree("main")
         places = sorted((key, version) for key, versions in tree.charts.items() for version in versions)
         if not places:
@@ -247,20 +243,20 @@ class GitWalk(RuleBasedStateMachine):
 
     @rule(text=st.integers(0, 9))
     def edit_else(self, text: int) -> None:
-        """Somebody edits what is none of our business."""
+        """Edit an unrelated file."""
         self._by_hand({"NOTES.md": f"{text} {next(self.numbers)}\n"}, self.tree("main"))
 
     @rule(who=machines, what=st.sampled_from(["all", "HEAD", "objects/pack", "refs", "config", "shallow"]))
     def lose_cache(self, who: int, what: str) -> None:
-        """A machine loses its cache, or a part of it."""
+        """Lose a machine's cache, or a part of it."""
         machine = self.machine(who)
         machine.forget() if what == "all" else machine.damage(what)
 
-    # What holds after each of them.
+    # Invariants after each of them.
 
     @invariant()
     def the_repository_is_what_the_model_says(self) -> None:
-        """Tree, pointers and history."""
+        """Compare tree, pointers and history with the model."""
         type(self).steps += 1
         for ref in ("main", *REVIEWS):
             if self.world.tip(ref):
@@ -287,15 +283,13 @@ class GitWalk(RuleBasedStateMachine):
             assert history == [(entry.version, entry.values) for entry in runs.history], path
 
     def machine(self, who: int) -> Machine:
-        """One of the machines."""
         return self.world.machines[who % len(self.world.machines)]
 
     def tree(self, ref: str) -> Tree:
-        """What a branch holds."""
         return self.trees[self.world.tip(ref)]
 
     def chain(self, ref: str) -> list[str]:
-        """The commits of a branch, the newest first, as the model knows them."""
+        """Return the commits of a branch, newest first, by the model."""
         commits, now = [], self.world.tip(ref)
         while now:
             commits.append(now)
@@ -303,7 +297,7 @@ class GitWalk(RuleBasedStateMachine):
         return commits
 
     def change(self, who: int, words: list[str], after: Callable[[], Tree], ref: str = "main") -> Answer:
-        """Type a command that changes the repository to what `after` says, or is refused as it says."""
+        """Run a command that changes the repository as `after` returns, or is refused with the error it raises."""
         tip = self.world.tip(ref) or self.world.tip()
         before = self.world.entries()
         answer = self.machine(who).symph(*words, "-o", "json")
@@ -328,7 +322,7 @@ class GitWalk(RuleBasedStateMachine):
         return answer
 
     def _landed(self, answer: Answer, ref: str, tip: str, tree: Tree) -> None:
-        """The receipt names the tip if that is new, and it stands on the one before."""
+        """Check that the receipt names the tip if that is new, and that its parent is the previous one."""
         now = self.world.tip(ref)
         assert answer.record["commit"] == (now if now not in (tip, "") else None)
         if now and now != tip:
@@ -351,14 +345,14 @@ class GitWalk(RuleBasedStateMachine):
         return tree.run(env, key, before.moved(now, place) if before else Runs(now=now, place=place))
 
     def _whole(self, tree: Tree, key: Key, env: str) -> Tree:
-        """`tree`, unless the chart that is to run was edited by hand."""
+        """Return `tree`; raise RefusedError if the chart to run was edited by hand."""
         version = tree.running(env, key).now.version
         if self.labels[tree.charts[key][version]].startswith("by hand"):
             raise RefusedError(7)
         return tree
 
     def _runs(self, before: Runs | None, env: str, version: str, given: Values) -> tuple[str | None, ...]:
-        """What a receipt may say of the run."""
+        """Return the allowed descriptions of the run in a receipt."""
         if before is None:
             return (None,)
         if before.place != self.places[env]:

@@ -19,7 +19,7 @@ from symphony_charts.formats.yaml_write import dump
 from tests.gitops.servers import git, make_bare
 
 BINARY = os.environ.get("SYMPH_WALK_BINARY", "")
-"""The `symph` to try; this one, in the process of the tests, unless another is named."""
+"""The `symph` program to test; empty: this checkout, in the process of the tests."""
 
 _SPEC = """\
 name: {name}
@@ -31,7 +31,7 @@ processes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a command said."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -39,7 +39,6 @@ class Answer:
 
     @property
     def record(self) -> Any:
-        """Its JSON."""
         return json.loads(self.out)
 
 
@@ -52,13 +51,12 @@ class Server:
     ssh: str
 
     def urls(self, name: str) -> list[str]:
-        """Every address of a repository."""
         return [f"file://{self.root}/{name}", f"{self.http}/{name}", f"{self.ssh}/{name}"]
 
 
 @dataclass(slots=True)
 class Machine:
-    """A person's machine: its folder of specs and settings, and its cache."""
+    """A user's machine: its folder of specs and settings, and its cache."""
 
     folder: Path
     url: str
@@ -66,16 +64,13 @@ class Machine:
 
     @property
     def state(self) -> Path:
-        """Where its caches are."""
         return self.folder / "state"
 
     def configure(self, environments: Mapping[str, object]) -> None:
-        """Write the settings of its project."""
         repository = {"url": self.url, "author": f"{self.folder.name} <{self.folder.name}@example.org>"}
         (self.folder / ".symph.yaml").write_text(dump({"repository": repository, "environments": dict(environments)}))
 
     def symph(self, *words: str) -> Answer:
-        """What `symph` says to `words` in its folder."""
         self.runs += 1
         if BINARY:
             env = {**os.environ, "SYMPH_STATE_DIR": str(self.state)}
@@ -90,16 +85,15 @@ class Machine:
         return Answer(status=status, out=out.getvalue(), err=err.getvalue())
 
     def write_spec(self, name: str, label: str) -> str:
-        """A spec whose chart differs by `label` alone."""
+        """Write a spec whose chart differs by `label` alone."""
         (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, label=label))
         return f"{name}.yaml"
 
     def forget(self) -> None:
-        """Lose the cache."""
         shutil.rmtree(self.state, ignore_errors=True)
 
     def damage(self, what: str) -> None:
-        """Lose a part of each cache, as cleaners of temporary folders make them."""
+        """Lose a part of each cache, as cleaners of temporary folders do."""
         for repo in self.state.glob("git/*/repo.git"):
             place = repo / what
             shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
@@ -107,7 +101,7 @@ class Machine:
 
 @dataclass(slots=True)
 class World:
-    """A repository, and the machines of those who work with it."""
+    """A repository, and the machines of its users."""
 
     server: Server
     folder: Path
@@ -122,20 +116,20 @@ class World:
             self.machines.append(Machine(folder=place, url=url))
 
     def tip(self, ref: str = "main") -> str:
-        """The commit of a branch; empty where there is none."""
+        """Return the commit of a branch; empty if there is none."""
         return git(self.bare, "for-each-ref", "--format=%(objectname)", f"refs/heads/{ref}").strip()
 
     def chain(self, ref: str = "main") -> list[str]:
-        """The commits of a branch, the newest first."""
+        """Return the commits of a branch, newest first."""
         return git(self.bare, "rev-list", f"refs/heads/{ref}").split()
 
     def entries(self, ref: str = "main") -> dict[str, str]:
-        """The id of everything in a branch, by path: files, and folders with all below them."""
+        """Return the id of everything in a branch, by path: files, and folders with all below them."""
         lines = git(self.bare, "ls-tree", "-r", "-t", f"refs/heads/{ref}").splitlines()
         return {line.split("\t")[1]: line.split()[2] for line in lines}
 
     def read(self, paths: list[str], ref: str = "main") -> dict[str, Any]:
-        """Files of a branch as YAML."""
+        """Return files of a branch, parsed as YAML."""
         if not paths:
             return {}
         names = "".join(f"refs/heads/{ref}:{path}\n" for path in paths).encode()
@@ -150,13 +144,12 @@ class World:
         return found
 
     def remove(self) -> None:
-        """Leave nothing."""
         shutil.rmtree(self.bare, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def flat(values: Mapping[str, object], path: str = "") -> dict[str, object]:
-    """Nested values as dotted paths."""
+    """Return nested values as dotted paths."""
     leaves: dict[str, object] = {}
     for key, value in values.items():
         leaves |= flat(value, f"{path}{key}.") if isinstance(value, dict) else {f"{path}{key}": value}
@@ -164,7 +157,7 @@ def flat(values: Mapping[str, object], path: str = "") -> dict[str, object]:
 
 
 def nested(values: Mapping[str, object]) -> dict[str, object]:
-    """Dotted paths as nested values."""
+    """Return dotted paths as nested values."""
     result: dict[str, Any] = {}
     for path, value in values.items():
         *folders, last = path.split(".")

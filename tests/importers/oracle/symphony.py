@@ -1,7 +1,7 @@
 """Make the pods that Symphony 0.10 makes of a kube dump, by its own rules.
 
-Each process keeps its container in `container_yml`, and its group, or it alone, the pod in `pod_yml`; Symphony put the
-containers into the pod, with a volume for each record of `mounted_volumes`.
+Each process keeps its container in `container_yml`, and its group, or a lone process, the pod in `pod_yml`; Symphony
+puts the containers into the pod, with a volume for each record of `mounted_volumes`.
 Source: SurrealAI/symphony 0.10, symphony/kube/{experiment,process_group,process,volume}.py.
 """
 
@@ -16,10 +16,10 @@ from symphony_charts.formats.names import join
 
 @dataclass(frozen=True, kw_only=True)
 class OriginalPod:
-    """A pod as Symphony makes it: the `spec` of the pod, whose place in the dump is `place`.
+    """A pod as Symphony makes it: the `spec` of the pod at `place` in the dump.
 
-    `pod` is its name in the experiment; `processes` gives for each of its containers the name of its process and the
-    container's place in the dump, in the order of the containers.
+    `pod` is its name in the experiment; `processes` has, for each container in order, the name of its process and the
+    container's place in the dump.
     """
 
     pod: str
@@ -59,7 +59,7 @@ def _pod(
 
 
 def _source(record: Mapping[str, object]) -> dict[str, object]:
-    """The volume of one of Symphony's records, as its own class writes it."""
+    """Return the volume of one of Symphony's records, as its own class writes it."""
     source: dict[str, object]
     match record.get("type"):
         case "KubeNFSVolume":

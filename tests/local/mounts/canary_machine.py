@@ -1,8 +1,8 @@
-"""A machine of canaries, on which what mounts is tried: a root of its own, in which nothing of the real one can change.
+"""A machine of canaries for tests of mounts: its own root, so that nothing on the real machine can change.
 
-`python -m tests.local.mounts.canary_machine FOLDER MODULE WORDS...`, started where mounts and pids are nobody else's,
-makes it in an empty FOLDER and runs the function `main` of MODULE there. `ORDINARY` is a user with a home, some folders
-and disks; /root can be entered.
+`python -m tests.local.mounts.canary_machine FOLDER MODULE WORDS...`, started in a mount and pid namespace of its own,
+builds the machine in an empty FOLDER and runs the function `main` of MODULE there. `ORDINARY` is a user with a home,
+some folders and disks; /root can be entered.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ mkdir old; pivot_root . old; cd /; umount -l /old; rmdir /old
 
 
 def build(machine: str) -> None:
-    """Make the machine and enter it. Only to be called where all mounts are this program's own."""
+    """Make the machine and enter it. Call this only in a private mount namespace."""
     assert os.getpid() == 1, "the mounts of the real machine are left alone"
     places = {_ROOT, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
     needed = sorted(
@@ -58,14 +58,14 @@ def build(machine: str) -> None:
 
 
 def as_ordinary(user: str) -> list[str]:
-    """The command by which a program is started as the ordinary user, or as root."""
+    """Return the command prefix that starts a program as the ordinary user; empty for root."""
     if user == "root":
         return []
     return ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "--inh-caps=-all", "--"]
 
 
 if __name__ == "__main__":
-    # Before the root changes: everything that the module needs must be loaded.
+    # Everything that the module needs must be loaded before the root changes.
     main = importlib.import_module(sys.argv[2]).main
     build(sys.argv[1])
     main(*sys.argv[3:])

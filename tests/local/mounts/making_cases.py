@@ -1,4 +1,4 @@
-"""A run ends while another makes a mount point below one that was there already; printed is what is left of both."""
+"""A run ends while another makes a mount point below an existing one; print what is left of both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JOURNAL = "/scratch/points"
 
 
 class _SlowJournal(Journal):
-    """Between making a point and noting it, another run ends."""
+    """Ends another run between the creation of a point and its entry in the journal."""
 
     def note(self, path: str, facts: os.stat_result, to: str = "") -> None:
         threading.Thread(target=remove_points, args=(_JOURNAL,)).start()
@@ -25,7 +25,7 @@ class _SlowJournal(Journal):
 
 
 def main() -> None:
-    """One run makes /data and is killed; the next makes /data/deep."""
+    """Kill a run that made /data, then make /data/deep in the next run."""
     Path("/scratch/volume").mkdir()
     fork = multiprocessing.get_context("fork")
     for journal, at in ((Journal, "/data"), (_SlowJournal, "/data/deep")):
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _run(journal: type[Journal], at: str) -> None:
-    # What is only prepared mounts nothing; the locks end with this process.
+    # Preparing mounts nothing; the locks end with this process.
     mounter = Mounter("/scratch", journal(_JOURNAL))
     mounter.mount_all([], [[Target("/scratch/volume", at)]])
     assert not mounter.refusals

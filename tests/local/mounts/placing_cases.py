@@ -1,4 +1,4 @@
-"""Tries every case of `CASES` on a machine of canaries and prints what a process saw and what became of the machine."""
+"""Try every case of `CASES` on a machine of canaries; print what a process saw and the state of the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from symphony_charts.local.mounts.helper import helper_command
 from tests.local.mounts.canary_machine import ORDINARY, as_ordinary
 
-# What is shown (a folder, a file, a folder with another mount in it) and where; with "ro" read-only.
+# Sources (a folder, a file, a folder with another mount in it) and targets; with "ro" read-only.
 CASES: dict[str, list[tuple[str, str, str]]] = {
     "at_the_root": [("folder", "/data", "rw")],
     "in_etc": [("folder", "/etc/secrets", "ro"), ("folder", "/etc/symph/config", "ro")],
@@ -46,7 +46,7 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
     "sub_path": [("sub", "/data", "rw")],
     "sub_path_that_leads_out": [("out", "/data", "rw")],
 }
-# Looks around as a process would, writes where one would, and says what came of it.
+# Looks around as a process would, tries to write, and reports the results.
 _LOOK = r"""
 import json, os, sys
 targets, seen = json.loads(sys.argv[1]), {}
@@ -79,12 +79,12 @@ seen['mounts'] = len(open('/proc/self/mountinfo').readlines())
 print(json.dumps(seen))
 """
 _TREE = ("/", "/etc", "/home", "/home/me", "/home/me/exp", "/home/me/full", "/mnt", "/opt", "/tmp", "/home/me/real")
-# What the process itself leaves there.
+# Files that the process itself leaves there.
 _OWN = {"/home/me/exp/here.txt", "/home/me/top.txt", "/etc/new", "/new"}
 
 
 def main(user: str, *kernel: str) -> None:
-    """Try all cases as `user` (``root`` or ``ordinary``), perhaps with what a ``classic`` kernel has."""
+    """Try all cases as `user` (``root`` or ``ordinary``); with `kernel` ``classic``, as on an old kernel."""
     print(json.dumps({name: _case(name, user, is_classic=bool(kernel)) for name in CASES}))  # noqa: T201
 
 

@@ -1,4 +1,4 @@
-"""Mounts that a machine of canaries gets and loses while a process lives: printed is what the process sees of them."""
+"""Mounts that a machine of canaries gains and loses while a process runs; print what the process sees of them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import json
 from symphony_charts.local.machine.machine import namespace_prefix
 print(json.dumps(namespace_prefix()))
 """
-# In a namespace of its own below that of the run, as a process with mounts of its own is.
+# In its own namespace below the run's, like a process with mounts of its own.
 _WATCH = "echo ready; read _; cat /mnt/disk/late/f; cat /home/me/data/f 2>&1; ls -d /data"
 
 
 def main(user: str) -> None:
-    """A disk is mounted and another unmounted on the machine, while a process of `user` sees a volume at /data."""
+    """Mount one disk and unmount another on the machine, while a process of `user` sees a volume at /data."""
     state = Path("/scratch/state")
     (state / "volume").mkdir(parents=True)
     row = {"source": str(state / "volume"), "at": "/data", "read_only": False}
@@ -44,7 +44,7 @@ def main(user: str) -> None:
         _run("umount", "/home/me/data")
         watching.stdin.write("\n")
         watching.stdin.close()
-        # Nothing of what the process sees is seen on the machine.
+        # The process's own mounts are not visible on the machine.
         seen = watching.stdout.read().splitlines()
     mounts = Path("/proc/self/mountinfo").read_text()
     print(json.dumps({"seen": seen, "leaked": "/scratch/state/scratch" in mounts or " /data " in mounts}))  # noqa: T201

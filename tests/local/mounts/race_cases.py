@@ -1,4 +1,4 @@
-"""Many runs make, use and remove the same mount points at once on a machine of canaries; printed is what went wrong."""
+"""Concurrent runs make, use and remove the same mount points on a machine of canaries; print the faults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from symphony_charts.local.mounts.helper import helper_command
 
 _AT = ("/data/deep/er", "/home/me/exp/out")
-# It sees its own volume and no other, from its first moment to its last.
+# It sees only its own volume, from start to end.
 _PROGRAM = "for at in {}; do cat $at/mine; done; sleep 0.0$1; for at in {}; do cat $at/mine; done"
 _REMOVE = (
     "import sys; from symphony_charts.local.mounts import mount_points; print(*mount_points.remove_points(sys.argv[1]))"
@@ -20,7 +20,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 
 def main(count: str, rounds: str) -> None:
-    """`count` runs at once, each `rounds` times one after the other; all of one state folder."""
+    """Start `count` concurrent runs, each `rounds` times in sequence; all share one state folder."""
     with ThreadPoolExecutor(int(count)) as pool:
         faults = [fault for found in pool.map(_runs, range(int(count)), [int(rounds)] * int(count)) for fault in found]
     left = [at for at in ("/data", *_AT) if Path(at).exists()]

@@ -1,6 +1,6 @@
 """Files and folders at the pod's paths, case by case, on a machine of canaries (`placing_cases`).
 
-A process writes where it is, mounts below it are seen, and nothing is left on the machine but what it wrote.
+A process writes in its working folder, sees mounts below it, and leaves nothing on the machine but what it wrote.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.local.mounts.placing_cases import CASES
 from tests.namespace import ALONE
 
 _NONE, _SEALED, _DENIED = "No such file or directory", "Read-only file system", "Permission denied"
-# What the machine refuses before anything is started, in words; `{}` is the folder of the case.
+# Messages of cases that are refused before anything starts; `{}` is the folder of the case.
 REFUSED = {
     "at_a_loop": ["/home/me/loop: /home/me/loop is a link that leads nowhere"],
     "folder_on_file": ["/home/me/exp/old.txt is a file on this machine, and the volume is a folder"],
@@ -32,7 +32,7 @@ REFUSED = {
     ],
     "sub_path_that_leads_out": ["{}/0/a/exp cannot be shown at /data: a link leads out of the volume"],
 }
-# Mount points that are really made while it runs, for root and for an ordinary user.
+# Mount points that really exist during the run, for root and for an ordinary user.
 MADE = {
     "at_the_root": (["/data"], []),
     "in_etc": (["/etc/secrets", "/etc/symph"], []),
@@ -52,7 +52,7 @@ MADE = {
     "source_without_devices_read_only": (["/data"], []),
     "sub_path": (["/data"], []),
 }
-# What a process finds at each target, where that is not a folder with the volume's one file.
+# Contents of each target that is not a folder with the volume's one file.
 FOUND: dict[str, dict[str, object]] = {
     "file_on_file": {"/home/me/exp/old.txt": "content"},
     "new_file": {"/home/me/exp/new.txt": "content"},
@@ -63,7 +63,7 @@ FOUND: dict[str, dict[str, object]] = {
     "mounts_in_the_source_read_only": {"/data": ["below", "wrote"]},
     "sub_path": {"/data": []},
 }
-# Folders in which an ordinary user cannot write, as before; with a skeleton they say so in other words.
+# Folders in which an ordinary user cannot write, as before; with a skeleton, the error differs.
 COVERED = {
     "root": (*(name for name, case in CASES.items() if case[0][1] == "/data"),),
     "etc": ("in_etc", "new_file_in_etc"),
@@ -71,7 +71,7 @@ COVERED = {
 
 
 def attempt(folder: Path, *words: str, cases: str = "placing_cases") -> dict[str, Any]:
-    """What became of every case, each tried once on a machine of its own."""
+    """Return the results of all cases, each tried once on a machine of its own."""
     argv = [*ALONE, "--mount-proc", "--propagation", "private", sys.executable]
     argv += ["-m", "tests.local.mounts.canary_machine", str(folder), f"tests.local.mounts.{cases}", *words]
     root = Path(__file__).resolve().parents[3]
@@ -82,7 +82,7 @@ def attempt(folder: Path, *words: str, cases: str = "placing_cases") -> dict[str
 
 
 def check_case(name: str, user: str, report: dict[str, Any]) -> None:
-    """Hold what became of a case to what is said above."""
+    """Compare the result of a case with the tables above."""
     place = f"/scratch/state/{name}"
     assert report["said"] == ([text.format(place) for text in REFUSED[name]] if name in REFUSED else "")
     # Nothing of it is left on the machine, and nothing was lost there.
@@ -92,16 +92,16 @@ def check_case(name: str, user: str, report: dict[str, Any]) -> None:
         return
     seen, is_root = report["seen"], user == "root"
     assert report["made"] == MADE.get(name, ([], []))[0 if is_root else 1]
-    # What it wrote is where it wrote it, and what was mounted on the machine is seen.
+    # Its files are where it wrote them, and mounts of the machine are visible.
     assert (seen["cwd"], seen["home"], seen["disk"], seen["data"]) == (True, True, "disk", "data")
     for number, (_, at, mode) in enumerate(CASES[name]):
         assert seen[at] == [FOUND.get(name, {}).get(at, ["of-volume"]), True if mode == "rw" else _SEALED]
-        # The source with mounts is one for two cases, the first of which writes there.
+        # Two cases share the source with mounts; the first of them writes there.
         is_written = mode == "rw" or name == "mounts_in_the_source_read_only"
         assert any(word in str(report["volumes"][number]) for word in ("wrote", "written")) == is_written
     if name.startswith("mounts_in_the_source"):
         assert seen["below"] == ["below", _SEALED if name.endswith("read_only") else True]
-    # Where nobody could write, nobody can; elsewhere everybody still can.
+    # Folders are as writable as before, for every user.
     denied = {key: _SEALED if name in cases else _DENIED for key, cases in COVERED.items()}
     assert seen["etc"] == ["3", True if is_root else denied["etc"]]
     assert seen["root"] == (True if is_root else denied["root"])
@@ -110,7 +110,7 @@ def check_case(name: str, user: str, report: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What became of all cases for an ordinary user; root's and old kernels' are among the heavy tests."""
+    """Return the results of all cases for an ordinary user; those of root and old kernels are among the heavy tests."""
     if os.geteuid() != 0:
         pytest.skip("only root can make a machine with other users on it")
     return attempt(tmp_path_factory.mktemp("machine"), "ordinary")

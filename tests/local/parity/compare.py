@@ -1,4 +1,4 @@
-"""The comparison finds where a process sees other things here than in its pod, by plan, manifests and probe."""
+"""Comparison of processes here and in their pods, by plan, manifests and probe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.local.parity.process_view import ProcessView, differences, view_of_pl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One field of one process: `sides` names what was compared, `text` says both values."""
+    """One field of one process: `sides` names the compared sides, `text` has both values."""
 
     process: str
     sides: str
@@ -35,7 +35,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parity:
-    """The outcome of a comparison of `processes` processes on `sides`."""
+    """The result of comparing `processes` processes on `sides`."""
 
     processes: int
     sides: tuple[str, ...]
@@ -45,10 +45,10 @@ class Parity:
 def compare(
     experiment: Experiment, pins: Mapping[str, int], folder: Path, *, probes: bool, pools: Pools | None = None
 ) -> Parity:
-    """The differences beyond the closed list between the local plan and the rendered manifests.
+    """Return the differences between the local plan and the rendered manifests, beyond the closed list.
 
-    `pools` settle where processes were sent. With `probes` also between a probe that really runs in tmux and both. What
-    `local:` changes is taken as wanted.
+    `pools` decide the placement of processes. With `probes`, also compare both with a probe that really runs in tmux.
+    Changes by `local:` are intended and no difference.
     """
     services = allocate(experiment, pins)
     of_cluster, uncounted = ((SERVER,), ASKED_FOR) if is_of_v0(experiment) else ((), ())
@@ -60,7 +60,7 @@ def compare(
     pins = {service.name: service.port for service in services}
     in_templates = view_of_manifests(
         prepare_experiment(_with_local(experiment), pins, pools=pools, force=True).objects,
-        # `up` says of these that it does not run them.
+        # `up` reports that it does not run them.
         without={name: foreign_containers(pod) for name, pod in pods_of(experiment).items()},
     )
     in_pods = dict(_with_replicas(experiment, in_templates, uncounted))
@@ -79,9 +79,9 @@ def compare(
 def _with_replicas(
     experiment: Experiment, views: Mapping[str, ProcessView], uncounted: Collection[str]
 ) -> Iterator[tuple[str, ProcessView]]:
-    """The views, with one for each replica here of the `uncounted` pods, of which manifests have a template alone."""
+    """Yield the views, with one per local replica of the `uncounted` pods, for which manifests have only a template."""
     pods = pods_of(experiment)
-    # Operator v0, the only one with such pods, tells no pod its index.
+    # Operator v0, the only one with such pods, gives no pod its index.
     unknown = {INDEX} if uncounted else set()
     for name, known in views.items():
         pod, _, process = name.partition("/")
@@ -96,7 +96,7 @@ def _with_replicas(
 
 
 def _left_out(experiment: Experiment, services: Sequence[Service]) -> frozenset[str]:
-    """The variables of services that `local:` leaves out here: they are told all the same, as on a cluster."""
+    """Return the variables of services that `local:` omits here: they are set all the same, as on a cluster."""
     here = {name for name, pod in pods_of(experiment).items() if replicas_here(pod)}
     parts: tuple[Part, ...] = get_args(Part)
     return frozenset(
@@ -107,7 +107,7 @@ def _left_out(experiment: Experiment, services: Sequence[Service]) -> frozenset[
 
 
 def _without_secrets(files: Mapping[str, str]) -> dict[str, str]:
-    """The files that manifests hold, too; what is in a Secret is made apart from them."""
+    """Return the files that the manifests contain too; a Secret's content is made separately."""
     return {path: mark for path, mark in files.items() if not path.startswith(f"{SECRETS_DIR}/")}
 
 
@@ -126,7 +126,7 @@ def _compare(
 def _with_local(experiment: Experiment) -> Experiment:
     """Return `experiment` with the `local:` overrides of its processes in place, as if they were meant for a cluster.
 
-    Preambles are left out: what they set is known only while they run.
+    Preambles are left out: their variables are known only at run time.
     """
     here = {name: _counted(pod.settings, replicas_here(pod)) for name, pod in pods_of(experiment).items()}
     groups = {

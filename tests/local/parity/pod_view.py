@@ -1,4 +1,4 @@
-"""A small kubelet on paper says what each container of rendered manifests would see; it runs nothing.
+"""A model of the kubelet: derive what each container of rendered manifests would see, without running anything.
 
 Source of the rules: kubernetes/kubernetes pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables) and
 third_party/forked/golang/expansion/expand.go.
@@ -22,7 +22,7 @@ from tests.local.parity.process_view import ProcessView, file_mark
 
 Object: TypeAlias = Mapping[str, object]
 
-# Stands for the address of a pod, which only a cluster gives.
+# Placeholder for the address of a pod, which only a cluster assigns.
 _POD_IP = "203.0.113.7"
 _GROUP, _RUN = "symph.dev/group", "symph.dev/run"
 
@@ -30,10 +30,10 @@ _GROUP, _RUN = "symph.dev/group", "symph.dev/run"
 def view_of_manifests(
     objects: Sequence[Object], without: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> dict[str, ProcessView]:
-    """The view of every container of what `objects` run, by ``pod/process``; steps left out.
+    """Return the view of every container in `objects`, by ``pod/process``; steps left out.
 
-    Pods are named as on one machine: the group, with the replica's index where there are several. `without` names
-    containers of a group that are left out, too.
+    Pods are named as on one machine: the group, with the replica's index if there are several. `without` names further
+    containers of a group to leave out.
     """
     objects = opened(map(dict, objects))
     maps = {_text(sub(item, "metadata"), "name"): item for item in objects if item.get("kind") == "ConfigMap"}
@@ -80,7 +80,7 @@ def _workload_views(
             env, unknown = _environment(container, maps, fields)
             words = [*_words(container, "command"), *_words(container, "args")]
             if words[3:4] == ["symph-rank"]:
-                # The shell of a node adds its index to the rank of the first, and then is what stands behind.
+                # The shell of a node adds its index to the first rank and then becomes the command behind it.
                 words, first = _behind_shell(words, env), env.pop(DI_FIRST_RANK)
                 env[DI_RANK] = str(int(first) + index)
             yield ProcessView(
@@ -95,7 +95,7 @@ def _workload_views(
 
 
 def _behind_shell(words: list[str], env: Collection[str]) -> list[str]:
-    """The command behind a script of ours, without what hands on to it the variables that shells drop."""
+    """Return the command behind one of our scripts, without the variables passed on because shells drop them."""
     words, handed_on = words[4:], beside_shells(env)
     return words[len(handed_on) :] if words[: len(handed_on)] == handed_on else words
 
@@ -103,7 +103,7 @@ def _behind_shell(words: list[str], env: Collection[str]) -> list[str]:
 def _environment(
     container: Object, maps: Mapping[str, Object], fields: Mapping[str, str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """The variables of a container, and those of which the manifests do not say the value."""
+    """Return the variables of a container, and the names of those whose values the manifests do not contain."""
     env: dict[str, str] = {}
     for source in _list(container, "envFrom"):
         name = _text(sub(source, "configMapRef"), "name")
@@ -121,7 +121,7 @@ def _environment(
 
 
 def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterator[tuple[str, str]]:
-    """Path and mark of every file that comes from a ConfigMap among the manifests."""
+    """Yield path and mark of every file that comes from a ConfigMap in the manifests."""
     volumes = {_text(volume, "name"): volume for volume in _list(pod, "volumes")}
     for mount in _list(container, "volumeMounts"):
         source = sub(volumes.get(_text(mount, "name"), {}), "configMap")
@@ -138,33 +138,32 @@ def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterat
 
 
 def _hosts(objects: Sequence[Object]) -> frozenset[str]:
-    """Names under which services and single pods are dialled, and the address that stands for a pod's own."""
+    """Return the names of services and single pods, and the placeholder of a pod's own address."""
     services = {_text(sub(item, "metadata"), "name") for item in objects if item.get("kind") == "Service"}
     workloads = [item for item in objects if _runs_pods(item)]
     return frozenset({_POD_IP, *services}.union(*map(_replica_hosts, workloads)))
 
 
 def _runs_pods(item: Object) -> bool:
-    """Whether an object is a Job, a StatefulSet or a Deployment of one pod of ours, which all others come down to."""
+    """Return True for a Job, StatefulSet or Deployment of one of our pods; all other kinds result in these."""
     kind = kind_for(item)
     return kind is not None and not kind.holds_groups and bool(_group_of(item))
 
 
 def _group_of(item: Object) -> str:
-    """The pod of the experiment that a workload runs; empty for other objects."""
+    """Return the pod of the experiment that a workload runs; empty for other objects."""
     return _text(sub(sub(sub(sub(item, "spec"), "template"), "metadata"), "labels"), _GROUP)
 
 
 def _replica_hosts(item: Object) -> set[str]:
     spec, name = sub(item, "spec"), _text(sub(item, "metadata"), "name")
     domain = _text(sub(sub(spec, "template"), "spec"), "subdomain") or _text(spec, "serviceName")
-    # Operator v1.1.0 gives the pods of a DIJob a domain without what later ones put before it.
+    # Operator v1.1.0 gives the pods of a DIJob a domain without the prefix of later versions.
     domains = (domain, domain.removeprefix("di-"))
     return {f"{name}-{number}.{suffix}" for number in range(_count(item)) for suffix in domains}
 
 
 def _count(item: Object) -> int:
-    """How many pods a workload has."""
     spec = sub(item, "spec")
     count = spec.get("completions", spec.get("replicas"))
     return count if isinstance(count, int) else 1

@@ -1,4 +1,4 @@
-"""A probe is started in tmux in place of each process and writes down what the process would see."""
+"""Start a probe in tmux in place of each process; it records what the process would see."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from symphony_charts.spec.model import Experiment, LocalProcess, Process
 from symphony_charts.spec.pods import Service
 from tests.local.parity.process_view import ProcessView, as_in_pod
 
-# Looks at itself, listens where it was told to, writes that down and waits to be ended. The kernel's own record of
-# arguments and environment is read, which the interpreter cannot have changed.
+# Inspects itself, listens on its ports, records the result and waits to be ended. It reads the kernel's own record of
+# arguments and environment, which the interpreter cannot have changed.
 _PROBE = r"""
 import hashlib, json, os, socket, sys, time
 argv = open('/proc/self/cmdline', 'rb').read().split(b'\0')[:-1]
@@ -46,7 +46,7 @@ _START_S = 60.0
 
 
 class _Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What one probe wrote down."""
+    """The record of one probe."""
 
     argv: list[str]
     env: dict[str, str]
@@ -57,10 +57,10 @@ class _Seen(msgspec.Struct, frozen=True, kw_only=True):
 def probe(
     experiment: Experiment, services: Sequence[Service], folder: Path, planned: Mapping[str, ProcessView]
 ) -> dict[str, ProcessView]:
-    """The view of each process in `planned` as a program in its place has it, started in tmux and ended again.
+    """Return the view of each process in `planned` as a program in its place sees it, started in tmux and ended again.
 
-    Nothing of the experiment itself runs: neither its programs nor its steps, preambles and probes. It is started
-    apart from real runs and leaves no trace. Raises ToolFailed when a process does not come up.
+    Nothing of the experiment itself runs: neither its programs nor its steps, preambles and probes. The run is separate
+    from real runs and leaves no trace. Raises ToolFailed if a process does not start.
     """
     with tempfile.TemporaryDirectory(prefix="symph-", dir="/tmp") as state, _private_state(Path(state)):
         seen = Path(state) / "seen"
@@ -78,7 +78,7 @@ def probe(
 
 
 def _with_probes(experiment: Experiment, seen: str) -> Experiment:
-    """The experiment whose processes are probes in the same environment, with the same arguments behind their own."""
+    """Return the experiment with probes as processes, in the same environment, with the original arguments appended."""
 
     def change(process: Process) -> Process:
         entry = entry_point(local_process(process))
@@ -90,7 +90,7 @@ def _with_probes(experiment: Experiment, seen: str) -> Experiment:
             cmds=None,
             preamble=None,
             cwd=None,
-            # It looks at no GPU, and takes none from anybody.
+            # It uses no GPU, and takes none from other runs.
             gpus=0,
             on_exit="keep",
         )
@@ -156,7 +156,7 @@ def _view(name: str, seen: _Seen, plan: LocalPlan) -> ProcessView:
 
 @contextmanager
 def _private_state(folder: Path) -> Iterator[None]:
-    """Let runs of this program keep their state in `folder` meanwhile."""
+    """Keep the state of this program's runs in `folder` within the context."""
     names = {"SYMPH_STATE_DIR": "state", "SYMPH_RUNTIME_DIR": "run"}
     before = {name: os.environ.get(name) for name in names}
     os.environ.update({name: str(folder / part) for name, part in names.items()})

@@ -1,4 +1,4 @@
-"""A process view holds what a process sees: in the local plan, in rendered manifests, or while it runs.
+"""Views of a process: in the local plan, in rendered manifests, or while it runs.
 
 Two views of one process are equal but for a closed list: see `ALLOWED` and `differences`.
 """
@@ -14,8 +14,8 @@ from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
 from symphony_charts.spec.variable_names import ATTEMPT, DI_JOB_ID, DI_JOB_NAMESPACE, RUN
 
 # Variables that a pod has from its image or kubelet, or that name the run itself; they may differ or be absent. The
-# number of earlier tries is known here when a process starts, and not under every kind. Which GPUs a container has is
-# the node's to say, and a process that is no container learns it from CUDA's variables.
+# number of earlier tries is known here when a process starts, and not under every kind. The node assigns GPUs to a
+# container, and a process outside of containers reads them from CUDA's variables.
 ALLOWED = frozenset(
     (
         *("PATH", "HOME", "LANG", "TERM", "HOSTNAME"),
@@ -30,7 +30,7 @@ class ProcessView:
     """One process: `name` as ``pod/process``, argument list, environment, folder (None: the image's), files.
 
     `files` maps absolute paths to a digest with mode. `hosts` are all names and addresses of the experiment as this
-    side writes them; comparing takes them for the same. `unknown` are the variables that only a cluster could tell.
+    side writes them; comparing treats them as equal. `unknown` are the variables that only a cluster can set.
     """
 
     name: str
@@ -43,12 +43,12 @@ class ProcessView:
 
 
 def file_mark(content: bytes, mode: int) -> str:
-    """How a file is compared: content digest and permission bits."""
+    """Return the content digest and the permission bits of a file, for comparisons."""
     return f"{hashlib.sha256(content).hexdigest()[:16]} {mode:o}"
 
 
 def view_of_plan(plan: LocalPlan) -> dict[str, ProcessView]:
-    """The view of every process of a local plan but steps, by ``pod/process``."""
+    """Return the view of every process of a local plan but steps, by ``pod/process``."""
     hosts = frozenset(process.address for process in plan.processes)
     return {
         f"{process.pod}/{process.process}": _planned(plan, process, hosts)
@@ -58,11 +58,11 @@ def view_of_plan(plan: LocalPlan) -> dict[str, ProcessView]:
 
 
 def differences(local: ProcessView, pod: ProcessView, allowed: Iterable[str] = ()) -> list[str]:
-    """How the two views differ beyond the closed list and the variables in `allowed`; empty when they agree.
+    """Return the differences between two views beyond the closed list and the variables in `allowed`.
 
-    The closed list: `ALLOWED`, what only a cluster could tell (a Secret's value, the name of the node), host parts of
-    addresses, and the working folder where the pod leaves it to the image;
-    ports that had to move, and files that cannot be shown in place, are taken back by `view_of_plan`.
+    The closed list: `ALLOWED`, values that only a cluster has (a Secret's value, the name of the node), host parts of
+    addresses, and the working folder if the pod leaves it to the image. `view_of_plan` reverts moved ports, and paths
+    of files that cannot be shown in place.
     """
     skipped = ALLOWED | pod.unknown | set(allowed)
     lines = []
@@ -92,7 +92,7 @@ class _hostless:  # noqa: N801 - a function with a memory: the hosts in the orde
 
 
 def as_in_pod(text: str, binds: Iterable[Bind], ports: Mapping[str, int], moved: Mapping[str, Sequence[int]]) -> str:
-    """`text` with the pod's numbers of `ports` that `moved`, and its paths of `binds` that could not be shown there."""
+    """Return `text` with the pod's numbers of `moved` ports and the pod's paths of `binds` without a place here."""
     text = _original(text, binds)
     for name, others in moved.items():
         for port in set(others) - {ports[name]}:
@@ -101,11 +101,11 @@ def as_in_pod(text: str, binds: Iterable[Bind], ports: Mapping[str, int], moved:
 
 
 def _original(text: str, binds: Iterable[Bind]) -> str:
-    """Return `text` with the paths that the pod has in place of those here."""
+    """Return `text` with the pod's paths in place of the local ones."""
     targets = {bind.source: bind.target for bind in binds}
     if not targets:
         return text
-    # The longest first, or a folder would be taken for one above it.
+    # The longest first, or a folder would match as one above it.
     choices = "|".join(re.escape(source) for source in sorted(targets, key=len, reverse=True))
     return re.sub(rf"(?<![\w./-])(?:{choices})(?![\w.-])", lambda match: targets[match[0]], text)
 
