@@ -386,7 +386,6 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
     for text in plan.notes:
         output.warn(text)
     took = f"{output.counted(len(plan.processes), 'process')} up in {time.time() - began:.2f} s"
-    output.note(f"{name}   {took}   ctrl-c: leave or end it   symph attach {name}")
     follower = follow(args, LocalWatcher(), name, run=started.run_id)
     priced: Plan | None = None
 
@@ -396,7 +395,11 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
         priced = _plan_of(args, spec)
         return up.wait(started)
 
-    status, is_over = stay(name, follower.start, wait, lambda: up.down(started))
+    def begin() -> None:
+        output.note(f"{name}   {took}   ctrl-c: leave or end it   symph attach {name}")
+        follower.start()
+
+    status, is_over = stay(name, begin, wait, lambda: up.down(started))
     if not is_over:
         left_running(args, name)
         return status

@@ -31,13 +31,19 @@ def run_kube(args: argparse.Namespace, began: float) -> int:
     if not isinstance(status, ExperimentStatus):
         return 0
     name, namespace = status.name, status.namespace
-    output.note(f"{name}   started in {namespace} in {time.time() - began:.2f} s   ctrl-c: leave or end it")
+    text = f"{name}   started in {namespace} in {time.time() - began:.2f} s   ctrl-c: leave or end it"
     if args.detach:
+        output.note(text)
         left_running(args, name)
         return 0
     watcher = KubeWatcher(namespace=namespace, context=args.context, kubeconfig=kubeconfig)
     follower = follow(args, watcher, name)
-    code, is_over = stay(name, follower.start, lambda: _status_of(follower), lambda: _end(watcher, name))
+
+    def begin() -> None:
+        output.note(text)
+        follower.start()
+
+    code, is_over = stay(name, begin, lambda: _status_of(follower), lambda: _end(watcher, name))
     if not is_over:
         left_running(args, name)
         return code

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from symphony_charts.cli import output
 from symphony_charts.cli.main import main
 from symphony_charts.local import up
 from symphony_charts.local.runs import find_run, live_runs
@@ -118,6 +119,22 @@ def test_without_a_terminal_it_ends_what_it_runs_but_not_with_the_connection(
         running.communicate(timeout=60)
         assert running.returncode == status
     assert [run.experiment for run in live_runs()] == (["e"] if runs_on else [])
+
+
+def test_an_interrupt_is_heard_as_soon_as_the_command_offers_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = []
+    real = output.note
+
+    def note(text: str) -> None:
+        if "ctrl-c:" in text:
+            waits.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        real(text)
+
+    monkeypatch.setattr(output, "note", note)
+    main(["run", write(tmp_path, "name: e\nprocesses: {p: {cmds: [echo up]}}\n")])
+    assert waits == [True]
 
 
 def test_on_a_terminal_an_interrupt_asks_and_every_answer_is_heard(
