@@ -47,9 +47,10 @@ fi
 (become) 2>&3 3>&-
 ended
 # Once this shell has ended, tmux closes the terminal if the kernel reports no unread output (FIONREAD). The kernel counts
-# output only after a delay, so the last lines could be lost. If tmux sleeps, it polls the terminal before it learns of
-# the end, which makes the count right. If tmux works, wait: it may have polled already.
+# output only after a delay, so the last lines could be lost. If tmux sleeps in poll, it polls the terminal again before
+# it learns of the end, which makes the count right. If tmux works, wait: it may have polled already.
 for pause in : : : : 'sleep 0.1'; do
-    { read -r _ && read -r _ && read -r _ state _; } <"/proc/$PPID/status"
-    case $state in [RD]) $pause ;; *) break ;; esac
+    read -r place <"/proc/$PPID/wchan"
+    case $place in *poll*) break ;; esac
+    $pause
 done

@@ -67,15 +67,14 @@ print("ready", flush=True)
 time.sleep(300)
 """
 
-# Plays tmux: runs the wrapper in a terminal and is busy until it has ended; prints the delay after its status.
+# Plays tmux: runs the wrapper in a terminal, never polls it, and prints the delay between its status and its end.
 BUSY_TERMINAL = """
 import os, pty, sys, time
 wrapper, folder = sys.argv[1:]
 pid, _ = pty.fork()
 if pid == 0:
     os.execv("/bin/sh", ["sh", wrapper, folder])
-while os.waitpid(pid, os.WNOHANG) == (0, 0):
-    pass
+os.waitpid(pid, 0)
 print(time.time() - os.stat(f"{folder}/exit").st_mtime)
 """
 
@@ -346,7 +345,7 @@ def test_output_printed_just_before_death_is_kept_whole(tmp_path: Path) -> None:
 
 def test_a_terminal_that_is_busy_gets_time_to_read_the_last_output(tmp_path: Path) -> None:
     # tmux asks the kernel for unread output before it closes the terminal of an ended program. The kernel counts output
-    # only after a delay, so tmux closes terminals with unread output if it learns of the end while it works.
+    # only after a delay, so tmux closes terminals with unread output if it learns of the end before it polls again.
     folder = tmp_path / "p" / "0"
     folder.mkdir(parents=True)
     os.mkfifo(tmp_path / "born")
