@@ -19,7 +19,7 @@ INTEGRATIONS = tuple(
 )
 
 BUDGETS = {
-    "core lines": 64_050,
+    "core lines": 64_060,
     "integration lines": 11_240,
     "modules": 360,
     "package statements": 46_720,

@@ -8,8 +8,6 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-import shtab
-
 from symphony_charts.cli import options, output
 from symphony_charts.cli.defaults import VARIABLES
 from symphony_charts.cli.verbs import GROUPS, VERBS, Verb, find_verb
@@ -180,6 +178,9 @@ _ZSH = """_symph_{what}() {{
 
 def run_completion(args: argparse.Namespace) -> int:
     """Print a script that completes verbs, options, files, and names of experiments and processes of this machine."""
+    # The build of the wheel writes the manual pages with this module, without any dependency.
+    import shtab
+
     args.symphony.load_all()
     parser = args.symphony.master_parser
     prog = parser.prog
