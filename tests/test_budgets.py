@@ -19,11 +19,11 @@ INTEGRATIONS = tuple(
 )
 
 BUDGETS = {
-    "core lines": 64_060,
+    "core lines": 64_070,
     "integration lines": 11_240,
     "modules": 360,
-    "package statements": 46_720,
-    "test lines": 70_220,
+    "package statements": 46_730,
+    "test lines": 70_240,
 }
 
 

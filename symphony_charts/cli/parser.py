@@ -44,6 +44,17 @@ def _method_name(verb: str) -> str:
     return "action_" + verb.replace("-", "_")
 
 
+class _Missing:
+    """Fail at the first use of a library: the build of the wheel reads arguments of verbs without any library."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Return None for an ordinary module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Raise ModuleNotFoundError."""
+        raise ModuleNotFoundError(f"No module named {module.__name__!r}", name=module.__name__)
+
+
 class _Lazily:
     """Import modules of this package at first use, because most verbs need only their arguments.
 
@@ -56,6 +67,8 @@ class _Lazily:
         if not name.startswith(("symphony_charts.", "msgspec")):
             return None
         spec = PathFinder.find_spec(name, path, target)
+        if spec is None and name == "msgspec":
+            spec = ModuleSpec(name, _Missing())  # type: ignore[arg-type]  # a Loader by its methods alone
         if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)
         return spec
