@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -122,7 +123,8 @@ Workload = msgspec.defstruct(  # type: ignore[misc, assignment]
     [_field_of(kind) for kind in ADDED_KINDS],
     bases=(Workload,),
     module=__name__,
-    namespace={"__doc__": "\n        ".join([f"{Workload.__doc__}".rstrip(), *map(_text_of, ADDED_KINDS)])},
+    # Python 3.13 removes the indentation of docstrings.
+    namespace={"__doc__": "\n    ".join([inspect.cleandoc(f"{Workload.__doc__}"), *map(_text_of, ADDED_KINDS)])},
     frozen=True,
     kw_only=True,
 )
