@@ -257,16 +257,11 @@ _NOT_OF_A_FILE = re.compile(r"[^a-z0-9.-]+")
 def kustomize_files(objects: Iterable[Mapping[str, object]], *, namespace: str | None = None) -> dict[str, bytes]:
     """Return ``kustomization.yaml`` and a file per object, by path; kustomize sets `namespace` on all objects.
 
-    The files keep the order of the objects, in which kustomize builds them. Raises SpecError for U+FFFE and U+FFFF,
-    which kustomize writes in a form that it cannot read.
+    The files keep the order of the objects, in which kustomize builds them.
     """
     files: dict[str, bytes] = {}
     for item in objects:
         path = _path(item, files)
-        text = json.dumps(item, ensure_ascii=False)
-        if "\ufffe" in text or "\uffff" in text:
-            what = "kustomize cannot carry the characters U+FFFE and U+FFFF, and this object holds one"
-            raise SpecError.one(what, path, "leave it out, or take `symph export manifests`")
         files[path] = dump(item).encode()
     head: dict[str, object] = {"apiVersion": _API, "kind": "Kustomization"}
     if namespace:

@@ -14,7 +14,7 @@ HOSTILE = (
     "\"quoted\" and 'quoted'",
     "line\nbreak",
     "one\u2028two\nthree",
-    "\u2029#\n\ufeff\ufffe",
+    "\u2029#\n\ufeff",
     "ends in newline\n",
     "\n\nstarts in newlines",
     "  leading\n   and trailing spaces  ",

@@ -211,6 +211,7 @@ FAULTS: list[tuple[Any, str, str]] = [
         "no amount",
     ),
     (lambda: lone(a={"args": ["a\x7f"]}), "processes.a.args[0]", "U+007F"),
+    (lambda: lone(a={"args": ["a\ufffe"]}), "processes.a.args[0]", "U+FFFE"),
     (lambda: one(True, image="u", cwd="sub"), "processes.a.cwd", "no absolute path"),
     (lambda: whole(True, image="u", prepare={"s": {"cmds": "x", "cwd": "sub"}}), "prepare.s.cwd", "no absolute path"),
     (lambda: one(for_cluster=True), "processes.a.image", "no image"),
@@ -277,7 +278,7 @@ def test_a_near_miss_is_named() -> None:
         ({"a": ["d" * 64]}, "has 64 characters; 63 fit", "processes.a.names[0]"),
         ({"a": ["localhost"]}, '"localhost" is every pod itself', "processes.a.names[0]"),
         ({"a": ["db"], "b": ["db"]}, '"db" is a name of "a" and of "b"', "processes.b.names[0]"),
-        ({"a": ["db", "db"]}, '"db" stands twice', "processes.a.names[1]"),
+        ({"a": ["db", "db"]}, '"db" appears twice', "processes.a.names[1]"),
     ],
 )
 def test_names_by_which_pods_are_found_are_names_of_one_service(

@@ -20,9 +20,10 @@ from symphony_charts.spec.workload import ADDED_KINDS
 
 # Larger integers are inexact in JSON as helm and browsers read it.
 _LARGEST_INTEGER = 2**53
-# helm's toJson fails on DEL and C1 controls, an environment cannot hold NUL, and no encoding a lone surrogate.
-_FORBIDDEN = re.compile("[\0\x7f-\x9f\ud800-\udfff]")
-_FORBIDDEN_JSON = re.compile(rb"\\u0000|\x7f|\xc2[\x80-\x9f]")
+# An environment cannot hold NUL, and no encoding a lone surrogate. Helm's toJson fails on DEL and C1 controls. These
+# and U+FFFE and U+FFFF are refused by the API server's server-side apply, which Helm 4 and Argo CD use.
+_FORBIDDEN = re.compile("[\0\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN_JSON = re.compile(rb"\\u0000|\x7f|\xc2[\x80-\x9f]|\xef\xbf[\xbe\xbf]")
 
 
 def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
