@@ -47,7 +47,7 @@ __all__ = [
     "Unpack",
 ]
 
-# A record, or what a file would say of it.
+# A record, or its data as in a file.
 Data = Mapping[str, object] | msgspec.Struct
 # Not any sequence: a text is one, too.
 Items = list[Any] | tuple[Any, ...]
@@ -80,21 +80,21 @@ def keywords_text() -> str:
     return "".join(
         [
             _HEAD,
-            _class("PodFields", "TypedDict, total=False", "What a lone process and a group can be told.", _typed(pod)),
-            _class("GroupKeywords", "PodFields, total=False", "What a group is made with.", lines),
+            _class("PodFields", "TypedDict, total=False", "Keywords of lone processes and groups.", _typed(pod)),
+            _class("GroupKeywords", "PodFields, total=False", "Keywords of groups.", lines),
             _class(
                 "ProcessKeywords",
                 "PodFields, total=False",
-                "What a process is made with, beside its shell lines.",
+                "Keywords of processes, without shell lines.",
                 typed_own,
             ),
-            _class("ProcessFields", "ProcessKeywords, total=False", "What a process can be told.", cmds),
-            _class("ExperimentFields", "TypedDict, total=False", "What an experiment can be told.", _typed(kept)),
-            _class("AssignmentFields", "TypedDict, total=False", "What the dispatcher is told besides.", assignment),
+            _class("ProcessFields", "ProcessKeywords, total=False", "Keywords of processes.", cmds),
+            _class("ExperimentFields", "TypedDict, total=False", "Settings of experiments.", _typed(kept)),
+            _class("AssignmentFields", "TypedDict, total=False", "Further keywords of assignments.", assignment),
             _class(
-                "ConfigFields", "TypedDict, total=False", "What a configuration file is made of but a text.", config
+                "ConfigFields", "TypedDict, total=False", "Sources of configuration files other than a text.", config
             ),
-            _class("ExperimentKeywords", "ExperimentFields, total=False", "What an experiment is made with.", lines),
+            _class("ExperimentKeywords", "ExperimentFields, total=False", "Keywords of experiments.", lines),
         ]
     )
 

@@ -186,8 +186,8 @@ def _image_text(match: re.Match[str]) -> str:
 
 def _image_step(place: _Place, match: re.Match[str]) -> str:
     if re.search(r"denied|unauthorized|authorization|forbidden|401|403", match["words"], re.IGNORECASE):
-        return f"name a registry login in image_pull_secrets, or mend the image, then {place.again}"
-    return f"mend the image in the spec, then {place.again}"
+        return f"name a registry login in image_pull_secrets, or correct the image, then {place.again}"
+    return f"correct the image in the spec, then {place.again}"
 
 
 def _secret_step(place: _Place, _match: re.Match[str]) -> str:
@@ -265,7 +265,7 @@ _WORDS: tuple[_Words, ...] = (
     ),
     (
         "suspended",
-        re.compile(r"^suspended until somebody resumes it"),
+        re.compile(r"^suspended until it is resumed"),
         lambda match: match[0],
         lambda place, _match: place.describe,
     ),

@@ -172,7 +172,7 @@ def current_of(watcher: Watcher) -> str:
 def absent_experiment(name: str, running: Sequence[str]) -> NotFound:
     """Return the error for a name that does not run: it detects spec files and lists running experiments."""
     if name.endswith((".yaml", ".yml", ".json", ".py")):
-        step = "give the `name` that stands in the file; symph ls lists what runs"
+        step = "give the `name` in the file; symph ls lists running experiments"
         return NotFound(f'"{name}" is a file, and experiments that run are known by name', next=step)
     known = f"running now: {', '.join(dict.fromkeys(running))}" if running else "nothing runs; symph up SPEC starts it"
     return NotFound(f'experiment "{name}" does not run here', next=known)

@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
             flags = [flag for action in self._actions for flag in action.option_strings]
             hint = _nearest(extra[0].partition("=")[0], flags)
             if isinstance(self, MasterParser) and extra[0].startswith("-") and not hint:
-                hint = f" (options stand behind the verb: {self.prog} VERB {extra[0]})"
+                hint = f" (options come after the verb: {self.prog} VERB {extra[0]})"
             self.error(f"unrecognized arguments: {' '.join(extra)}{hint}")
         return namespace, extra
 

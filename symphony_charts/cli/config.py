@@ -43,7 +43,7 @@ def run_config(args: argparse.Namespace) -> int:
     )
     own = places.user_file()
     if not args.key and own is not None and not own.is_file():
-        output.note(f"your own settings would stand in {own}")
+        output.note(f"your own settings would be in {own}")
     return 0
 
 

@@ -88,7 +88,7 @@ def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why
     where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
     lines = [f"{status.name}{called}   {phase}   on {where}   run {status.run or '-'}"]
-    lines.append(f"held by: {', '.join(status.held_by) or 'nobody: its objects were applied by hand'}")
+    lines.append(f"held by: {', '.join(status.held_by) or 'none: its objects were applied by hand'}")
     if why is not None:
         lines.append(f"why:     {printable_line(why.sentence)}")
         lines += [f"next:    {why.next}"] if why.next else []

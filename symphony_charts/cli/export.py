@@ -136,7 +136,7 @@ def _appwrapper(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported
 
 def _appwrapper_notes(whole: appwrapper.Whole) -> Iterator[importers_report.Note]:
     for title in whole.outside:
-        what = "it stands before the AppWrapper, whose controller may not create it"
+        what = "it comes before the AppWrapper, whose controller may not create it"
         next_step = "--everything wraps it, too, where that controller has the rights"
         yield importers_report.Note(path=title, what=what, next=next_step, verdict="changed")
     for title in whole.services:

@@ -221,7 +221,7 @@ def _refresh(store: Store, operations: Sequence[Operation], now: int, *, is_dry:
         output.note(f"{text}: they would be merged into it first, and what is shown may change")
         return
     bring_up_to_date(store, operations, stale, now=now)
-    output.note(f"{text}: merged into it, and everything is decided anew")
+    output.note(f"{text}: merged into it, and everything is decided again")
 
 
 def print_changes(

@@ -122,7 +122,7 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
         default="Suspended",
         help="what an application is called while one of its Jobs waits in a queue",
     )
-    parser.add_argument("--force", action="store_true", help="replace what stands in bootstrap/")
+    parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
     options.add_change_options(parser)
 
 

@@ -109,7 +109,9 @@ def _effect(run: dict[str, object]) -> str:
     if run["run"] == run["wasRun"]:
         return "   in place: the run goes on"
     services = ", ".join(output.texts(run["restartedServices"]))
-    return f"   a new run, {run['run']}" + (f"; anew with it: {services} (but for `keep: true`)" if services else "")
+    return f"   a new run, {run['run']}" + (
+        f"; restarted with it: {services} (but for `keep: true`)" if services else ""
+    )
 
 
 def helm_history(args: argparse.Namespace) -> int:

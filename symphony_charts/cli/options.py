@@ -359,7 +359,7 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
     parser.add_argument("--branch", metavar="NAME", default=None, help="push a branch of this name, for a review")
     parser.add_argument("--into", metavar="CHECKOUT", default=None, help="write into this work tree; do not push")
     parser.add_argument(
-        "-m", "--message", metavar="WHY", default=None, help="why, for `symph history`: it stands in the commit"
+        "-m", "--message", metavar="WHY", default=None, help="why, for `symph history`: it is in the commit"
     )
     parser.add_argument("--sign", metavar="KEY", default=None, help="sign the commit: an SSH key, or gpg:KEYID")
     parser.add_argument(

@@ -108,7 +108,7 @@ def _print_notes(prepared: prepare.Prepared, path: Path) -> None:
         output.note(f"note: {text}")
     if environments := project.settings_of_spec(path).environments:
         env, name = next(iter(environments)), prepared.experiment.name
-        output.note(f"note: what of {name} moves, starts anew or ends is told by: symph diff SPEC --env {env}")
+        output.note(f"note: to see which objects of {name} move, restart or end: symph diff SPEC --env {env}")
 
 
 def _print(args: argparse.Namespace, plan: placement_plan.Plan) -> None:

@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--up", action="store_true", help="run the trials that are not done yet, and wait for them")
     parser.add_argument(
-        "--again", action="store_true", help="with --up: run those anew, too, that are done with what they are now"
+        "--again", action="store_true", help="with --up: also run trials again that are done with the present settings"
     )
     parser.add_argument(
         "--on",

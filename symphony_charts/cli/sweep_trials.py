@@ -236,7 +236,7 @@ def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namesp
     output.print_items(args, "Trial", list(map(outcome_record, outcomes)), columns)
     kept = sum(outcome.is_kept for outcome in outcomes)
     if kept:
-        output.note(f"{kept} of {len(outcomes)} trials had been done before and were kept; --again runs them anew")
+        output.note(f"{kept} of {len(outcomes)} trials had been done before and were kept; --again runs them again")
     early = sum(outcome.is_early for outcome in outcomes)
     if early:
         output.note(f"{early} of {len(outcomes)} trials were stopped early")

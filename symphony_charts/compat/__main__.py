@@ -70,7 +70,7 @@ def _run_module(module: str, words: list[str]) -> None:
         if "runpy" not in steps[-1].filename:
             raise  # an import in the module itself failed
         raise SpecError.one(
-            f"{error}", next=f"install what holds {module}, or go to the folder that it stands in"
+            f"{error}", next=f"install the package of {module}, or go to the folder that it is in"
         ) from error
 
 

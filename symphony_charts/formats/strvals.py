@@ -130,7 +130,7 @@ class _Parser:
     def _item(self, items: Items, index: int, names: int) -> bool:
         rest, end = self._until("[.=")
         if rest:
-            raise self._fault(f'"{rest}" stands after an index', "write KEY[0]=VALUE or KEY[0].NAME=VALUE")
+            raise self._fault(f'"{rest}" follows an index', "write KEY[0]=VALUE or KEY[0].NAME=VALUE")
         if not end:
             return True
         if end == "=":

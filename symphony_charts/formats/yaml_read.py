@@ -35,7 +35,7 @@ def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
     character = line[here.column : here.column + 1] if here else ""
     if "cannot start any token" in problem or "tab character" in problem:
         if character == "\t" or "tab" in problem:
-            return "a tab stands where YAML takes blanks alone", "indent with blanks: put two for each tab", here
+            return "a tab where YAML takes only blanks", "indent with blanks: put two for each tab", here
         return f"no value begins with `{character}`", _QUOTE, here
     if "maximum nesting depth" in problem:  # libyaml's own limit, since PyYAML 6.0.4
         return "nested too deeply", "nest less", here
@@ -68,9 +68,9 @@ def _second_colon(lines: list[str], here: Any) -> tuple[str, str, Any]:
     number = next((number for number in range(here.line - 1, -1, -1) if lines[number].strip()), None)
     above = "" if number is None else lines[number]
     if re.match(r"\s*(?:- )?[\w-]+:[^\s/]", above) and not above.rstrip().endswith(":"):
-        return f"no blank stands behind the colon of line {(number or 0) + 1}", "write KEY: VALUE with a blank", here
+        return f"no blank after the colon of line {(number or 0) + 1}", "write KEY: VALUE with a blank", here
     if re.match(r"\s*(?:- )?[^\s:#]+: .*: ", _text_at(lines, here)):
-        return "a second `: ` stands in this line", f"{_QUOTE}, or begin a new line", here
+        return "a second `: ` in this line", f"{_QUOTE}, or begin a new line", here
     what = "this line is indented below a key that has a value already"
     return what, "give all keys of one map the same indentation", here
 
@@ -207,13 +207,13 @@ class _Reader:
     def _alias(self, event: yaml.AliasEvent) -> None:
         if event.anchor not in self._anchors:
             line = _line(event)
-            what = f"`*{event.anchor}` stands for nothing that is finished above it"
+            what = f"`*{event.anchor}` refers to nothing that is complete above it"
             raise SpecError.one(what, f"line {line}", f"define `&{event.anchor}` first, and not around its own alias")
         value, nodes = self._anchors[event.anchor]
         self._count(nodes, event)
         self._note_item(event)
         if self._is_key() and not isinstance(value, str):
-            self._problem("an alias used as a key must stand for text", event, "write the key out")
+            self._problem("an alias used as a key must be a text", event, "write the key out")
             value = f"*{event.anchor}"
         if self._is_key():
             self._set_key(str(value), event)
@@ -245,7 +245,7 @@ class _Reader:
         if is_merge:
             self._keys[-1] = "\0<<"
         elif isinstance(container, dict) and text in container:
-            self._problem(f'the key "{text}" stands twice in one map', event, "keep one of them")
+            self._problem(f'the key "{text}" appears twice in one map', event, "keep one of them")
 
     def _value(self, event: yaml.ScalarEvent) -> object:
         text, tag = event.value, event.tag

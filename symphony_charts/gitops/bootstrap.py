@@ -100,7 +100,7 @@ class Initialise:
         if ours and not self.replaces:
             raise Conflict(
                 f"{', '.join(ours)} {'is' if len(ours) == 1 else 'are'} there already, and different",
-                next="add --force to replace what stands in bootstrap/, or keep them and do nothing",
+                next="add --force to replace the files in bootstrap/, or keep them and do nothing",
             )
         written = [path for path, old in present.items() if old is None or path in ours]
         return Change(

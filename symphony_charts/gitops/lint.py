@@ -219,7 +219,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
                 _error(
                     "pointer-place",
                     "name",
-                    f"it says {experiment}, which is not where it stands",
+                    f"it names {experiment}, which does not match its path",
                     "move it, or correct it",
                 ),
             )

@@ -66,7 +66,9 @@ class Snapshot:
                 return _EMPTY
             if not entry.is_folder:
                 kind = "a symbolic link" if entry.mode == SYMLINK else "no folder"
-                raise Conflict(f"{path} is {kind} in the repository", next="remove it: charts and pointers stand there")
+                raise Conflict(
+                    f"{path} is {kind} in the repository", next="remove it: charts and pointers are written there"
+                )
         if path not in self.folders:
             if not self.commit:
                 return _EMPTY

@@ -55,10 +55,10 @@ def _given(experiment: Experiment) -> Iterator[Note]:
         if "memory" in sub(values, "limits") and "memory" not in {*limits, *sub(exact, "limits")}:
             limited.append(f"{ref} ({sub(values, 'limits')['memory']})")
     for amounts, names in requests.items():
-        what = f"containers request {amounts}, which nobody asked for: {_listed(names)}"
+        what = f"containers request {amounts}, which the input does not ask for: {_listed(names)}"
         yield Note(path="requests", what=what, next="say `requests` of a process", verdict="changed")
     if limited:
-        what = f"memory is limited to what is requested, which nobody asked for: {_listed(limited)}"
+        what = f"memory is limited to what is requested, which the input does not ask for: {_listed(limited)}"
         yield Note(path="limits", what=what, next="say `limits` of a process", verdict="changed")
 
 

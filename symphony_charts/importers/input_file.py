@@ -161,7 +161,7 @@ def _json(text: str) -> tuple[Document, ...] | None:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key appears twice")
     return mapping
 
 

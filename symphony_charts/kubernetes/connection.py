@@ -159,7 +159,7 @@ class Connection:
         if isinstance(cause, ProxyError) and login.proxy:
             address = urlsplit(login.proxy)
             what = f"the proxy {address.hostname}:{address.port} does not lead to the cluster: {cause.args[-1]}"
-            return ToolFailed(what, cluster.file, "mend proxy-url in this file, or HTTPS_PROXY and NO_PROXY")
+            return ToolFailed(what, cluster.file, "correct proxy-url in this file, or HTTPS_PROXY and NO_PROXY")
         if isinstance(cause, SSLError):
             what = f'there is no trusted connection to the cluster "{cluster.name}", {login.server}: {reason}'
             step = "certificate-authority, tls-server-name and server of this entry must fit each other"
@@ -185,9 +185,7 @@ def failure_of(status: int, body: bytes, where: str) -> SymphError:
     if status == _ABSENT:
         return NotFound(message, where)
     if status == _CONFLICT:
-        return Conflict(
-            message, where, "somebody else manages it: change it there, or choose another name or namespace"
-        )
+        return Conflict(message, where, "another manager owns it: change it there, or choose another name or namespace")
     if status == _GONE:
         return ExpiredError(message, where)
     if status in _INVALID:
@@ -232,7 +230,9 @@ def _dial(login: Login) -> socket.socket:
     if login.proxy:
         proxy = urlsplit(login.proxy)
         if proxy.scheme != "http":
-            raise ToolFailed("streams go through http:// proxies alone", login.context.cluster.file, "mend proxy-url")
+            raise ToolFailed(
+                "streams go through http:// proxies alone", login.context.cluster.file, "correct proxy-url"
+            )
         tunnel = http.client.HTTPConnection(proxy.hostname or "", proxy.port or 80, timeout=_CONNECT_S)
         tunnel.set_tunnel(host, port, _proxy_headers(login.proxy))
         tunnel.connect()

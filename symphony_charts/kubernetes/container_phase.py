@@ -127,7 +127,7 @@ def phase_of_workload(
         return "stopped", f"stopped: {stopped['message']}"
     if workload["spec"].get("suspend"):
         why = _why_queued(workload["metadata"], queue or {})
-        return ("queued", f"queued {why}") if why else ("pending", "pending: suspended until somebody resumes it")
+        return ("queued", f"queued {why}") if why else ("pending", "pending: suspended until it is resumed")
     return "pending", "pending: no pod yet"
 
 

@@ -173,7 +173,7 @@ class Login:
         self.proxy: str | None = self.context.cluster.text("proxy-url") or _proxy_of_environment(self.server)
         if self.proxy and not _is_address(self.proxy):
             raise self._broken(
-                "its proxy is no http:// or https:// address: mend proxy-url, or HTTPS_PROXY", "clusters"
+                "its proxy is no http:// or https:// address: correct proxy-url, or HTTPS_PROXY", "clusters"
             )
         self.has_tls = self.server.startswith("https:")
         self._lock = threading.Lock()
@@ -262,12 +262,12 @@ class Login:
         hint = str(program.get("installHint") or "") if isinstance(program, dict) else ""
         command = f"; its login program is {program.get('command')}" if isinstance(program, dict) else ""
         what = f'the user "{user.name}" of context {context.name} cannot log in{command}: {reason}'
-        return ToolFailed(what, user.file, hint.strip() or "log in again, or mend the user's entry in this file")
+        return ToolFailed(what, user.file, hint.strip() or "log in again, or correct the user's entry in this file")
 
     def _broken(self, reason: str, path: str) -> SpecError:
         entry = self.context.user if path == "users" else self.context.cluster
         what = f'the context "{self.context.name}" cannot be used: {reason}'
-        return SpecError.one(what, f"{path}, {entry.name}" if path else "", "mend this file", entry.file)
+        return SpecError.one(what, f"{path}, {entry.name}" if path else "", "correct this file", entry.file)
 
 
 class _Keep(logging.Handler):

@@ -174,7 +174,7 @@ def _visibility(run: Run, state: RunState) -> _Visibility:
     if supervisor is None:
         takeover = f"symph up SPEC takes over, symph down {run.experiment} ends it"
         return _Visibility(
-            is_unsupervised=True, note=f"its supervisor is gone: nobody restarts its processes; {takeover}"
+            is_unsupervised=True, note=f"its supervisor is gone: its processes are not restarted; {takeover}"
         )
     stat = read_stat(supervisor.pid)
     if stat and stat.is_stopped:
@@ -198,7 +198,7 @@ def _instance(
     if visibility.is_lost and phase not in FINAL:
         phase, words = "lost", "lost"
     elif visibility.is_unsupervised and phase == "running" and not is_running(process.wrapper):
-        phase, words = "failed", "ended, and nobody saw how"
+        phase, words = "failed", "ended with an unknown status"
     return InstanceStatus(
         name=process.name,
         process=planned.process,

@@ -92,7 +92,7 @@ def _clean_path(path: str) -> str:
 
 def _expression(glob: str) -> re.Pattern[str]:
     if not glob:
-        raise ValueError("nothing stands after the !")
+        raise ValueError("nothing follows the !")
     rest = glob.removeprefix("**")
     if rest != glob and not any(character in rest for character in "*?[]\\"):
         # Docker compares the end of the path in this case: `**b` matches any path that ends with b.

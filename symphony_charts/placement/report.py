@@ -247,8 +247,7 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
                 "pool": pool.name,
                 "perNode": per_node,
                 "pods": used.get(pool.name, 0),
-                "obstacles": blocks
-                or ([] if per_node else ["only whole TPU slices, or present pods, stand in the way"]),
+                "obstacles": blocks or ([] if per_node else ["only whole TPU slices, or present pods, are in the way"]),
             }
         )
     pools.sort(key=lambda row: (-_number(row["pods"]), -_number(row["perNode"]), str(row["pool"])))

@@ -25,7 +25,7 @@ _IN_CLUSTER = "https://kubernetes.default.svc"
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace.
+    """Place of an environment: a cluster, by its address or its name in Argo CD, and a namespace.
 
     Flux reaches another cluster by the Secret `kubeconfig`, and installs as `service_account` where one is named.
     """
@@ -71,7 +71,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an environment runs, and the values of all experiments there.
+    """Environment: its place, and the values of all experiments there.
 
     Attributes:
         certificate: What secrets are sealed with there: a file beside the settings, an address, or `cluster`.
@@ -112,7 +112,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the leak guard found and is no secret.
+    """Finding of the leak guard that is no secret.
 
     Attributes:
         fingerprint: The fingerprint that the refusal named.
@@ -124,7 +124,7 @@ class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What options are that nobody typed, where variables of the environment do not say it; empty says nothing.
+    """Defaults of options that neither the command line nor variables of the environment set; empty sets nothing.
 
     Attributes:
         on: Where experiments run: this machine, or a cluster.
@@ -169,7 +169,7 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Settings(Keys, frozen=True, kw_only=True):
-    """What holds for every experiment of a project; `path` is the file, None where there is none."""
+    """Settings of all experiments of a project; `path` is the file, None without one."""
 
     path: Path | None = None
 

@@ -226,7 +226,7 @@ _HEADER = "# Written by symph: ports stay as they are when services come and go.
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is remembered of an experiment: `ports` by service, and the last packaged `version` and its `digest`."""
+    """Lock file of an experiment: `ports` by service, and the last packaged `version` and its `digest`."""
 
     ports: dict[str, int] = {}
     version: str | None = None

@@ -240,7 +240,7 @@ def _json(text: str) -> object:
         data = dict(pairs)
         if len(data) < len(pairs):
             twice = next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number]))
-            raise SpecError.one(f'the key "{twice}" stands twice in one map', twice, "keep one of them")
+            raise SpecError.one(f'the key "{twice}" appears twice in one map', twice, "keep one of them")
         return data
 
     try:
@@ -260,12 +260,12 @@ def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
     if rest.startswith(("//", "/*", "#")):
         return "JSON has no comments", "leave them out, or write the experiment in YAML"
     if rest.startswith(("}", "]")) and before.endswith(","):
-        return "a comma stands before the closing bracket", "leave it out"
+        return "a comma before the closing bracket", "leave it out"
     if rest.startswith("'"):
-        return "texts stand in double quotes", "write them so"
+        return "texts need double quotes", "write them so"
     if rest.startswith('"') and not before.endswith((",", "{", "[", ":")):
         return "a comma is missing before this", "write one"
-    return error.msg, "look at this place, and at what stands before it"
+    return error.msg, "look at this place, and at the text before it"
 
 
 def with_location(error: SpecError, path: Path, text: str, changes: Sequence[str] = ()) -> SpecError:

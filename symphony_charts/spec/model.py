@@ -57,7 +57,7 @@ __all__ = [
 
 
 class LocalProcess(Record, frozen=True, kw_only=True):
-    """What is different on one machine: each field replaces its namesake of the process when it is set.
+    """Differences on one machine: a field that is set replaces the field of the process.
 
     Attributes:
         command: Program in place of the entry point.
@@ -90,7 +90,7 @@ class LocalProcess(Record, frozen=True, kw_only=True):
 
 
 class PodSettings(Record, frozen=True, kw_only=True):
-    """What belongs to a pod, and so to a lone process or to a group, never to a process inside a group.
+    """Settings of a pod: of a lone process or a group, never of a process inside a group.
 
     Attributes:
         replicas: How many pods of it run.
@@ -234,7 +234,7 @@ class Step(Record, frozen=True, kw_only=True):
 
 
 class ExposeSettings(Record, frozen=True, kw_only=True):
-    """How an exposed service is reached from outside the cluster.
+    """Access to an exposed service from outside the cluster.
 
     Attributes:
         type: LoadBalancer has an address of its own, ClusterIP none: `symph open` forwards a port.
@@ -254,7 +254,7 @@ class ExposeSettings(Record, frozen=True, kw_only=True):
 
 
 class Maintainer(Record, frozen=True, kw_only=True):
-    """Who looks after a chart.
+    """Maintainer of a chart.
 
     Attributes:
         name: The name.
@@ -268,7 +268,7 @@ class Maintainer(Record, frozen=True, kw_only=True):
 
 
 class ChartSettings(Record, frozen=True, kw_only=True):
-    """What the chart says of itself in its Chart.yaml; what is not said is not there.
+    """Metadata in the Chart.yaml; fields that are not set are left out.
 
     Attributes:
         app_version: The version of the programs inside, a label of all objects, too.

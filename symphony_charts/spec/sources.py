@@ -213,7 +213,7 @@ def key_of(secret: SecretFile) -> str:
 
 
 class SecretSource(Record, frozen=True, kw_only=True):
-    """Where the experiment's Secret comes from on a cluster.
+    """Source of the experiment's Secret on a cluster.
 
     Attributes:
         source: `existing`: it is pushed apart from the chart; `sealed`: a SealedSecret; `external`: an ExternalSecret;
@@ -267,7 +267,7 @@ class Toleration(Record, frozen=True, kw_only=True):
 
 
 class Assignment(Record, frozen=True, kw_only=True):
-    """What the dispatcher is asked to do with a process; the keys are those of Symphony's `assign_to`.
+    """Request to the dispatcher for a process; the keys are those of Symphony's `assign_to`.
 
     Attributes:
         assign_to: `machine`: shares of a node of a pool; `gpu`: GPUs of a pool; `resource`: amounts, wherever they fit;
@@ -318,7 +318,7 @@ class Placement(Record, frozen=True, kw_only=True):
 
 
 class SecuritySettings(Record, frozen=True, kw_only=True):
-    """How far the pods are locked down.
+    """Security level of the pods.
 
     Attributes:
         level: The Pod Security level; `restricted` admits the least, `privileged` gives capabilities and privileges

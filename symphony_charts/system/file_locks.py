@@ -202,7 +202,9 @@ def exclusive(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
     try:
         while not _locked(descriptor, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
-                raise ToolFailed(f"somebody has held the claims for {timeout_s:g} s", str(runtime_dir() / folder))
+                raise ToolFailed(
+                    f"another process has held the claims for {timeout_s:g} s", str(runtime_dir() / folder)
+                )
             time.sleep(0.01)
         yield
     finally:

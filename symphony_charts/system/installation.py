@@ -28,7 +28,7 @@ def check_pinned(where: str) -> str:
         raise UsageError(f"{where!r} does not say for ever what is installed", "--install-from", f"give {FORMS}")
     place = urlsplit(where.removeprefix("git+"))
     if place.password or (place.username and place.scheme == "https"):
-        raise UsageError("the address holds a password, which would stand in Git", "--install-from", "take it out")
+        raise UsageError("the address holds a password, which would be in Git", "--install-from", "take it out")
     return where
 
 

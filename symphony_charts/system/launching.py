@@ -56,7 +56,7 @@ class EntryPoint:
                 found = getattr(found, name)
         except Exception as error:  # third-party code may raise anything
             what = f'the plugin "{self.name}" cannot be loaded: {type(error).__name__}: {error}'
-            raise ToolFailed(what, self.value, f"mend or uninstall {self.package}") from error
+            raise ToolFailed(what, self.value, f"correct or uninstall {self.package}") from error
         return found
 
 

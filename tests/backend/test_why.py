@@ -135,9 +135,9 @@ def test_a_failure_tells_the_last_words_once(instance: InstanceStatus, text: str
         ),
         (
             "running",
-            "its supervisor is gone: nobody restarts its processes; symph up SPEC takes over, symph down rl ends it",
+            "its supervisor is gone: its processes are not restarted; symph up SPEC takes over, symph down rl ends it",
             "supervisor",
-            "its supervisor is gone: nobody restarts its processes",
+            "its supervisor is gone: its processes are not restarted",
             "symph up SPEC takes over, symph down rl ends it",
         ),
         (

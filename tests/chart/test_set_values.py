@@ -151,7 +151,7 @@ def test_the_files_of_a_text_are_known_before_they_are_read() -> None:
         ("sets", "a[65537]=1", "above the highest index"),
         ("sets", "a[0", "not closed"),
         ("sets", "a={b", "not closed"),
-        ("sets", "a[0]b=1", "stands after an index"),
+        ("sets", "a[0]b=1", "follows an index"),
         ("sets", "a.=1", 'nothing is set in "a"'),
         ("sets", f"{'a.' * 31}a=1", "more than 30 names"),
         ("sets", f"a{'[0]' * 5000}=1", "more than 100 lists"),

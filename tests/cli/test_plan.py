@@ -136,4 +136,4 @@ def test_what_pods_do_not_show_is_told_with_who_tells_the_rest(symph: Symph, tmp
     assert "no other group on kind jobs" in symph("plan", "rl.yaml", "--pools", "std.yaml").stderr
     (tmp_path / ".symph.yaml").write_text("environments: {dev: {namespace: rl}}\n")
     said = symph("plan", "rl.yaml", "--pools", "std.yaml").stderr
-    assert "what of rl moves, starts anew or ends is told by: symph diff SPEC --env dev" in said
+    assert "to see which objects of rl move, restart or end: symph diff SPEC --env dev" in said

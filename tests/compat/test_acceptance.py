@@ -96,7 +96,7 @@ def test_a_dry_run_launch_prints_the_objects(capsys: pytest.CaptureFixture[str])
     kinds = [item["kind"] for item in yaml.safe_load_all(out)]
     assert (kinds.count("Service") >= 2, "Job" in kinds) == (True, True)
     assert "changed: containers lose all capabilities" in err
-    assert "which nobody asked for: group/proc1, group/proc2, agent0 and 7 more" in err
+    assert "which the input does not ask for: group/proc1, group/proc2, agent0 and 7 more" in err
 
 
 @pytest.mark.parametrize("backend", ["kube", "tmux"])

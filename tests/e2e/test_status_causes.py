@@ -47,7 +47,7 @@ _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
     "image that is not there": (
         {"image": "absent.example/agent:1"},
         "the image absent.example/agent:1 cannot be pulled: absent.example/agent:1: not found",
-        "mend the image in the spec",
+        "correct the image in the spec",
         1,
     ),
     "pool": ({"requests": {"cpu": "900"}}, "Insufficient cpu; the plan on the cluster's nodes: NO, ", "", 0),
@@ -195,7 +195,7 @@ def test_a_job_that_somebody_suspended_is_no_fault(
 
     eventually(lambda: why().get("cause") == "suspended", _WAIT_S, lambda: str(why()))
     said = symph("status", "exp", "-n", namespace)
-    assert (said.code, "nap: suspended until somebody resumes it" in said.out) == (0, True), said
+    assert (said.code, "nap: suspended until it is resumed" in said.out) == (0, True), said
 
 
 def test_run_says_why_nothing_comes(

@@ -64,7 +64,7 @@ def test_json_with_a_whole_emoji_is_read() -> None:
 
 
 def test_a_key_that_stands_twice_is_refused_with_its_line() -> None:
-    with pytest.raises(SpecError, match="stands twice") as caught:
+    with pytest.raises(SpecError, match="appears twice") as caught:
         read(b'{"a": 1,\n "a": 2}', "f.json")
     assert "f.json:2, a" in str(caught.value)
 

@@ -68,7 +68,7 @@ def test_port_names_that_two_roles_use_carry_the_name_of_their_role() -> None:
 def test_roles_of_one_name_after_cleaning_are_kept_apart() -> None:
     imported = import_appdef(app(role(name="My Role"), role(name="my_role")))
     assert list(imported.experiment.processes) == ["my-role", "my-role-2"]
-    assert "stands there twice" in notes_of(imported)
+    assert "appears twice" in notes_of(imported)
 
 
 def test_torchx_reserve_for_the_node_is_taken_off_only_when_asked_and_never_more_than_half() -> None:

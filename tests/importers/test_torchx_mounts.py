@@ -55,7 +55,7 @@ def test_each_form_of_a_mount_is_read(value: object, expected: list[AnyMount]) -
         (["type=bind,src=/a,dst=/b,colour=red"], "unknown mount option"),
         (["type=device,src=/dev/x,perm=rwx"], "no device permissions"),
         ([7], "expected a map, got 7"),
-        ({"a": 1}, "stands where a list of mounts is needed"),
+        ({"a": 1}, "is not a list of mounts"),
     ],
 )
 def test_each_wrong_mount_is_a_fault_at_its_place(value: object, what: str) -> None:

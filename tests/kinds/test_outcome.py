@@ -92,7 +92,7 @@ def test_a_wrapped_job_shows_its_replicas() -> None:
         "spec": {"suspend": True, "components": [{"template": inner}]},
         "status": {"phase": "Suspended"},
     }
-    assert states(wrapper) == dict.fromkeys(("agent-0", "agent-1"), "pending: suspended until somebody resumes it")
+    assert states(wrapper) == dict.fromkeys(("agent-0", "agent-1"), "pending: suspended until it is resumed")
 
 
 def mcad(state: str, **more: object) -> dict[str, object]:

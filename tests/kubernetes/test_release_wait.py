@@ -65,7 +65,7 @@ def test_a_queued_workload_says_what_its_queue_says() -> None:
     live["metadata"]["uid"] = "u1"
     found = progress_of(live, live, [], {"u1": "in mine: no room"})
     assert (found.state, found.why) == ("queued", "in mine: no room")
-    assert progress_of(live, live, []).why == "suspended until somebody resumes it"
+    assert progress_of(live, live, []).why == "suspended until it is resumed"
 
 
 VOLCANO = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "x"}}

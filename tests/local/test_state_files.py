@@ -153,10 +153,10 @@ def test_looking_at_a_run_without_a_supervisor_starts_none_and_says_so(tmp_path:
     os.kill(wrapper_pids(run)[1], signal.SIGKILL)
     until(lambda: LocalWatcher().describe("exp").instances[1].phase == "failed")
     status = LocalWatcher().describe("exp")
-    assert status.note.startswith("its supervisor is gone: nobody restarts its processes")
+    assert status.note.startswith("its supervisor is gone: its processes are not restarted")
     assert diagnose_status(status) == Diagnosis(
         cause="supervisor",
-        text="its supervisor is gone: nobody restarts its processes",
+        text="its supervisor is gone: its processes are not restarted",
         next=status.note.partition("; ")[2],
     )
     assert [instance.state.partition(" ")[0] for instance in status.instances] == ["running", "ended,"]

@@ -179,7 +179,7 @@ class UniqueNames:
             free, count = f"{clean}-{count}", count + 1
         self._taken.add(free)
         if free != clean:
-            self._log.changed(path, f'"{name}" stands there twice; this one is called "{free}"')
+            self._log.changed(path, f'"{name}" appears twice; this one is called "{free}"')
         return free
 
     def clean(self, name: str, path: str, longest: int = LONGEST) -> str:

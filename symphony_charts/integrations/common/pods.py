@@ -210,7 +210,7 @@ def _read_env(container: Fields, overlay: dict[str, object]) -> dict[str, object
     for variable in container.maps("env"):
         name = variable.required_text("name", "")
         if name in env:
-            variable.log.changed(variable.at("name"), f"{name} stands there twice; the last one counts")
+            variable.log.changed(variable.at("name"), f"{name} appears twice; the last one counts")
         if "valueFrom" in variable:
             source = _env_source(variable.map("valueFrom"))
             if source is None:

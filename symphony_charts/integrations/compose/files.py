@@ -204,7 +204,7 @@ class ComposeFiles:
         value = service.get("volumes")
         items = value if isinstance(value, list) else []
         if value is not None and not isinstance(value, list):
-            service.log.fault(service.at("volumes"), f"{show(value)} stands where a list is needed", "write `- a:/b`")
+            service.log.fault(service.at("volumes"), f"{show(value)} is not a list", "write `- a:/b`")
         for index, item in enumerate(items):
             path = join(service.at("volumes"), index)
             mount = (
@@ -377,9 +377,7 @@ class ComposeFiles:
             if text is None:
                 log.fault(fields.at("file"), f"cannot read {show(file)} as text", "is it there, and UTF-8?")
             return text
-        log.lost(
-            fields.path, f'config "{name}" stands outside of this file; it is not carried over', "add it to `configs`"
-        )
+        log.lost(fields.path, f'config "{name}" is outside of this file; it is not carried over', "add it to `configs`")
         return None
 
     def _secret_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
@@ -422,7 +420,7 @@ def _granted(service: Fields, key: str) -> list[tuple[str, str | None, str]]:
     """Return the configs or secrets granted to a service: name, target if set, path."""
     value = service.get(key)
     if value is not None and not isinstance(value, list):
-        service.log.fault(service.at(key), f"{show(value)} stands where a list is needed", "write `- name`")
+        service.log.fault(service.at(key), f"{show(value)} is not a list", "write `- name`")
     grants: list[tuple[str, str | None, str]] = []
     for index, item in enumerate(value if isinstance(value, list) else []):
         path = join(service.at(key), index)

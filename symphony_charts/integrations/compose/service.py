@@ -316,7 +316,7 @@ def _ports(fields: Fields) -> list[Port]:
     ports: list[Port] = []
     value = fields.get("ports")
     if value is not None and not isinstance(value, list):
-        fields.log.fault(fields.at("ports"), f"{show(value)} stands where a list is needed", 'write `- "8080:80"`')
+        fields.log.fault(fields.at("ports"), f"{show(value)} is not a list", 'write `- "8080:80"`')
     for index, item in enumerate(value if isinstance(value, list) else []):
         path = join(fields.at("ports"), index)
         if isinstance(item, dict):
@@ -357,7 +357,7 @@ def _aliases(fields: Fields, key: str) -> dict[str, Alias]:
             said = Alias(path=of_network.at("aliases"), is_wanted=True)
             aliases |= dict.fromkeys(of_network.texts("aliases"), said)
     fields.drop("networks", "networks are not carried over: every process can reach every service", NETWORKS)
-    what = "containers are called after their processes; nobody dials this name"
+    what = "containers are named after their processes; no service connects to this name"
     for part, next_step in (("container_name", ""), ("hostname", "`pod_overlay: {spec: {hostname: NAME}}`")):
         if (name := fields.text(part)) and name != key:
             aliases.setdefault(name, Alias(path=fields.at(part), what=what, next=next_step))
@@ -419,7 +419,7 @@ def _ready(check: Fields) -> dict[str, object] | None:
         kind, rest = (words[0], words[1:]) if words else ("", [])
         if kind not in ("CMD", "CMD-SHELL") or not rest:
             check.log.fault(
-                check.at("test"), "a test is a text, or a list that begins with CMD or CMD-SHELL", "mend it"
+                check.at("test"), "a test is a text, or a list that begins with CMD or CMD-SHELL", "correct it"
             )
             return None
         words = rest if kind == "CMD" else ["sh", "-c", " ".join(rest)]

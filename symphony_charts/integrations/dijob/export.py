@@ -376,7 +376,7 @@ def _roles_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _
             spec["priorityClassName"] = priority_class
         template.setdefault("restartPolicy", _restart_policy(pod))
         if pod.settings.replicas != 1:
-            what = f"how many {pod.name}s there are is said by the coordinator's configuration"
+            what = f"how many {pod.name}s there are is set by the coordinator's configuration"
             writer.log.changed(f"{pod.path}.replicas", what)
         spec[pod.name] = {"template": {"spec": writer.with_own_volumes(template, pod)}}
     return spec | writer.job_volumes(), beside

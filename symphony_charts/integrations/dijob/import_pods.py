@@ -295,7 +295,7 @@ def _read_script(
     lifted = lift(script.text, draft.configs)
     draft.configs |= lifted.files
     for name in lifted.files:
-        draft.log.changed(path, f"the file {name}, which the script writes, now stands in `configs`")
+        draft.log.changed(path, f"the file {name}, which the script writes, is now in `configs`")
     for line in lifted.kept:
         what = (
             f"line {line} of the script writes a file that depends on variables, or has no plain name; it stays there"

@@ -121,7 +121,7 @@ def _read_replicas(spec: Fields, draft: Draft) -> None:
             continue
         count = next((number for text in texts if (number := _requested(text, role)) is not None), None)
         if count is None:
-            what = f"how many {role}s there are stands in the Python configuration; one is assumed"
+            what = f"how many {role}s there are is set in the Python configuration; one is assumed"
             draft.log.changed(spec.at(role), what, f"set `processes.{role}.replicas`")
         elif count != 1:
             process["replicas"] = count
@@ -219,9 +219,7 @@ def _read_backoff(spec: Fields, draft: Draft) -> None:
         retries = _DEFAULT_BACKOFF
     if retries:
         draft.workload["retries"] = retries
-        what = (
-            f"a pod restarted by the operator (up to {retries} times) gets another DI_RANK; only the last rank bears it"
-        )
+        what = f"a pod restarted (up to {retries} times) gets another DI_RANK, which only the last rank tolerates"
         draft.log.changed(spec.at("backoffLimit"), what, "use `workload.retries: 0` on kind dijob, or another kind")
 
 
@@ -239,7 +237,7 @@ def _note_variable(task: Fields, theirs: str, ours: str, draft: Draft) -> None:
     """Note the variable with the nodes of a task, if the name of the task changed it."""
     told = f"DI_{theirs.upper().replace('-', '_')}_NODES"
     if told != di_group_nodes(ours):
-        draft.log.changed(task.at("name"), f"its nodes stand in {di_group_nodes(ours)}, and not in {told}")
+        draft.log.changed(task.at("name"), f"its nodes are in {di_group_nodes(ours)}, and not in {told}")
 
 
 def _complete_tasks(pod: AddedPod, draft: Draft, path: str) -> None:
@@ -461,7 +459,7 @@ def _go_without_operator(spec: Fields, dialect: Operator, draft: Draft) -> None:
     if dialect.startswith("v1.1"):
         draft.compat = "di-engine"
         for ref in draft.without_command():
-            what = "its replicas learn their ranks before its command, which stands in the image and is not known here"
+            what = "its replicas learn their ranks before its command, which is in the image and is not known here"
             draft.log.changed(ref, what, "say `command`; charts refuse it without")
         return
     env = {

@@ -36,7 +36,7 @@ class DIJob(Kind):
     controller = "DI-orchestrator"
     gvks = dijob_pods.KINDS
     restarts_in_place = False
-    on_change = "pods come or go, and those that run keep the addresses that they were told"
+    on_change = "pods come or go, and running ones keep the addresses that they got"
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
     pod_selector = dijob_pods.OPERATOR
     settings = DijobSettings

@@ -73,7 +73,7 @@ def read_mounts(role: Fields) -> list[AnyMount]:
     if isinstance(value, str):
         return _parse_mount_options(value.split(","), role.at("mounts"), role.log)
     if not isinstance(value, list):
-        role.log.fault(role.at("mounts"), f"{show(value)} stands where a list of mounts is needed")
+        role.log.fault(role.at("mounts"), f"{show(value)} is not a list of mounts")
         return []
     if value and all(isinstance(item, str) for item in value):
         options = [option for item in value for option in str(item).split(",")]

@@ -60,7 +60,7 @@ def pod_overlay_of(role: Role, log: Log) -> dict[str, object]:
     if overlay is None:
         return {}
     if not isinstance(overlay, dict):
-        log.note(path, "a pod overlay that stands in a file is not read", "put its content in `pod_overlay`")
+        log.note(path, "a pod overlay in a file of its own is not read", "put its content in `pod_overlay`")
         return {}
     return _plain(overlay, path, log)
 
@@ -180,7 +180,7 @@ def _asks(role: Role, macro: str) -> bool:
 def _app_id_env(context: RoleContext) -> dict[str, object]:
     release, run = APP_ID_VARIABLES
     if context.options.kind == "dijob":
-        what = "`${app_id}` is the application's name here: pods of a DIJob are not told which run they belong to"
+        what = "`${app_id}` is the application's name here: pods of a DIJob do not get the run that they belong to"
         context.log.lost("name", what, "another `kind` makes it another one each time")
         return {release: UniqueNames.label_value(context.app.name), run: "0"}
     return {release: {"field": f"metadata.labels['{_INSTANCE}']"}, run: {"field": "metadata.labels['symph.dev/run']"}}

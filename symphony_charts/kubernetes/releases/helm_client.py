@@ -330,7 +330,7 @@ def _ours(error: errors.Error, name: str) -> SymphError:
     stderr = failed.stderr.lower()
     if "another operation" in stderr:
         what = f'helm is at work on "{name}", or was stopped in the middle of it'
-        return Conflict(what, next=f"wait for it, or mend it: symph rollback {name}, symph uninstall {name}")
+        return Conflict(what, next=f"wait for it, or undo it: symph rollback {name}, symph uninstall {name}")
     if "kubernetes cluster unreachable" in stderr or "connection refused" in stderr:
         failed.next = "check the cluster: kubectl cluster-info, --context, $KUBECONFIG"
     return failed

@@ -18,7 +18,7 @@ from symphony_charts.kubernetes.status import replica_of
 
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
-_SUSPENDED = "suspended until somebody resumes it"
+_SUSPENDED = "suspended until it is resumed"
 _TIME_IS_UP = object()
 
 

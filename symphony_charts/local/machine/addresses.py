@@ -91,7 +91,7 @@ def _is_free(addresses: AddressRange, listener: _Listener) -> bool:
 
 def _conflict_words(addresses: AddressRange, listener: _Listener) -> str:
     address, port = addresses.address(listener.number), listener.service.port
-    holder = holder_of(address, port) or "somebody"
+    holder = holder_of(address, port) or "another process"
     return f'{address}:{port} of service "{listener.service.name}" is taken by {holder}'
 
 

@@ -100,7 +100,7 @@ def _known_faults(name: str, text: str, number: tuple[int, int]) -> Capability:
 
 def _namespaces() -> Capability:
     if namespace_prefix():
-        detail = "files and secrets stand at the pod's paths"
+        detail = "files and secrets are at the pod's paths"
         return Capability(name="namespaces", status="ok", detail=detail)
     detail = "no private mounts: files and volumes are in other folders than in a pod, named in commands and variables"
     return Capability(name="namespaces", status="warning", detail=detail, next="allow unprivileged user namespaces")

@@ -113,7 +113,7 @@ def plan_here(
         try:
             contents[key_of(secret)] = path.read_bytes()
         except OSError as error:
-            step = "make it, or mend the path, which counts from the folder of the spec"
+            step = "make it, or correct the path, which is relative to the folder of the spec"
             problems.append(Problem(what=f"secret file {path}: {error.strerror}", path=f"secrets[{number}]", next=step))
     if problems:
         raise SpecError(problems)

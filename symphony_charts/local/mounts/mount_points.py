@@ -130,7 +130,7 @@ def _remove_locked(folder: int, name: str, facts: os.stat_result) -> str:
         except BlockingIOError:
             return "in use"
         except OSError as error:
-            return f"nobody can say whether a run uses it ({error.strerror})"
+            return f"it is unknown whether a run uses it ({error.strerror})"
         if not stat.S_ISDIR(opened.st_mode):
             if stat.S_ISREG(opened.st_mode) and opened.st_size == 0 and opened.st_nlink == 1:
                 os.unlink(name, dir_fd=folder)

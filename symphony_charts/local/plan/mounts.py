@@ -179,7 +179,7 @@ def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: s
     if isinstance(volume, (SecretVolume, ConfigVolume)) and volume.local:
         return volume.local
     what = f'volume "{mount.volume}" is an object of the cluster'
-    raise SpecError([Problem(what=what, path=path, next="give it `local: FOLDER`, whose files stand in for it here")])
+    raise SpecError([Problem(what=what, path=path, next="give it `local: FOLDER`, whose files replace it here")])
 
 
 def _content(config: ConfigFile) -> bytes:

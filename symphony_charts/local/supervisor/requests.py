@@ -59,7 +59,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
                     f"symph down {run.experiment}, then symph up",
                 )
             if has_waited and (why := full_disk(run.folder)):
-                what = f"nobody can note what comes of the restart: the disk is full ({why})"
+                what = f"the result of the restart cannot be noted: the disk is full ({why})"
                 raise ToolFailed(what, str(run.folder), f"make room, then look: symph ps {run.experiment}")
             watched.wait(min(remaining, _LOOK_S))
             has_waited = True

@@ -85,7 +85,7 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
         uncertainties += zone_uncertainties
     uncertainties += label_uncertainties
     if not any(pool.has(key) for key in ("autoscaling", "node_count", "initial_node_count")):
-        text = "no number of nodes is said: none is counted, there may be some"
+        text = "the number of nodes is not set: none is counted, there may be some"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
     settings = replace(
         settings,

@@ -28,14 +28,14 @@ __all__ = [
     "Unpack",
 ]
 
-# A record, or what a file would say of it.
+# A record, or its data as in a file.
 Data = Mapping[str, object] | msgspec.Struct
 # Not any sequence: a text is one, too.
 Items = list[Any] | tuple[Any, ...]
 
 
 class PodFields(TypedDict, total=False):
-    """What a lone process and a group can be told."""
+    """Keywords of lone processes and groups."""
 
     replicas: int | None
     min_replicas: int | None
@@ -57,14 +57,14 @@ class PodFields(TypedDict, total=False):
 
 
 class GroupKeywords(PodFields, total=False):
-    """What a group is made with."""
+    """Keywords of groups."""
 
     preamble_cmds: str | Iterable[str] | None
     start_dir: str | None
 
 
 class ProcessKeywords(PodFields, total=False):
-    """What a process is made with, beside its shell lines."""
+    """Keywords of processes, without shell lines."""
 
     image: str | None
     container_image: str | None
@@ -96,13 +96,13 @@ class ProcessKeywords(PodFields, total=False):
 
 
 class ProcessFields(ProcessKeywords, total=False):
-    """What a process can be told."""
+    """Keywords of processes."""
 
     cmds: Items | str | None
 
 
 class ExperimentFields(TypedDict, total=False):
-    """What an experiment can be told."""
+    """Settings of experiments."""
 
     team: str | None
     owner: str | None
@@ -131,7 +131,7 @@ class ExperimentFields(TypedDict, total=False):
 
 
 class AssignmentFields(TypedDict, total=False):
-    """What the dispatcher is told besides."""
+    """Further keywords of assignments."""
 
     node_pool_name: str | None
     process_per_machine: int | None
@@ -143,7 +143,7 @@ class AssignmentFields(TypedDict, total=False):
 
 
 class ConfigFields(TypedDict, total=False):
-    """What a configuration file is made of but a text."""
+    """Sources of configuration files other than a text."""
 
     base64: str | None
     file: str | None
@@ -151,7 +151,7 @@ class ConfigFields(TypedDict, total=False):
 
 
 class ExperimentKeywords(ExperimentFields, total=False):
-    """What an experiment is made with."""
+    """Keywords of experiments."""
 
     preamble_cmds: str | Iterable[str] | None
     start_dir: str | None

@@ -124,7 +124,7 @@ def _host_name_faults(experiment: Experiment) -> Iterator[Problem]:
                 what = f'"{name}" is a name of "{other}" and of "{pod.name}"'
                 yield Problem(what=what, path=path, next="let it lead to one of them")
             elif name in pod.settings.names[:index]:
-                yield Problem(what=f'"{name}" stands twice', path=path, next="drop one of them")
+                yield Problem(what=f'"{name}" appears twice', path=path, next="drop one of them")
 
 
 def _clean(named: Mapping[str, _Value], path: str, problems: list[Problem]) -> dict[str, _Value]:
@@ -228,7 +228,7 @@ def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
         if entry is None:
             continue
         if entry.path in seen:
-            yield Problem(what=f'"{ref}" stands twice in the order', path=f"order[{index}]", next="drop one of them")
+            yield Problem(what=f'"{ref}" appears twice in the order', path=f"order[{index}]", next="drop one of them")
         seen.add(entry.path)
 
 

@@ -95,7 +95,7 @@ def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str
     for index, name in enumerate(entry.process.connects):
         path = f"{entry.path}.connects[{index}]"
         if name in seen:
-            yield Problem(what=f'"{name}" stands twice among the connects', path=path, next="drop one of them")
+            yield Problem(what=f'"{name}" appears twice in `connects`', path=path, next="drop one of them")
         elif name not in bound:
             meant = nearest(name, bound)
             hint = f' (did you mean "{meant}"?)' if meant else ""
@@ -326,7 +326,7 @@ def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
             yield from _place_faults(at, path, places)
             if any(f"{at.rstrip('/')}/".startswith(f"{folder}/") for folder in (CONFIG_DIR, SECRETS_DIR)):
                 what = f'"{at}" lies in a folder of symph itself'
-                yield Problem(what=what, path=path, next="choose another path, or read it where it stands already")
+                yield Problem(what=what, path=path, next="choose another path, or read it at its present path")
 
 
 def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:
