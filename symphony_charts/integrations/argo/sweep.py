@@ -1,7 +1,7 @@
 """One Argo Workflow runs a sweep: a task for each trial creates the trial's objects and waits for its workloads.
 
 Templates contain the common parts of trials; differences are inputs, each the JSON of its place. So a trial costs its
-settings and names, whatever the size of its objects.
+settings and names, whatever the size of its objects. hera builds the Workflow; the extra `argo` installs it.
 
 Source: argoproj/argo-workflows v3.7.3, workflow/executor/resource.go; the states are defined by each project's API.
 """
@@ -13,15 +13,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from symphony_charts.errors import SpecError
+from symphony_charts.errors import SpecError, ToolMissing
 from symphony_charts.integrations.argo.kind import as_json, manifest, parameter
 from symphony_charts.kinds.base import TrialObjects
 from symphony_charts.kinds.registry import deciding_objects, end_conditions, kind_for
 
+try:
+    from hera.workflows import DAG, Parameter, Resource, Task, Workflow, models
+except ImportError as error:
+    raise ToolMissing("hera is not installed", extra="argo") from error
+
 _MAX_BYTES = 1_000_000
 """Size limit of a Workflow, with room for the status that Argo adds; etcd takes 1.5 MiB."""
 
-_API = "argoproj.io/v1alpha1"
 _GROUP = "symph.dev/group"
 _INSTANCE = "app.kubernetes.io/instance"
 _LONGEST = 48
@@ -37,30 +41,26 @@ def sweep_objects(
     At most `parallel` trials run at a time. The Workflow's name ends in a hash of its spec. Raises SpecError if it is
     too large.
     """
-    templates: list[dict[str, object]] = []
-    tasks: list[dict[str, object]] = []
+    templates: list[DAG | Resource] = []
+    tasks: dict[str, Task] = {}
     for number, alike in enumerate(_alike(trials)):
         objects, called = _of_alike(f"trial-{number}", alike)
         templates += objects
-        tasks += called
-    order = {trial.name: position for position, trial in enumerate(trials)}
-    tasks.sort(key=lambda task: order[str(task["name"])])
-    sweep: dict[str, object] = {"name": "sweep", "dag": {"failFast": False, "tasks": tasks}}
-    if parallel is not None:
-        sweep["parallelism"] = parallel
+        tasks |= called
+    sweep = DAG(name="sweep", fail_fast=False, tasks=[tasks[trial.name] for trial in trials], parallelism=parallel)
     base = _short(name)
-    spec = {
-        "entrypoint": "sweep",
-        "serviceAccountName": service_account or f"{base}-argo",
-        "podGC": {"strategy": "OnPodSuccess"},
-        "templates": [sweep, *templates],
-    }
-    text = json.dumps(spec, sort_keys=True)
+    workflow = Workflow(
+        entrypoint="sweep",
+        labels={"symph.dev/sweep": base},
+        service_account_name=service_account or f"{base}-argo",
+        pod_gc=models.PodGC(strategy="OnPodSuccess"),
+        templates=[sweep, *templates],
+    ).to_dict()
+    text = json.dumps(workflow["spec"], sort_keys=True)
     if len(text) > _MAX_BYTES:
         what = f"the Workflow of {len(trials)} trials has {len(text)} bytes; Argo and Kubernetes take {_MAX_BYTES}"
         raise SpecError.one(what, next="split the sweep, or use --on kube")
-    metadata = {"name": f"{base}-{_digest(text)}", "labels": {"symph.dev/sweep": base}}
-    workflow: dict[str, object] = {"apiVersion": _API, "kind": "Workflow", "metadata": metadata, "spec": spec}
+    workflow["metadata"]["name"] = f"{base}-{_digest(text)}"
     rights = () if service_account else _rights(base, trials)
     return [*rights, workflow]
 
@@ -74,33 +74,39 @@ def _alike(trials: Sequence[TrialObjects]) -> list[list[TrialObjects]]:
     return list(groups.values())
 
 
-def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[DAG | Resource], dict[str, Task]]:
     """Return the templates of trials with the same kinds of objects, and a task for each trial."""
     holes: dict[tuple[str, ...], str] = {}
     salt = _digest(repr([trial.objects for trial in trials]))
     common = [
         _common([trial.objects[index] for trial in trials], holes, salt) for index in range(len(trials[0].objects))
     ]
-    inputs = {parameter(name, salt): as_json(name) for name in holes.values()}
+    placeholders = {parameter(name, salt): as_json(name) for name in holes.values()}
     names = ["trial", *holes.values()]
-    templates = [_trial(title, trials[0].objects, names)]
+    inputs = [Parameter(name=name) for name in names]
+    templates: list[DAG | Resource] = [_trial(title, trials[0].objects, names)]
     for index, item in enumerate(trials[0].objects):
-        resource = {
-            "action": "create",
-            "manifest": manifest(_object(common[index]), inputs),
-            **_waiting(item, trials[0]),
-        }
-        templates.append({"name": _part(title, index, item), "inputs": _declared(names), "resource": resource})
+        success, failure = _end(item, trials[0])
+        resource = Resource(
+            name=_part(title, index, item),
+            inputs=inputs,
+            action="create",
+            manifest=manifest(_object(common[index]), placeholders),
+            success_condition=success,
+            failure_condition=failure,
+        )
+        templates.append(resource)
     left = _left(trials[0])
     if left:
-        templates.append({"name": f"{title}-end", "inputs": _declared(["trial"]), "resource": left})
-    tasks: list[dict[str, object]] = []
+        templates.append(Resource(name=f"{title}-end", inputs=inputs[:1], action="delete", flags=left))
+    tasks = {}
     for index, trial in enumerate(trials):
         values = {"trial": trial.name, **{name: vector[index] for vector, name in holes.items()}}
-        task: dict[str, object] = {"name": trial.name, "template": title, "arguments": _given(values)}
+        task = Task(name=trial.name, template=title, arguments=values)
         if left:
-            task["hooks"] = {"exit": {"template": f"{title}-end", "arguments": _given({"trial": trial.name})}}
-        tasks.append(task)
+            given = models.Arguments(parameters=[models.Parameter(name="trial", value=trial.name)])
+            task.hooks = {"exit": models.LifecycleHook(template=f"{title}-end", arguments=given)}
+        tasks[trial.name] = task
     return templates, tasks
 
 
@@ -122,30 +128,33 @@ def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).replace("{{", "{\\u007b")
 
 
-def _trial(title: str, objects: Sequence[Object], names: Sequence[str]) -> dict[str, object]:
+def _trial(title: str, objects: Sequence[Object], names: Sequence[str]) -> DAG:
     """Return the template of a trial; its workloads depend on all other objects."""
-    passed = _given({name: as_json(name) for name in names})
-    first = [_part(title, index, item) for index, item in enumerate(objects) if end_conditions(item) is None]
-    tasks = []
-    for index, item in enumerate(objects):
-        name = _part(title, index, item)
-        task: dict[str, object] = {"name": name, "template": name, "arguments": passed}
-        if end_conditions(item) is not None and first:
-            task["dependencies"] = first
-        tasks.append(task)
-    return {"name": title, "inputs": _declared(names), "dag": {"tasks": tasks}}
+    passed = {name: as_json(name) for name in names}
+    parts = [_part(title, index, item) for index, item in enumerate(objects)]
+    first = [part for part, item in zip(parts, objects, strict=True) if end_conditions(item) is None]
+    tasks: list[Task | models.DAGTask] = [
+        Task(
+            name=part,
+            template=part,
+            arguments=passed,
+            dependencies=first if first and end_conditions(item) is not None else None,
+        )
+        for part, item in zip(parts, objects, strict=True)
+    ]
+    return DAG(name=title, inputs=[Parameter(name=name) for name in names], tasks=tasks)
 
 
-def _waiting(item: Object, trial: TrialObjects) -> dict[str, object]:
-    """Return the end conditions of a workload; empty if the trial does not wait for it."""
+def _end(item: Object, trial: TrialObjects) -> tuple[str | None, str | None]:
+    """Return the success and failure conditions of a workload; None if the trial does not wait for it."""
     end = end_conditions(item)
     if end is None or item not in deciding_objects(trial.objects):
-        return {}
-    return {"successCondition": end[0], "failureCondition": end[1]}
+        return None, None
+    return end
 
 
-def _left(trial: TrialObjects) -> dict[str, object]:
-    """Return the deletion of objects that still run after a trial: services, and groups that do not decide its end."""
+def _left(trial: TrialObjects) -> list[str]:
+    """Return kubectl's flags that select what still runs after a trial: services, and groups that decide no end."""
     deciding = deciding_objects(trial.objects)
     kinds: dict[str, None] = {}
     groups: list[str] = []
@@ -155,9 +164,8 @@ def _left(trial: TrialObjects) -> dict[str, object]:
             kinds[str(item["kind"]).lower()] = None
             groups.append(str(_labels(item).get(_GROUP)))
     if not kinds:
-        return {}
-    selector = f"--selector={_INSTANCE}={as_json('trial')},{_GROUP} in ({','.join(groups)})"
-    return {"action": "delete", "flags": [",".join(kinds), selector]}
+        return []
+    return [",".join(kinds), f"--selector={_INSTANCE}={as_json('trial')},{_GROUP} in ({','.join(groups)})"]
 
 
 def _group_of(item: Object) -> str:
@@ -195,14 +203,6 @@ def _plural(kind: str) -> str:
 
 def _part(title: str, index: int, item: Object) -> str:
     return f"{title}-{index}-{str(item['kind']).lower()}"
-
-
-def _declared(names: Sequence[str]) -> dict[str, object]:
-    return {"parameters": [{"name": name} for name in names]}
-
-
-def _given(values: Mapping[str, str]) -> dict[str, object]:
-    return {"parameters": [{"name": name, "value": value} for name, value in values.items()]}
 
 
 def _labels(item: Object) -> Object:
