@@ -119,7 +119,7 @@ _FILES = (
 )  # fmt: skip
 
 _TEXTS = (
-    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab stands", "indent with blanks"),
+    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab where YAML takes only blanks", "indent with blanks"),
     _spec("a key too deep", "name: rl\n image: x\n", "at:   e.yaml:2", "indented below a key", "the same indentation"),
     _spec("a process's keys not deep enough", "name: rl\nimage: x\nprocesses:\n  a:\n  command: x\n",
           "at:   e.yaml:5, processes.command", "expected a name, got the key `command`", "indent it deeper"),
@@ -219,7 +219,7 @@ _FIELDS = (
 _WORDS = (
     _row("a flag misspelled", "up e.yaml --wiat", SPEC, 2, "unrecognized", "did you mean --wait?", "symph up --help",
          then=("up --help",)),
-    _row("a flag before the verb", "-n x ls", {}, 2, "-n", "options stand behind the verb", "symph --help",
+    _row("a flag before the verb", "-n x ls", {}, 2, "-n", "options come after the verb", "symph --help",
          then=("--help",)),
     _row("kubernetes for kube", "ls --on kubernetes", {}, 2, "--on", "did you mean kube?", "symph ls --help"),
     _row("local for tmux", "ls --on local", {}, 2, "--on", "did you mean tmux?", "symph ls --help"),

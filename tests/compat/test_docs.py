@@ -139,7 +139,7 @@ def test_names_are_gone_after_the_run_and_the_others_are_back(tmp_path: Path, mo
         (["exits.py"], 5, ""),
         (["raises.py"], 3, "ZeroDivisionError"),
         (["-m", "exits", "word"], 5, "word"),
-        (["-m", "none.there"], 3, "install what holds none.there"),
+        (["-m", "none.there"], 3, "install the package of none.there"),
     ],
 )
 def test_the_status_of_a_run_is_the_scripts(words: list[str], status: int, said: str, tmp_path: Path) -> None:
