@@ -86,16 +86,14 @@ class Emitter:
         while lines[variables].startswith("{{- $"):
             variables += 1
         if lines[variables].startswith("{{-"):
-            message = f"the helper {helper.name} begins with an action, which would leave a line break"
-            raise ValueError(message)
+            raise ValueError(f"the helper {helper.name} begins with an action, which would leave a line break")
         if variables:
             lines[variables - 1] = lines[variables - 1].removesuffix(" }}") + " -}}"
         return "\n".join(lines)
 
     def _call(self, name: str, args: str = ".") -> str:
         if name not in self.frame.helpers:
-            message = f"no helper {name}"
-            raise ValueError(message)
+            raise ValueError(f"no helper {name}")
         return f'include "{self.frame.chart}.{name}" {args}'
 
     def _source(self, name: str) -> str:
@@ -116,8 +114,7 @@ class Emitter:
             return f"({call})"
         long = next((line for line in self._lines_of(self.frame.helpers[name]) if line.startswith(" ")), None)
         if long is not None:
-            message = f"the helper {name} must print one entry per line: {long}"
-            raise ValueError(message)
+            raise ValueError(f"the helper {name} must print one entry per line: {long}")
         return f"({call})"
 
     def _include(self, node: Include | Call) -> str:
@@ -144,8 +141,7 @@ class Emitter:
                     return parts[0]
                 word = "and" if isinstance(condition, All) else "or"
                 return " ".join([word, *(f"({part})" if " " in part else part for part in parts)])
-        message = f"unknown condition {condition!r}"
-        raise TypeError(message)
+        raise TypeError(f"unknown condition {condition!r}")
 
     def _scalar(self, node: Tree, *, in_flow: bool = False) -> str:
         match node:
@@ -166,8 +162,7 @@ class Emitter:
                 return self._file(node)
             case str() | int() | float():
                 return constant(node, in_flow=in_flow)
-        message = f"{node!r} is not a scalar"
-        raise TypeError(message)
+        raise TypeError(f"{node!r} is not a scalar")
 
     def _file(self, node: File) -> str:
         path, root = node.path, node.root.removesuffix(".")
@@ -238,8 +233,7 @@ class Emitter:
             if flow:
                 return [f"{name} {flow}"]
         if may_be_empty(node):
-            message = f"{key} may come out empty, which YAML reads as null: put it into a When"
-            raise ValueError(message)
+            raise ValueError(f"{key} may come out empty, which YAML reads as null: put it into a When")
         if isinstance(node, list) and all(isinstance(item, str | File | Text) for item in node):
             words = ", ".join(self._scalar(item, in_flow=True) for item in node)
             if len(words) <= _MAX_WORDS:
@@ -273,8 +267,7 @@ class Emitter:
                 return self._if(node.condition, self._body(node.tree, indent), indent)
             case Let():
                 return self._let(node, self._body(node.tree, indent), indent)
-        message = f"{node!r} is neither a map nor a list"
-        raise TypeError(message)
+        raise TypeError(f"{node!r} is neither a map nor a list")
 
     def _placed(self, expression: str, indent: int) -> str:
         return f"{' ' * indent}{{{{- {expression} | nindent {indent} }}}}" if indent else f"{{{{ {expression} }}}}"
@@ -313,8 +306,7 @@ class Emitter:
                 return [f"{pad}- {flow}"]
         first, *rest = self._body(node, indent + 2)
         if first.lstrip().startswith("{{-"):
-            message = f"a list item must begin with a key: {first}"
-            raise ValueError(message)
+            raise ValueError(f"a list item must begin with a key: {first}")
         return [f"{pad}- {first.lstrip()}", *rest]
 
     def _if(self, condition: Condition, lines: list[str], indent: int) -> list[str]:

@@ -25,10 +25,6 @@ from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_write import dump, quote
 from symphony_charts.spec.model import ChartSettings
 
-# Writes the headers by hand: those of `tarfile` and `gzip` differ between Python versions and contain times. Order
-# and fields are the same as in Helm's packages. Sources: POSIX ustar; RFC 1952; helm/helm,
-# pkg/chart/v2/util/save.go.
-
 
 def about_text(about: ChartSettings) -> str:
     """Return the optional lines of Chart.yaml, each on a new line; empty if nothing is set."""

@@ -19,7 +19,7 @@ from jsonschema_rs import ValidationErrorKind
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.evaluate import printed
 from symphony_charts.chart.fields import DEFINITIONS, FIELDS, TYPES, is_leaf, pattern_of
-from symphony_charts.chart.tree import Block, Call, Helper, Include, Let, Merged, Tree, When
+from symphony_charts.chart.tree import Block, Call, Entries, Helper, Include, Let, Merged, Tree, When, children
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import join, nearest
@@ -69,8 +69,7 @@ class ValuesSchema:
         if is_leaf(steps):
             return self._leaf(pattern, steps)
         if not isinstance(value, dict):
-            message = f"{pattern} is not in the table of fields"
-            raise TypeError(message)
+            raise TypeError(f"{pattern} is not in the table of fields")
         entry = FIELDS.get(pattern)
         properties = {key: self._schema(item, (*steps, key)) for key, item in value.items()}
         required = [key for key in properties if (*steps, key) != ("global",)]
@@ -188,40 +187,26 @@ def _validator(type_: str) -> jsonschema_rs.Draft7Validator:
 
 def _merged_nodes(tree: Tree, helpers: Mapping[str, Helper], seen: set[str]) -> Iterator[Merged]:
     """Yield the Merged nodes of a tree and of the helpers that it includes; add these helpers to `seen`."""
-    inside: Iterable[Tree] = ()
-    match tree:
-        case dict():
-            inside = tree.values()
-        case list():
-            inside = tree
-        case Merged():
-            yield tree
-            inside = tree.parts
-        case When() | Let():
-            inside = (tree.tree,)
-        case Include() | Call():
-            called = (
-                [] if isinstance(tree.args, str) else [arg for arg in tree.args.values() if not isinstance(arg, str)]
-            )
-            names = {tree.name, *(each.name for each in called)} - seen
-            seen |= names
-            inside = [helpers[name].tree for name in sorted(names)]
+    inside = list(children(tree))
+    if isinstance(tree, Merged):
+        yield tree
+    elif isinstance(tree, Include | Call):
+        args = () if isinstance(tree.args, str) else tree.args.values()
+        names = {tree.name, *(arg.name for arg in args if isinstance(arg, Entries))} - seen
+        seen |= names
+        inside = [helpers[name].tree for name in sorted(names)]
     for part in inside:
         yield from _merged_nodes(part, helpers, seen)
 
 
 def _parts_of(tree: Tree, helpers: Mapping[str, Helper]) -> Iterator[Tree]:
     """Yield the maps that `tree` prints in its place."""
-    match tree:
-        case Merged():
-            for part in tree.parts:
-                yield from _parts_of(part, helpers)
-        case When() | Let():
-            yield from _parts_of(tree.tree, helpers)
-        case Include():
-            yield from _parts_of(helpers[tree.name].tree, helpers)
-        case _:
-            yield tree
+    inside = [helpers[tree.name].tree] if isinstance(tree, Include) else children(tree)
+    if isinstance(tree, Merged | When | Let | Include):
+        for part in inside:
+            yield from _parts_of(part, helpers)
+    else:
+        yield tree
 
 
 def _has(values: Any, steps: Sequence[str]) -> bool:

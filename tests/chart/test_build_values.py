@@ -152,8 +152,8 @@ def test_every_value_that_a_template_reads_is_there() -> None:
     chart, _ = rich()
     reader = Reader(chart.frame)
     for tree in chart.templates.values():
-        reader.shape(tree, {".": "", "$": ""})
-    for path in reader.paths | {path.removeprefix("int ") for path in reader.switches}:
+        reader.read(tree, {".": "", "$": ""})
+    for path in reader.paths | reader.switches:
         values: Any = chart.values
         for step in path.removeprefix(".Values.").split("."):
             assert step in values or values == chart.values["global"], path
