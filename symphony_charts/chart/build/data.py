@@ -242,12 +242,7 @@ def config_maps(draft: Draft) -> list[Tree]:
     """Return the ConfigMap of shared variables and, if there are any, the one of configuration files."""
     common = {"apiVersion": "v1", "kind": "ConfigMap"}
     maps: list[Tree] = [
-        {
-            **common,
-            "metadata": metadata(Text("{environment}")),
-            "immutable": True,
-            "data": shared_environment(draft),
-        },
+        {**common, "metadata": metadata(Text("{environment}")), "immutable": True, "data": shared_environment(draft)}
     ]
     files = config_files(draft)
     if files:
