@@ -139,7 +139,6 @@ def compare_values(before: Values, after: Values) -> ValuesChange:
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
-    """Yield path and value of everything that can be set, including empty maps; a list is one value."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _leaves(item, f"{path}.{key}" if path else str(key))

@@ -20,7 +20,6 @@ from symphony_charts.chart.tree import (
     Call,
     Condition,
     Either,
-    Entries,
     Equals,
     File,
     Frame,
@@ -61,7 +60,6 @@ class Emitter:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self._lines: dict[str, list[str]] = {}
 
     def template(self, tree: Tree) -> str:
         return "\n".join(self._objects(tree)) + "\n"
@@ -75,13 +73,8 @@ class Emitter:
         body = helper.go.strip("\n").replace("CHART.", f"{self.frame.chart}.") if helper.go else self._text_of(helper)
         return f'{comment}{{{{- define "{self.frame.chart}.{helper.name}" -}}}}\n{body}\n{{{{- end }}}}\n'
 
-    def _lines_of(self, helper: Helper) -> list[str]:
-        if helper.name not in self._lines:
-            self._lines[helper.name] = self._body(helper.tree, 0)
-        return self._lines[helper.name]
-
     def _text_of(self, helper: Helper) -> str:
-        lines = [*self._lines_of(helper)]
+        lines = self._body(helper.tree, 0)
         variables = 0
         while lines[variables].startswith("{{- $"):
             variables += 1
@@ -105,17 +98,10 @@ class Emitter:
     def _arguments(self, args: Mapping[str, Any] | str) -> str:
         if isinstance(args, str):
             return go_path(args)
-        words = [f'"{key}" {go_path(arg) if isinstance(arg, str) else self._entries(arg)}' for key, arg in args.items()]
+        words = []
+        for key, arg in args.items():
+            words.append(f'"{key}" {go_path(arg) if isinstance(arg, str) else f"({self._call(arg.name)})"}')
         return f"(dict {' '.join(words)})"
-
-    def _entries(self, node: Entries) -> str:
-        name, call = node.name, self._call(node.name)
-        if node.is_yaml:
-            return f"({call})"
-        long = next((line for line in self._lines_of(self.frame.helpers[name]) if line.startswith(" ")), None)
-        if long is not None:
-            raise ValueError(f"the helper {name} must print one entry per line: {long}")
-        return f"({call})"
 
     def _include(self, node: Include | Call) -> str:
         return self._trimmed(node.name, self._arguments(node.args))
@@ -358,7 +344,6 @@ def _wrapped(head: str, lines: list[str], indent: int) -> list[str]:
 
 
 def _after_separator(lines: list[str]) -> list[str]:
-    """Return `lines` after ``---``, which goes inside a condition around the object."""
     actions = next(number for number, line in enumerate(lines) if not line.startswith("{{-"))
     opening = next((number for number in range(actions) if lines[number].startswith("{{- if")), None)
     return ["---", *lines] if opening is None else [*lines[: opening + 1], "---", *lines[opening + 1 :]]

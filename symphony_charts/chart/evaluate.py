@@ -98,7 +98,6 @@ class Evaluator:
                 return all(self._holds(part, scope) for part in condition.conditions)
             case Either():
                 return any(self._holds(part, scope) for part in condition.conditions)
-        raise TypeError(f"unknown condition {condition!r}")
 
     def _helper(self, name: str, scope: Scope) -> Any:
         """Return the result of a helper without arguments; cached per release if it sees the root."""

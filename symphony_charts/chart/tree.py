@@ -148,10 +148,9 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """As an argument: the map of the helper `name`, which must print one entry per line, unless `is_yaml`."""
+    """As an argument: what the helper `name` prints."""
 
     name: str
-    is_yaml: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,18 +256,6 @@ def config_maps(draft: Draft) -> list[Tree]:
     return maps
 
 
-def secret_name_helper(draft: Draft, fullname: Helper) -> Helper:
-    """Return the helper with the name of the Secret that pods mount."""
-    own = function_of(fullname)
-    suffix = cut("secrets", 63 - 1 - draft.fullname_limit)
-    return Helper(
-        name="secretName",
-        reads=(".Values.secrets.name",),
-        py=lambda root: root["Values"]["secrets"]["name"] or f"{own(root)}-{suffix}",
-        go=f'{{{{- .Values.secrets.name | default (printf "%s-{suffix}" (include "CHART.fullname" .)) -}}}}',
-    )
-
-
 def secret(draft: Draft) -> Tree | None:
     """Return the SealedSecret or ExternalSecret of the release; None if the Secret is not part of the chart."""
     source = draft.experiment.secret_source
@@ -312,13 +300,14 @@ def secret(draft: Draft) -> Tree | None:
     }
 
 
-def service_account_helper(fullname: Helper) -> Helper:
-    own = function_of(fullname)
+def name_helper(name: str, section: str, fullname: Helper, suffix: str = "") -> Helper:
+    """Return a helper with the name in a section of the values, or else the full name and `suffix`."""
+    full = function_of(fullname)
     return Helper(
-        name="serviceAccountName",
-        reads=(".Values.serviceAccount.name",),
-        py=lambda root: root["Values"]["serviceAccount"]["name"] or own(root),
-        go='{{- .Values.serviceAccount.name | default (include "CHART.fullname" .) -}}',
+        name=name,
+        reads=(f".Values.{section}.name",),
+        py=lambda root: root["Values"][section]["name"] or f"{full(root)}{suffix}",
+        go=f'{{{{- .Values.{section}.name | default (print (include "CHART.fullname" .) "{suffix}") -}}}}',
     )
 
 
