@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
+import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from typing import Literal
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import Values
 
+# The order of files is that of Helm's packages (helm/helm, pkg/chart/v2/util/save.go). The gzip header (RFC 1952) is a
+# constant: that of `gzip` differs between Python versions.
 _BLOCK = 512
 _END = b"\0" * (2 * _BLOCK)
 _FIRST = ("Chart.yaml", "Chart.lock", "values.yaml", "values.schema.json")
@@ -56,36 +59,9 @@ def _place(path: str) -> tuple[int, str]:
 
 @lru_cache(maxsize=256)
 def _header(path: str, size: int) -> bytes:
-    prefix, name = _split(path.encode())
-    fields = [
-        name.ljust(100, b"\0"),
-        b"0000644\0",
-        b"0000000\0",
-        b"0000000\0",
-        b"%011o\0" % size,
-        b"00000000000\0",
-        b"        ",
-        b"0",
-        b"\0" * 100,
-        b"ustar\x0000",
-        b"\0" * 64,
-        b"0000000\0",
-        b"0000000\0",
-        prefix.ljust(155, b"\0"),
-        b"\0" * 12,
-    ]
-    header = b"".join(fields)
-    return header[:148] + b"%06o\0 " % sum(header) + header[156:]
-
-
-def _split(path: bytes) -> tuple[bytes, bytes]:
-    """Return prefix and name of a path, split at a slash; ustar has room for 155 and 100 bytes."""
-    if len(path) <= 100:
-        return b"", path
-    cut = path.find(b"/", len(path) - 101)
-    if cut in (-1, 0) or cut > 155:
-        raise ValueError(f"{path.decode()} is too long for an archive")
-    return path[:cut], path[cut + 1 :]
+    info = tarfile.TarInfo(path)
+    info.size = size
+    return info.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict")
 
 
 FIRST_VERSION = "0.1.0"
@@ -163,7 +139,6 @@ def compare_values(before: Values, after: Values) -> ValuesChange:
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
-    """Yield path and value of everything that can be set, including empty maps; a list is one value."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _leaves(item, f"{path}.{key}" if path else str(key))

@@ -20,7 +20,6 @@ from symphony_charts.chart.tree import (
     Call,
     Condition,
     Either,
-    Entries,
     Equals,
     File,
     Frame,
@@ -61,7 +60,6 @@ class Emitter:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self._lines: dict[str, list[str]] = {}
 
     def template(self, tree: Tree) -> str:
         return "\n".join(self._objects(tree)) + "\n"
@@ -75,27 +73,20 @@ class Emitter:
         body = helper.go.strip("\n").replace("CHART.", f"{self.frame.chart}.") if helper.go else self._text_of(helper)
         return f'{comment}{{{{- define "{self.frame.chart}.{helper.name}" -}}}}\n{body}\n{{{{- end }}}}\n'
 
-    def _lines_of(self, helper: Helper) -> list[str]:
-        if helper.name not in self._lines:
-            self._lines[helper.name] = self._body(helper.tree, 0)
-        return self._lines[helper.name]
-
     def _text_of(self, helper: Helper) -> str:
-        lines = [*self._lines_of(helper)]
+        lines = self._body(helper.tree, 0)
         variables = 0
         while lines[variables].startswith("{{- $"):
             variables += 1
         if lines[variables].startswith("{{-"):
-            message = f"the helper {helper.name} begins with an action, which would leave a line break"
-            raise ValueError(message)
+            raise ValueError(f"the helper {helper.name} begins with an action, which would leave a line break")
         if variables:
             lines[variables - 1] = lines[variables - 1].removesuffix(" }}") + " -}}"
         return "\n".join(lines)
 
     def _call(self, name: str, args: str = ".") -> str:
         if name not in self.frame.helpers:
-            message = f"no helper {name}"
-            raise ValueError(message)
+            raise ValueError(f"no helper {name}")
         return f'include "{self.frame.chart}.{name}" {args}'
 
     def _source(self, name: str) -> str:
@@ -107,18 +98,10 @@ class Emitter:
     def _arguments(self, args: Mapping[str, Any] | str) -> str:
         if isinstance(args, str):
             return go_path(args)
-        words = [f'"{key}" {go_path(arg) if isinstance(arg, str) else self._entries(arg)}' for key, arg in args.items()]
+        words = []
+        for key, arg in args.items():
+            words.append(f'"{key}" {go_path(arg) if isinstance(arg, str) else f"({self._call(arg.name)})"}')
         return f"(dict {' '.join(words)})"
-
-    def _entries(self, node: Entries) -> str:
-        name, call = node.name, self._call(node.name)
-        if node.is_yaml:
-            return f"({call})"
-        long = next((line for line in self._lines_of(self.frame.helpers[name]) if line.startswith(" ")), None)
-        if long is not None:
-            message = f"the helper {name} must print one entry per line: {long}"
-            raise ValueError(message)
-        return f"({call})"
 
     def _include(self, node: Include | Call) -> str:
         return self._trimmed(node.name, self._arguments(node.args))
@@ -144,8 +127,7 @@ class Emitter:
                     return parts[0]
                 word = "and" if isinstance(condition, All) else "or"
                 return " ".join([word, *(f"({part})" if " " in part else part for part in parts)])
-        message = f"unknown condition {condition!r}"
-        raise TypeError(message)
+        raise TypeError(f"unknown condition {condition!r}")
 
     def _scalar(self, node: Tree, *, in_flow: bool = False) -> str:
         match node:
@@ -166,8 +148,7 @@ class Emitter:
                 return self._file(node)
             case str() | int() | float():
                 return constant(node, in_flow=in_flow)
-        message = f"{node!r} is not a scalar"
-        raise TypeError(message)
+        raise TypeError(f"{node!r} is not a scalar")
 
     def _file(self, node: File) -> str:
         path, root = node.path, node.root.removesuffix(".")
@@ -238,8 +219,7 @@ class Emitter:
             if flow:
                 return [f"{name} {flow}"]
         if may_be_empty(node):
-            message = f"{key} may come out empty, which YAML reads as null: put it into a When"
-            raise ValueError(message)
+            raise ValueError(f"{key} may come out empty, which YAML reads as null: put it into a When")
         if isinstance(node, list) and all(isinstance(item, str | File | Text) for item in node):
             words = ", ".join(self._scalar(item, in_flow=True) for item in node)
             if len(words) <= _MAX_WORDS:
@@ -273,8 +253,7 @@ class Emitter:
                 return self._if(node.condition, self._body(node.tree, indent), indent)
             case Let():
                 return self._let(node, self._body(node.tree, indent), indent)
-        message = f"{node!r} is neither a map nor a list"
-        raise TypeError(message)
+        raise TypeError(f"{node!r} is neither a map nor a list")
 
     def _placed(self, expression: str, indent: int) -> str:
         return f"{' ' * indent}{{{{- {expression} | nindent {indent} }}}}" if indent else f"{{{{ {expression} }}}}"
@@ -313,8 +292,7 @@ class Emitter:
                 return [f"{pad}- {flow}"]
         first, *rest = self._body(node, indent + 2)
         if first.lstrip().startswith("{{-"):
-            message = f"a list item must begin with a key: {first}"
-            raise ValueError(message)
+            raise ValueError(f"a list item must begin with a key: {first}")
         return [f"{pad}- {first.lstrip()}", *rest]
 
     def _if(self, condition: Condition, lines: list[str], indent: int) -> list[str]:
@@ -366,7 +344,6 @@ def _wrapped(head: str, lines: list[str], indent: int) -> list[str]:
 
 
 def _after_separator(lines: list[str]) -> list[str]:
-    """Return `lines` after ``---``, which goes inside a condition around the object."""
     actions = next(number for number, line in enumerate(lines) if not line.startswith("{{-"))
     opening = next((number for number in range(actions) if lines[number].startswith("{{- if")), None)
     return ["---", *lines] if opening is None else [*lines[: opening + 1], "---", *lines[opening + 1 :]]

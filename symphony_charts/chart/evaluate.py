@@ -11,9 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
-
-import msgspec
+from typing import Any, TypeAlias
 
 from symphony_charts.chart.tree import (
     All,
@@ -38,7 +36,10 @@ from symphony_charts.chart.tree import (
     Tree,
     Value,
     When,
+    children,
     go_path,
+    leaves_of,
+    names_in,
     quoted,
     steps_of,
     text_of,
@@ -97,8 +98,6 @@ class Evaluator:
                 return all(self._holds(part, scope) for part in condition.conditions)
             case Either():
                 return any(self._holds(part, scope) for part in condition.conditions)
-        message = f"unknown condition {condition!r}"
-        raise TypeError(message)
 
     def _helper(self, name: str, scope: Scope) -> Any:
         """Return the result of a helper without arguments; cached per release if it sees the root."""
@@ -165,8 +164,7 @@ class Evaluator:
             case File():
                 text = text_of(self.frame.files[node.path])
                 return base64.b64encode(self.frame.files[node.path]).decode() if text is None else text
-        message = f"unknown node {node!r}"
-        raise TypeError(message)
+        raise TypeError(f"unknown node {node!r}")
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -197,8 +195,9 @@ _LINE = 110
 # Prefix of a path that only matters for whether its number is 0.
 _SWITCH = "int "
 
-# Start of a path while a tree is read: the absolute path of a value, or a helper's arguments by name.
-_Start = str | Mapping[str, "str | Entries"]
+# Start of a path while a tree is read: the absolute path of a value, or those of a helper's arguments by name.
+_Start: TypeAlias = "str | Mapping[str, Any] | None"
+_Starts: TypeAlias = Mapping[str, _Start]
 
 
 def short_sha256(text: str) -> str:
@@ -216,10 +215,11 @@ def digest_helper(
     result in its copy of the values.
     """
     reader = Reader(frame)
-    constants = reader.shape(tree, {".": "", "$": ""})
+    reader.read(tree, {".": "", "$": ""})
     paths = _outermost(reader.paths.difference(live), values)
     paths += sorted(_SWITCH + path for path in reader.switches if set(paths).isdisjoint([path, *_ancestors(path)]))
-    literal = hashlib.sha256(msgspec.json.encode(constants)).hexdigest()[:8]
+    # In ASCII, since the printable characters differ between Python versions.
+    literal = short_sha256(ascii([tree, *sorted(reader.constants.items())]))
     key = f"{name}Digest"
     go = "\n".join(
         [
@@ -288,108 +288,71 @@ def _ancestors(path: str) -> Iterator[str]:
 
 
 class Reader:
-    """Reads trees without values: returns their constants as plain data and collects the paths of their values."""
+    """Reads trees without values.
+
+    `constants` are the trees or constants of the helpers that they include, and the hashes of their files. `paths` are
+    those of the values, and `switches` those of which only matters if they are 0.
+    """
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
+        self.constants: dict[str, Any] = {}
         self.paths: set[str] = set()
         self.switches: set[str] = set()
 
-    def shape(self, node: Tree, scope: Mapping[str, _Start | None]) -> Any:
+    def read(self, node: Tree, scope: _Starts) -> None:
         match node:
-            case dict():
-                return {key: item if isinstance(item, str) else self.shape(item, scope) for key, item in node.items()}
-            case list():
-                return [self.shape(item, scope) for item in node]
-            case str() | int() | float():
-                return node
-            case Value() if node.fallback:
-                return ["Value", self._read(node.path, scope), self._read(node.fallback, scope)]
-            case Value() | Block():
-                return [type(node).__name__, self._read(node.path, scope)]
-            case Text():
-                return [[constant, self._source(name, scope) if name else ""] for constant, name in node.parts]
-            case Join():
-                return ["Join", self._read(node.count, scope), self.shape(node.item, {**scope, "$i": None})]
-            case Sum():
-                terms = ((self._read(part, scope) if isinstance(part, str) else part for part in t) for t in node.terms)
-                return ["Sum", *(list(term) for term in terms)]
+            case Value() | Block() | Join() | Sum() | Text():
+                for name in names_in(node):
+                    self._source(name, scope)
             case When():
-                return ["When", self._condition(node.condition, scope), self.shape(node.tree, scope)]
+                for condition in leaves_of(node.condition):
+                    path = condition if isinstance(condition, str) else condition.path
+                    self._add(path, scope, self.switches if isinstance(condition, NonZero) else self.paths)
             case Let():
-                return self.shape(node.tree, {**scope, node.name: self._variable(node.source, scope)})
+                self._source(node.source, scope, is_read=False)
+                scope = {**scope, node.name: self._absolute(node.source, scope)}
             case Include() | Call():
-                if isinstance(node.args, str):
-                    return self._helper(node.name, self._absolute(node.args, scope), None)
-                return self._helper(node.name, node.args, scope)
-            case Merged():
-                return [self.shape(part, scope) for part in node.parts]
+                self._helper(node.name, self._arguments(node.args, scope))
             case File():
-                return ["File", hashlib.sha256(self.frame.files[node.path]).hexdigest()]
-        message = f"unknown node {node!r}"
-        raise TypeError(message)
+                self.constants[node.path] = hashlib.sha256(self.frame.files[node.path]).hexdigest()
+        for child in children(node):
+            if not isinstance(child, str):
+                self.read(child, scope)
 
-    def _absolute(self, path: str, scope: Mapping[str, _Start | None]) -> _Start | None:
+    def _absolute(self, path: str, scope: _Starts) -> _Start:
         """Return the path from the root; None if it is not the path of a value."""
-        if path.startswith('"'):
-            return None
         head, names = steps_of(path)
-        start = scope[head]
-        if start is not None and not isinstance(start, str):
-            if not names:
-                return start
-            argument, names = start.get(names[0]), names[1:]
-            if isinstance(argument, Entries):
-                return None
-            start = argument
-        return None if start is None else ".".join((start, *names))
+        start = scope.get(head)
+        if isinstance(start, Mapping) and names:
+            start, names = start.get(names[0]), names[1:]
+        return ".".join((start, *names)) if isinstance(start, str) else start
 
-    def _read(self, path: str, scope: Mapping[str, _Start | None]) -> str:
-        found = self.switches if path.startswith(_SWITCH) else self.paths
-        path = path.removeprefix(_SWITCH)
+    def _add(self, path: str, scope: _Starts, found: set[str]) -> None:
         absolute = self._absolute(path, scope)
         if isinstance(absolute, str) and absolute.startswith(".Values."):
             found.add(absolute)
-        return absolute if isinstance(absolute, str) else path if path.startswith('"') else ""
 
-    def _variable(self, source: str, scope: Mapping[str, _Start | None]) -> _Start | None:
-        if source[0] in '.$"':
-            return self._absolute(source, scope)
-        self._helper(source, scope["."], scope)
-        return None
+    def _source(self, name: str, scope: _Starts, *, is_read: bool = True) -> None:
+        """Read a helper, or the value at a path. What a variable stands for is not read yet."""
+        if name[0] not in '.$"':
+            self._helper(name, scope["."])
+        elif is_read:
+            self._add(name, scope, self.paths)
 
-    def _source(self, name: str, scope: Mapping[str, _Start | None]) -> Any:
-        return self._read(name, scope) if name[0] in '.$"' else self._helper(name, scope["."], scope)
+    def _arguments(self, args: Mapping[str, str | Entries] | str, scope: _Starts) -> _Start:
+        if isinstance(args, str):
+            return self._absolute(args, scope)
+        for arg in args.values():
+            if isinstance(arg, Entries):
+                self._helper(arg.name, scope["."])
+        return {key: self._absolute(arg, scope) for key, arg in args.items() if isinstance(arg, str)}
 
-    def _helper(self, name: str, dot: _Start | None, scope: Mapping[str, _Start | None] | None) -> Any:
-        """Read a helper. Without a `scope`, its arguments are the caller's and already absolute."""
-        helper = self.frame.helpers[name]
-        inner: dict[str, _Start | None] = {}
-        inside: list[Any] = []
-        if isinstance(dot, Mapping) and scope is not None:
-            # Arguments are paths in the caller's scope; helpers among them are read here.
-            inside = [arg for arg in dot.values() if isinstance(arg, str) and arg.startswith('"')]
-            inside += [self._helper(arg.name, scope["."], scope) for arg in dot.values() if isinstance(arg, Entries)]
-            made = {key: arg if isinstance(arg, Entries) else self._absolute(arg, scope) for key, arg in dot.items()}
-            inner = {".": made, "$": made}  # type: ignore[dict-item]  # an argument may be a constant
-        else:
-            inner = {".": dot, "$": dot}
+    def _helper(self, name: str, dot: _Start) -> None:
+        helper, inner = self.frame.helpers[name], {".": dot, "$": dot}
+        self.constants[name] = helper.tree or helper.reads
         if helper.tree is not None:
-            return [name, self.shape(helper.tree, inner), *inside]
-        return [name, *(self._read(path, inner) for path in helper.reads), *inside]
-
-    def _condition(self, condition: Condition, scope: Mapping[str, _Start | None]) -> Any:
-        match condition:
-            case str():
-                return self._read(condition, scope)
-            case NonZero():
-                return ["int", self._read(_SWITCH + condition.path, scope)]
-            case Equals():
-                return ["eq", self._read(condition.path, scope), condition.constant]
-            case Not():
-                return ["not", self._condition(condition.condition, scope)]
-            case All() | Either():
-                parts: Iterator[Any] = (self._condition(part, scope) for part in condition.conditions)
-                return [type(condition).__name__, *parts]
-        message = f"unknown condition {condition!r}"
-        raise TypeError(message)
+            self.read(helper.tree, inner)
+        for path in helper.reads:
+            found = self.switches if path.startswith(_SWITCH) else self.paths
+            self._add(path.removeprefix(_SWITCH), inner, found)

@@ -23,47 +23,20 @@ from symphony_charts.chart.schema import ValuesSchema, readme_text, values_text
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_write import dump, quote
-from symphony_charts.spec.model import ChartSettings
-
-# Writes the headers by hand: those of `tarfile` and `gzip` differ between Python versions and contain times. Order
-# and fields are the same as in Helm's packages. Sources: POSIX ustar; RFC 1952; helm/helm,
-# pkg/chart/v2/util/save.go.
 
 
-def about_text(about: ChartSettings) -> str:
-    """Return the optional lines of Chart.yaml, each on a new line; empty if nothing is set."""
-    said = {
-        "appVersion": about.app_version,
-        "home": about.home,
-        "icon": about.icon,
-        "maintainers": [msgspec.to_builtins(maintainer) for maintainer in about.maintainers],
-        "sources": list(about.sources),
-    }
-    return _lines({key: value for key, value in said.items() if value})
+def _lines(said: Values, prefix: str = "") -> str:
+    """Return the entries of `said` that are set as YAML, each on a new line."""
+    given = {key: value for key, value in said.items() if value}
+    return indent(f"\n{dump(given)}".removesuffix("\n"), prefix) if given else ""
 
 
-def annotations_text(about: ChartSettings, values: Values) -> str:
-    """Return the optional annotation lines of Chart.yaml."""
-    images = [{"name": name, "image": image} for image, name in _images(values).items()]
-    said = {
-        "artifacthub.io/changes": dump(list(about.changes)) if about.changes else "",
-        "artifacthub.io/images": dump(images) if images else "",
-        "artifacthub.io/license": about.license,
-    }
-    return indent(_lines({key: value for key, value in said.items() if value}), "  ")
-
-
-def _lines(said: Values) -> str:
-    return f"\n{dump(said)}".removesuffix("\n") if said else ""
-
-
-def _images(values: Values) -> dict[str, str]:
-    """Return the name of the first container that runs each image, by image."""
+def _images(values: Values) -> list[Values]:
+    """Return each image with the name of the first container that runs it."""
     found: dict[str, str] = {}
     for name, image in _containers(values):
-        if image_name(values, image):
-            found.setdefault(image_name(values, image), name)
-    return found
+        found.setdefault(image_name(values, image), name)
+    return [{"name": name, "image": image} for image, name in found.items() if image]
 
 
 def _containers(values: Values) -> Iterator[tuple[str, object]]:
@@ -196,14 +169,27 @@ def generated_files(chart: BuiltChart, texts: Mapping[str, str]) -> dict[str, by
 def context_of(chart: BuiltChart, texts: Mapping[str, str], schema: ValuesSchema, version: str) -> dict[str, str]:
     """Return the context for cookiecutter; it does not render keys with a leading underscore."""
     about = chart.experiment.chart
+    facts: Values = {
+        "appVersion": about.app_version,
+        "home": about.home,
+        "icon": about.icon,
+        "maintainers": [msgspec.to_builtins(maintainer) for maintainer in about.maintainers],
+        "sources": list(about.sources),
+    }
+    images = _images(dict(chart.values))
+    annotations: Values = {
+        "artifacthub.io/changes": dump(list(about.changes)) if about.changes else "",
+        "artifacthub.io/images": dump(images) if images else "",
+        "artifacthub.io/license": about.license,
+    }
     return {
         "name": chart.name,
         "version": version,
         "_chart_name": quote(chart.name),
         "_chart_version": quote(version),
         "_description": quote(f"Experiment {chart.name}"),
-        "_about": about_text(about),
-        "_annotations": annotations_text(about, dict(chart.values)),
+        "_about": _lines(facts),
+        "_annotations": _lines(annotations, "  "),
         "_values": values_text(chart.values).removesuffix("\n"),
         "_schema": schema.text.decode().removesuffix("\n"),
         "_readme": readme_text(chart).removesuffix("\n"),
@@ -214,7 +200,6 @@ def context_of(chart: BuiltChart, texts: Mapping[str, str], schema: ValuesSchema
 
 
 def _filled(pieces: list[bytes], context: Mapping[bytes, bytes]) -> bytes:
-    """Return `pieces` with context values; literal text and names alternate."""
     if len(pieces) == 1:
         return pieces[0]
     unknown = [piece.decode() for piece in pieces[1::2] if piece not in context]

@@ -44,10 +44,7 @@ def label_helpers(constants: Mapping[str, str]) -> list[Helper]:
         "app.kubernetes.io/name": Value(".Chart.Name", is_text=True),
         "app.kubernetes.io/instance": Value(".Release.Name", is_text=True),
     }
-    ours = {
-        "helm.sh/chart": Text("{chart}"),
-        "app.kubernetes.io/managed-by": Value(".Release.Service"),
-    }
+    ours = {"helm.sh/chart": Text("{chart}"), "app.kubernetes.io/managed-by": Value(".Release.Service")}
     labels = Merged(ours, Include("selectorLabels"), dict(constants), Block(".Values.commonLabels", via="strings"))
     return [Helper(name="selectorLabels", tree=selector), Helper(name="labels", tree=labels)]
 

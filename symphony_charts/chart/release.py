@@ -61,14 +61,14 @@ def user_values(overrides: Overrides) -> Values:
     """Return the values that files and flags set, including nulls. Helm stores these as the values of a release."""
     values: Values = {}
     for file in overrides.files:
-        values = _over(values, file)
+        values = merge(values, file, keeps_null=True)
     values = {key: _own(value) for key, value in values.items()}
     for text in overrides.json:
         whole = json_object(text)
         if whole is None:
             assign_json(values, text)
         else:
-            values = _over(values, whole)
+            values = merge(values, whole, keeps_null=True)
     for text in overrides.sets:
         assign(values, text, typed)
     for text in overrides.strings:
@@ -89,15 +89,6 @@ def paths_of(text: str) -> list[str]:
     return paths
 
 
-def _over(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
-    """Merge maps, replace everything else, and keep nulls, which later remove defaults of the chart."""
-    result = dict(base)
-    for key, value in over.items():
-        old = result.get(key)
-        result[key] = _over(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
-    return result
-
-
 def _own(value: object) -> object:
     """Return a deep copy in which YAML anchors and aliases share nothing."""
     if isinstance(value, Mapping):
@@ -114,18 +105,19 @@ def _content(overrides: Overrides, text: str) -> Convert:
     return read
 
 
-def merge(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
+def merge(base: Mapping[str, object], over: Mapping[str, object], *, keeps_null: bool = False) -> Values:
     """Return `base` with `over` on top: merge maps, replace everything else; a null removes a default.
 
-    A null for a key that `base` lacks is kept, as in Helm. The result shares parts of both arguments.
+    A null for a key that `base` lacks is kept, as in Helm; `keeps_null` keeps all, which remove defaults later. The
+    result shares parts of both arguments.
     """
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
-        if value is None and key in result:
+        if value is None and key in result and not keeps_null:
             del result[key]
-        elif isinstance(value, Mapping) and isinstance(old, dict):
-            result[key] = merge(old, value)
+        elif isinstance(value, Mapping) and isinstance(old, Mapping):
+            result[key] = merge(old, value, keeps_null=keeps_null)
         else:
             result[key] = value
     return result

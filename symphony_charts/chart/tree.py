@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from string import Formatter
@@ -148,10 +148,9 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """As an argument: the map of the helper `name`, which must print one entry per line, unless `is_yaml`."""
+    """As an argument: what the helper `name` prints."""
 
     name: str
-    is_yaml: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +188,9 @@ class Merged:
         self.parts = parts
         self.is_sure = is_sure
 
+    def __repr__(self) -> str:
+        return f"Merged({self.parts!r}, {self.is_sure})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Helper:
@@ -213,8 +215,7 @@ class Helper:
 
 def function_of(helper: Helper) -> Callable[[Any], Any]:
     if helper.py is None:
-        message = f"the helper {helper.name} is a tree"
-        raise TypeError(message)
+        raise TypeError(f"the helper {helper.name} is a tree")
     return helper.py
 
 
@@ -240,6 +241,48 @@ def steps_of(path: str) -> tuple[str, tuple[str, ...]]:
     """Return the start of a path (``.`` or a variable) and the names after it."""
     head, *names = path.split(".") if path != "." else [""]
     return head or ".", tuple(names)
+
+
+def children(node: Tree) -> Iterable[Tree]:
+    """Return the trees inside a node, without those of the helpers that it includes."""
+    match node:
+        case dict():
+            return node.values()
+        case list():
+            return node
+        case Merged():
+            return node.parts
+        case When() | Let():
+            return (node.tree,)
+        case _:
+            return (node.item,) if isinstance(node, Join) else ()
+
+
+def names_in(node: Value | Block | Join | Sum | Text) -> list[str]:
+    """Return the paths and helpers that a node prints."""
+    match node:
+        case Value():
+            return [node.path, *([node.fallback] if node.fallback else [])]
+        case Block():
+            return [node.path]
+        case Join():
+            return [node.count]
+        case Sum():
+            return [part for term in node.terms for part in term if isinstance(part, str)]
+        case Text():
+            return [name for _, name in node.parts if name]
+
+
+def leaves_of(condition: Condition) -> Iterator[str | NonZero | Equals]:
+    """Yield the conditions in a condition that contain no others."""
+    match condition:
+        case Not():
+            yield from leaves_of(condition.condition)
+        case All() | Either():
+            for part in condition.conditions:
+                yield from leaves_of(part)
+        case _:
+            yield condition
 
 
 def may_be_empty(tree: Tree) -> bool:

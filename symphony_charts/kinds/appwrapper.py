@@ -49,7 +49,7 @@ class AppWrapper(Kind):
 
     def jobs(self, item: Object) -> list[Object]:
         """Return the Jobs inside, including those of a JobSet inside."""
-        return [job for inside in _wrapped_items(item["spec"]) for job in self._jobs_inside(item, inside)]
+        return [job for inside in self.children(item) for job in self._jobs_inside(item, inside)]
 
     def _jobs_inside(self, wrapper: Object, item: Object) -> list[Object]:
         if item.get("kind") == "Job":
@@ -63,7 +63,11 @@ class AppWrapper(Kind):
         MCAD also counts failed pods that were replaced.
         """
         end = super().outcome(item)
-        return "failed" if end and item["status"].get("failed") and not _has_retries(item) else end
+        return "failed" if end and item["status"].get("failed") and not self._has_retries(item) else end
+
+    def _has_retries(self, item: Object) -> bool:
+        specs = [sub(child, "spec") for child in self.children(item)]
+        return any(spec.get("backoffLimit") or spec.get("backoffLimitPerIndex") for spec in specs)
 
     def restarts(self, item: Object) -> bool:
         """Return True if it has an attempt left or begins one. MCAD retries only if a minimum of pods is set."""
@@ -76,17 +80,6 @@ class AppWrapper(Kind):
         is_at_it = status.get("phase") in ("Resetting", "Resuming")
         # Without our annotation the controller uses its own limit.
         return is_at_it or not limit.isdecimal() or int(status.get("retries") or 0) < int(limit)
-
-
-def _wrapped_items(spec: Object) -> list[Object]:
-    items = [one.get("template") for one in spec.get("components") or []]
-    items += [one.get("generictemplate") for one in (spec.get("resources") or {}).get("GenericItems") or []]
-    return [item for item in items if item]
-
-
-def _has_retries(wrapper: Object) -> bool:
-    specs = [item.get("spec") or {} for item in _wrapped_items(wrapper.get("spec") or {})]
-    return any(spec.get("backoffLimit") or spec.get("backoffLimitPerIndex") for spec in specs)
 
 
 # Objects in our charts that the controller may create. Source: appwrapper, config/rbac/role.yaml.

@@ -192,11 +192,7 @@ class Kind(Protocol):
     # --- from the trials of a sweep to one workflow, for a kind that is one ---
 
     def sweep_objects(
-        self,
-        experiment: Experiment,
-        trials: Sequence[TrialObjects],
-        *,
-        parallel: int | None = None,
+        self, experiment: Experiment, trials: Sequence[TrialObjects], *, parallel: int | None = None
     ) -> list[dict[str, object]]:
         """Return a workflow that creates the objects of `trials`, `parallel` trials at a time, and its RBAC objects.
 

@@ -133,7 +133,6 @@ def word_of(item: Object) -> str:
 
 
 def _newest(sets: list[Object]) -> list[Object]:
-    """Return `sets` without the older Workflows of a schedule."""
     repeated = [item for item in sets if (kind := kind_for(item)) and kind.is_repeated]
     last = max(repeated, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
     return [item for item in sets if item not in repeated or item is last]

@@ -75,7 +75,6 @@ _IMAGES: list[Any] = [
     {"registry": ""},
     {"pullPolicy": "Always"},
 ]
-_EXTRA = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "7\u2028", "b": "1e3"}}
 RELEASES = ["r", "rl", "my-rl-1", "a" * 53, "z" * 40 + "-rl-release", "b2", "true", "x-" * 26 + "y", "yes", "7"]
 
 

@@ -59,13 +59,6 @@ def wrapped_jobs(item: Item) -> list[Item]:
     return items + [part["generictemplate"] for part in spec.get("resources", {}).get("GenericItems", [])]
 
 
-def groups_of_run(objects: list[Item]) -> set[str]:
-    """Return the groups whose pods a new run replaces."""
-    return {
-        group for group, template in pod_templates(objects).items() if "symph.dev/run" in template["metadata"]["labels"]
-    }
-
-
 def _all_containers(spec: Item) -> list[Item]:
     return [*spec.get("initContainers", []), *spec.get("containers", [])]
 

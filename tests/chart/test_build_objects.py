@@ -55,33 +55,12 @@ def environment(objects: list[Item], group: str, container: str = "") -> dict[st
     return {**shared, **{item["name"]: item.get("value", item.get("valueFrom")) for item in found["env"]}}
 
 
-POD_IP = {"fieldRef": {"fieldPath": "status.podIP"}}
-
-
 def ask_and_serve(**server: Any) -> dict[str, Any]:
     """Return two processes: `server` binds `api`, `client` connects to it."""
     return {
         "server": {"command": ["serve"], "binds": "api", **server},
         "client": {"command": ["ask"], "connects": "api"},
     }
-
-
-def test_the_process_that_binds_a_service_is_told_an_address_of_its_own_pod() -> None:
-    told = environment(objects_of(experiment_of(processes=ask_and_serve())), "server")
-    assert told["SYMPH_API_HOST"] == told["SYMPH_API_BIND_HOST"] == POD_IP
-    assert told["SYMPH_API_ADDR"] == "$(SYMPH_API_HOST):7000"
-
-
-def test_processes_of_one_pod_reach_its_services_inside_of_it() -> None:
-    group = {
-        "replicas": 3,
-        "processes": {"cache": {"binds": "cache", "lifecycle": "service"}, "main": {"connects": "cache"}},
-    }
-    objects = objects_of(experiment_of(groups={"worker": group}))
-    told = environment(objects, "worker", "main")
-    assert told["SYMPH_CACHE_HOST"] == POD_IP
-    assert told["SYMPH_CACHE_ADDR"] == "$(SYMPH_CACHE_HOST):7000"
-    assert len(told["SYMPH_CACHE_HOSTS"].split(",")) == 3
 
 
 @pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper", "volcano"])
@@ -120,16 +99,6 @@ def test_attempts_are_counted_by_kubernetes_without_a_shell() -> None:
     assert (job["completionMode"], job["backoffLimitPerIndex"], job["maxFailedIndexes"]) == ("Indexed", 3, 0)
 
 
-def test_pods_restarted_in_place_count_against_the_job() -> None:
-    objects = objects_of(experiment_of(processes={"a": {"command": ["x"], "restart": "on-failure", "retries": 3}}))
-    job = one(objects, "Job")["spec"]
-    assert job["backoffLimit"] == 4
-    assert "backoffLimitPerIndex" not in job
-    assert "podFailurePolicy" not in job
-    assert job["template"]["spec"]["restartPolicy"] == "OnFailure"
-    assert "ttlSecondsAfterFinished" not in job
-
-
 @pytest.mark.parametrize(
     ("server", "is_published"),
     [
@@ -152,12 +121,6 @@ def test_a_service_in_a_finite_group_is_a_sidecar_with_a_startup_probe(service: 
     (sidecar,) = spec["initContainers"]
     assert sidecar["restartPolicy"] == "Always"
     assert sidecar["startupProbe"]["tcpSocket"] == sidecar["readinessProbe"]["tcpSocket"] == {"port": port}
-
-
-def test_pods_on_the_host_network_ask_the_dns_of_the_cluster() -> None:
-    overlay = {"spec": {"hostNetwork": True}}
-    objects = objects_of(experiment_of(processes={"a": {"pod_overlay": overlay}}))
-    assert pod_templates(objects)["a"]["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
 
 
 def test_labels_and_annotations_of_the_experiment_are_on_every_object() -> None:
@@ -208,32 +171,6 @@ def test_a_gang_needs_all_that_end_one_of_each_service_and_no_more_than_there_ar
         values["groups"][name]["replicas"] = count
     (group,) = [item for item in built.objects(values, Release(name="r1")) if item["kind"] == "PodGroup"]
     assert group["spec"] == {"minMember": minimum, "queue": "q"}
-
-
-def test_overlays_are_merged_into_what_is_shared() -> None:
-    experiment = experiment_of(
-        processes={
-            "a": {
-                "container_overlay": {"securityContext": {"runAsUser": 7}, "tty": True},
-                "pod_overlay": {"spec": {"securityContext": {"fsGroup": 8}, "hostAliases": [{"ip": "1.1.1.1"}]}},
-            },
-            "b": {},
-        }
-    )
-    pods = pod_templates(objects_of(experiment))
-    (container,) = pods["a"]["spec"]["containers"]
-    assert container["securityContext"]["runAsUser"] == 7
-    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert container["tty"] is True
-    assert pods["a"]["spec"]["securityContext"] == {"fsGroup": 8, "seccompProfile": {"type": "RuntimeDefault"}}
-    assert pods["a"]["spec"]["hostAliases"] == [{"ip": "1.1.1.1"}]
-    assert "runAsUser" not in pods["b"]["spec"]["containers"][0]["securityContext"]
-
-
-def test_values_of_another_experiment_are_refused() -> None:
-    built = chart(experiment_of(processes={"a": {}}))
-    with pytest.raises(SpecError, match="another experiment"):
-        built.objects({**built.values, "specDigest": "other"}, Release(name="r1"))
 
 
 def sealed(**secrets: Any) -> tuple[BuiltChart, dict[str, Any]]:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from symphony_charts.chart.build.chart import BuiltChart, Release, build
-from symphony_charts.chart.build.registry import KINDS
 from symphony_charts.chart.evaluate import Reader
 from symphony_charts.chart.fields import FIELDS, pattern_of
 from symphony_charts.chart.release import merge
@@ -19,12 +18,10 @@ from symphony_charts.chart.schema import ValuesSchema, check_values, readme_text
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.spec import files as specfile
-from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from symphony_charts.system import package_data
-from tests.chart.harness import EXAMPLE_NAMES, EXAMPLES, helm_objects, index, run_helm, set_values
+from tests.chart.harness import helm_objects, index, run_helm, set_values
 from tests.tools import HELM_VERSIONS
 
 ODD_TEXT = "\u0085 a\u2028b \u2029\ufeff{{ .Values.x }}\x7f\n\t😀 # no: comment\r\n"
@@ -120,16 +117,6 @@ def drawn(chance: random.Random) -> dict[str, Any]:
     return overrides
 
 
-@pytest.mark.parametrize("name", EXAMPLE_NAMES)
-def test_the_values_of_an_example_fit_its_schema(name: str) -> None:
-    path = next(path for path in EXAMPLES if path.parent.name == name)
-    experiment = finish(specfile.read(path).experiment, for_cluster=True)
-    if experiment.workload.kind not in KINDS:
-        pytest.skip("the kind has no builder yet")
-    chart = build(experiment, allocate(experiment))
-    check_values(ValuesSchema(chart), chart.values)
-
-
 @pytest.mark.parametrize("version", HELM_VERSIONS)
 @pytest.mark.parametrize("seed", range(40))
 def test_helm_refuses_the_values_that_the_check_refuses(version: str, seed: int, folder: Path, tmp_path: Path) -> None:
@@ -143,17 +130,12 @@ def test_helm_refuses_the_values_that_the_check_refuses(version: str, seed: int,
     assert refused or ended.returncode == 0 or "cannot name a Service" in ended.stderr, ended.stderr
 
 
-@pytest.mark.parametrize("version", HELM_VERSIONS)
-def test_helm_takes_the_chart_by_its_strictest_lint(version: str, folder: Path) -> None:
-    run_helm(version, "lint", "--strict", folder)
-
-
 def test_every_value_that_a_template_reads_is_there() -> None:
     chart, _ = rich()
     reader = Reader(chart.frame)
     for tree in chart.templates.values():
-        reader.shape(tree, {".": "", "$": ""})
-    for path in reader.paths | {path.removeprefix("int ") for path in reader.switches}:
+        reader.read(tree, {".": "", "$": ""})
+    for path in reader.paths | reader.switches:
         values: Any = chart.values
         for step in path.removeprefix(".Values.").split("."):
             assert step in values or values == chart.values["global"], path

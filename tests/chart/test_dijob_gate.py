@@ -5,20 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import jsonschema_rs
-import pytest
 
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.spec.data import from_data
 from tests.chart.draws import overrides
-from tests.chart.harness import assert_same, built_of, chart_of, experiment_of, native_objects
+from tests.chart.harness import built_of
 from tests.chart.judge import Instance, Judge
-from tests.chart.strategies import HOSTILE
 from tests.tools import HELM_VERSIONS
 
 OPERATORS = ("v1.1", "v1.1.0", "v1.0", "v0")
@@ -78,15 +74,6 @@ def chart_with_ranks() -> BuiltChart:
     return built_of(from_data({"name": "exp", "image": "a:1", **TASKS, "compat": "di-engine"}, for_cluster=True))
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_the_definition_of_another_operator_does_not_know_every_field(operator: str) -> None:
-    another = "v1.1" if operator == "v1.0" else "v1.0"
-    said, dijob = OF_OPERATOR[operator]
-    chart = chart_of(experiment_of(**said, workload={"kind": "dijob", "dijob": {**dijob, "operator": operator}}))
-    (job,) = [item for (kind, _), item in native_objects(chart).items() if kind == "DIJob"]
-    assert list(definition(SCHEMAS[another]).iter_errors(job)) != []
-
-
 def test_helm_prints_what_the_evaluator_makes_under_drawn_values(tmp_path: Path) -> None:
     judge, rng = Judge(tmp_path, HELM_VERSIONS), random.Random(7)
     charts = [*map(chart_for, OPERATORS), chart_with_ranks()]
@@ -99,24 +86,3 @@ def test_helm_prints_what_the_evaluator_makes_under_drawn_values(tmp_path: Path)
         judge.compare([each for each in instances if each.alias.startswith(f"exp{number}-")], "r1")
     assert not judge.faults, judge.faults[:3]
     assert judge.counts["equal"] > len(instances)
-
-
-def test_hostile_strings_come_back_intact(tmp_path: Path) -> None:
-    texts = list(HOSTILE)
-    env = {f"E{index}": text for index, text in enumerate(texts)}
-    process = {"command": ["prog", *texts], "args": texts, "env": env, "replicas": 2}
-    for said in ({"workload": {"kind": "dijob"}}, {"compat": "di-engine"}):
-        chart = chart_of(experiment_of(processes={"p": process}, configs={"c": {"text": texts[0]}}, **said))
-        assert_same(chart, tmp_path / next(iter(said)))
-        (found,) = [one for item in native_objects(chart).values() for one in _containers(item)]
-        assert found["command"][-len(texts) - 1 :] == ["prog", *texts]
-        assert found["args"] == texts
-        assert {entry["name"]: entry.get("value") for entry in found["env"]}.items() >= env.items()
-
-
-def _containers(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the containers of finite workloads."""
-    if item["kind"] == "DIJob":
-        yield from (one for task in item["spec"]["tasks"] for one in task["template"]["spec"]["containers"])
-    elif item["kind"] == "Job":
-        yield from item["spec"]["template"]["spec"]["containers"]

@@ -60,10 +60,7 @@ def containers_of(experiment: Experiment, objects: list[Item]) -> dict[tuple[str
 def declared(experiment: Experiment, group: str, process: str) -> set[str]:
     one = pods_of(experiment)[group].processes[process]
     overlay: Any = pods_of(experiment)[group].settings.pod_overlay
-    overlays: list[Any] = [
-        one.container_overlay,
-        *overlay.get("spec", {}).get("containers", []),
-    ]
+    overlays: list[Any] = [one.container_overlay, *overlay.get("spec", {}).get("containers", [])]
     return {*one.env, *(entry["name"] for overlay in overlays for entry in overlay.get("env", []))}
 
 
@@ -129,10 +126,7 @@ def test_generated_containers_find_what_the_contract_says(data: dict[str, object
 
 
 def test_the_environment_is_the_contract() -> None:
-    members = {
-        "a": {"command": ["x"], "binds": "one"},
-        "b": {"command": ["x"], "lifecycle": "service", "binds": "two"},
-    }
+    members = {"a": {"command": ["x"], "binds": "one"}, "b": {"command": ["x"], "lifecycle": "service", "binds": "two"}}
     processes = {
         "many": {"command": ["x"], "binds": "peers", "replicas": 3, "retries": 2},
         "store": {"command": ["x"], "lifecycle": "service", "replicas": 2, "binds": "data", "exposes": "web"},

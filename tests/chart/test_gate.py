@@ -32,6 +32,7 @@ WORKLOADS: list[dict[str, object]] = [
     {"kind": "appwrapper"},
     {"kind": "appwrapper", "appwrapper": {"version": "v1beta1"}},
     {"kind": "volcano"},
+    {"kind": "dijob"},
 ]
 
 
@@ -47,6 +48,7 @@ def test_helm_prints_what_the_evaluator_makes(name: str, tmp_path: Path) -> None
 @example(list(HOSTILE), WORKLOADS[2])
 @example(list(HOSTILE), WORKLOADS[3])
 @example(list(HOSTILE), WORKLOADS[4])
+@example(list(HOSTILE), WORKLOADS[5])
 def test_hostile_strings_come_back_intact(texts: list[str], workload: dict[str, object]) -> None:
     env = {f"E{index}": text for index, text in enumerate(texts)}
     experiment = experiment_of(

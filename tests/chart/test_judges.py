@@ -170,6 +170,8 @@ def test_no_upgrade_changes_an_immutable_field_or_begins_an_idle_run() -> None:
     [
         ({}, {"commonLabels": {"team": "a"}}),
         ({}, {"networkPolicy": {"enabled": False}}),
+        ({}, {"tests": {"image": {"tag": "other"}}}),
+        ({}, {"commonAnnotations": {"a": "b"}}),
         ({}, {"serviceAccount": {"annotations": {"a": "b"}}}),
         ({}, {"services": {"tensorboard": {"annotations": {"a": "b"}, "type": "NodePort"}}}),
         ({}, {"global": {"imageRegistry": ""}}),

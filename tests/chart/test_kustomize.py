@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, reject, settings
 
 from symphony_charts.chart.folder import kustomize_files
@@ -17,7 +15,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data
 from symphony_charts.system.files import write_tree
-from tests.chart.harness import EXAMPLE_NAMES, EXAMPLES, Objects, chart_of, example_chart, native_objects, objects_in
+from tests.chart.harness import EXAMPLE_NAMES, EXAMPLES, Objects, chart_of, native_objects, objects_in
 from tests.chart.strategies import experiments
 from tests.tools import kubectl
 
@@ -71,18 +69,6 @@ def test_the_namespace_stands_in_one_place_and_reaches_all_objects(tmp_path: Pat
     objects = objects_of_kind("rl", "argo")
     got = built(objects, tmp_path / "base", namespace="rl")
     assert {item["metadata"]["namespace"] for item in got.values()} == {"rl"}  # type: ignore[index]  # parsed YAML
-
-
-def test_an_overlay_changes_an_image_and_nothing_else(tmp_path: Path) -> None:
-    objects = native_objects(example_chart("ring"))
-    write_tree(tmp_path / "base", kustomize_files(objects.values()))
-    images = [{"name": "python", "newTag": "3.13-slim"}]
-    overlay = {"resources": ["../base"], "images": images}
-    write_tree(tmp_path / "overlay", {"kustomization.yaml": yaml.safe_dump(overlay).encode()})
-    got = build(tmp_path / "overlay")
-    assert got != objects
-    texts = [json.dumps([*found.values()], sort_keys=True) for found in (got, {key: objects[key] for key in got})]
-    assert texts[0].replace("python:3.13-slim", "python:3.12-slim") == texts[1]
 
 
 def test_two_kinds_of_one_name_are_two_files() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +47,6 @@ def test_pods_run_as_the_service_account_of_the_release(
     }
     assert accounts["a"].get("serviceAccountName") == used
     assert accounts["b"]["serviceAccountName"] == "runner"
-
-
-def test_one_value_changes_the_image_of_all_that_name_none(tmp_path: Path) -> None:
-    chart = chart_of(experiment_of(processes={"a": {}, "b": {"image": "own:1"}}, prepare={"p": {"command": ["x"]}}))
-    sets = ("image.repository=mirror/base", "image.tag=2")
-    assert_same(chart, tmp_path, sets)
-    text = json.dumps([*native_objects(chart, sets).values()])
-    assert (text.count('"mirror/base:2"'), text.count('"own:1"'), text.count('"busybox:1.37.0"')) == (3, 1, 0)
 
 
 def test_objects_say_which_version_they_are_of_and_what_they_belong_to(tmp_path: Path) -> None:
@@ -109,12 +100,3 @@ def test_what_a_registry_would_refuse_of_a_chart_is_refused_in_the_spec(about: d
     with pytest.raises(SpecError) as refused:
         experiment_of(processes={"a": {}}, chart=about)
     assert [problem.path for problem in refused.value.problems] == [path]
-
-
-def test_more_replicas_than_a_job_can_have_are_refused_before_helm_counts_them(tmp_path: Path) -> None:
-    chart = chart_of(experiment_of(processes={"a": {}}))
-    folder = write_chart(chart, tmp_path)
-    for version in HELM_VERSIONS:
-        ended = run_helm(version, "template", "r", folder, "--set", "groups.a.replicas=454958264", check=False)
-        assert ended.returncode
-        assert "values" in ended.stderr

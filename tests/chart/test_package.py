@@ -13,7 +13,6 @@ import sys
 import tarfile
 from pathlib import Path
 
-import jsonschema_rs
 import pytest
 import yamale
 from yamllint import linter
@@ -205,12 +204,6 @@ def test_the_answers_of_the_template_are_current() -> None:
 def test_the_release_of_a_tiny_experiment_takes_at_most_22_kb() -> None:
     chart = chart_of(experiment_of(processes={"main": {"command": ["run"], "binds": "web", "connects": "web"}}))
     assert release_kb(chart, json.dumps([*native_objects(chart).values()])) <= 22
-
-
-def test_the_schema_is_draft_7_and_takes_the_values(chart: Chart) -> None:
-    schema = json.loads(chart.files["values.schema.json"])
-    jsonschema_rs.meta.validate(schema)
-    jsonschema_rs.Draft7Validator(schema).validate(chart.values)
 
 
 def test_a_comment_for_helm_docs_stands_right_above_its_key(chart: Chart) -> None:

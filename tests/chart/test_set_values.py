@@ -56,24 +56,6 @@ def values(
     return user_values(Overrides(json=json, sets=sets, strings=strings, from_files=from_files, literals=literals))
 
 
-def test_an_index_changes_one_item_of_a_list_in_a_file() -> None:
-    given = Overrides(files=(FILE,), sets=("list[0]=x",))
-    assert merge(DEFAULTS, user_values(given)) == {"list": ["x", "d"], "map": {"x": 1, "y": 3}}
-
-
-def test_an_index_replaces_a_list_of_the_chart() -> None:
-    assert merge(DEFAULTS, user_values(Overrides(sets=("list[1]=x",))))["list"] == [None, "x"]
-
-
-def test_null_takes_away_a_default_even_where_a_file_has_set_it() -> None:
-    assert merge(DEFAULTS, user_values(Overrides(files=(FILE,), sets=("map.y=null",))))["map"] == {"x": 1}
-
-
-def test_a_null_in_one_file_takes_away_a_default_when_another_file_says_no_more() -> None:
-    given = Overrides(files=({"map": {"x": None}}, {"map": {"y": 3}}))
-    assert merge(DEFAULTS, user_values(given))["map"] == {"y": 3}
-
-
 def test_files_and_defaults_are_not_changed() -> None:
     before = copy.deepcopy((DEFAULTS, FILE))
     merge(DEFAULTS, user_values(Overrides(files=(FILE,), sets=("list[0]=x", "map.y=9"), json=('{"map":{"z":1}}',))))
@@ -84,51 +66,6 @@ def test_an_alias_in_a_file_is_a_value_of_its_own() -> None:
     file = load("a: &anchor {x: [1]}\nb: *anchor\n")
     assert isinstance(file, dict)
     assert user_values(Overrides(files=(file,), sets=("a.x[0]=2",))) == {"a": {"x": [2]}, "b": {"x": [1]}}
-
-
-def test_kinds_of_flags_have_an_order_of_their_own() -> None:
-    given = values(literals=("c=4",), strings=("b=3,c=3",), sets=("a=2,b=2",), json=("a=1",))
-    assert given == {"a": 2, "b": "3", "c": "4"}
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("TRUE", True),
-        ("False", False),
-        ("Null", None),
-        ("-0", 0),
-        ("+5", 5),
-        ("007", "007"),
-        ("-007", -7),
-        ("9223372036854775807", 2**63 - 1),
-        ("9223372036854775808", "9223372036854775808"),
-        ("1.5", "1.5"),
-        ("1e3", "1e3"),
-        ("", ""),
-        ("{}", [""]),
-        ("{a,1,null}", ["a", 1, None]),
-        (r"a\,b\=c\.d", "a,b=c.d"),
-        ("a=b.c", "a=b.c"),
-    ],
-)
-def test_a_value_has_the_type_that_helm_gives_it(text: str, value: object) -> None:
-    found = values(sets=(f"k={text}",))["k"]
-    assert (found, type(found)) == (value, type(value))
-
-
-def test_a_text_stays_one() -> None:
-    assert values(strings=("a=1,b=true,c={1,null}",)) == {"a": "1", "b": "true", "c": ["1", "null"]}
-
-
-def test_a_literal_is_all_that_follows() -> None:
-    assert values(literals=(r"a.b=x,y={1}\,=",)) == {"a": {"b": r"x,y={1}\,="}}
-
-
-def test_an_object_is_merged_and_an_assignment_replaces() -> None:
-    base = ({"a": {"b": 1}},)
-    assert user_values(Overrides(files=base, json=('{"a":{"c":2}}',))) == {"a": {"b": 1, "c": 2}}
-    assert user_values(Overrides(files=base, json=('a={"c":2}',))) == {"a": {"c": 2}}
 
 
 def test_the_files_of_a_text_are_known_before_they_are_read() -> None:

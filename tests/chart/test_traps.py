@@ -5,14 +5,13 @@ Rules 5, 9, 10 and 25 concern commands and clusters; this module tests the chart
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.chart.files import Chart
 from symphony_charts.errors import SpecError
-from tests.chart.harness import Objects, assert_same, chart_of, experiment_of, native_objects, run_helm, write_chart
+from tests.chart.harness import Objects, chart_of, experiment_of, native_objects, run_helm, write_chart
 from tests.linting import lint
 from tests.tools import HELM_VERSIONS
 
@@ -140,40 +139,6 @@ def test_rule_3_what_is_told_the_pods_of_a_run_begins_anew_with_it(keep: dict[st
     assert str(run) in str(env_of(objects, "StatefulSet")["SYMPH_FRAMES_HOSTS"])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "groups.client.containers.client.image.tag=other",
-        "groups.client.containers.client.env.X=1",
-        "groups.client.containers.client.command={other}",
-        "groups.client.replicas=2",
-        "groups.client.retries=5",
-        "groups.client.nodeSelector.pool=x",
-        "podSecurityContext.fsGroup=7",
-        "securityContext.runAsUser=7",
-        "imagePullSecrets[0].name=pull",
-        "priorityClassName=high",
-        "tests.hold=true",
-        "groups.server.containers.server.image.tag=other",
-        "services.data.port=7001",
-        "runKey=again",
-    ],
-)
-def test_rule_4_what_kubernetes_does_not_let_change_starts_a_new_run(change: str) -> None:
-    assert run_label(native_objects(pair())) != run_label(native_objects(pair(), [change]))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "tests.image.tag=other",
-        "commonAnnotations.a=b",
-    ],
-)
-def test_rule_4_what_can_change_in_place_keeps_the_run(change: str) -> None:
-    assert run_label(native_objects(pair())) == run_label(native_objects(pair(), [change]))
-
-
 def test_rule_4_a_new_chart_version_alone_keeps_the_run() -> None:
     chart = pair()
     assert run_label(native_objects(chart)) == run_label(native_objects(chart.with_version("9.9.9")))
@@ -204,11 +169,6 @@ def test_rule_7_what_runs_on_is_a_warning() -> None:
     assert sorted(warned) == ["groups.late.containers.late", "groups.server.containers.server"]
 
 
-def test_rule_10_nothing_orders_services_apart_from_workloads() -> None:
-    text = json.dumps(list(native_objects(pair()).values()))
-    assert "sync-wave" not in text
-
-
 # --- values and templates --------------------------------------------------------------------------------------------
 
 
@@ -220,34 +180,6 @@ def test_rule_11_containers_keep_their_order_and_references_come_last() -> None:
     assert dig(template, "metadata", "annotations", "kubectl.kubernetes.io/default-container") == "zeta"
     names = [dig(entry, "name") for entry in dig(template, "spec", "containers", 1, "env")]  # type: ignore[attr-defined]  # a list
     assert names.index("Z") < names.index("A") == len(names) - 1
-
-
-@pytest.mark.parametrize("key", ["n", "on", "no", "y", "off"])
-def test_rule_13_keys_that_yaml_takes_for_booleans_stay_keys(key: str, tmp_path: Path) -> None:
-    experiment = experiment_of(processes={key: {"command": ["x"], "env": {key: "1"}}}, configs={key: {"text": "a"}})
-    assert_same(chart_of(experiment), tmp_path)
-    assert key in env_of(native_objects(chart_of(experiment)), "Job")
-
-
-def test_rule_14_trailing_newlines_survive_at_the_end_of_every_document(tmp_path: Path) -> None:
-    experiment = experiment_of(
-        processes={
-            "p": {"args": ["a\n\n"], "annotations": {"z": "end\n"}, "pod_overlay": {"spec": {"zz": "last\n\n"}}}
-        },
-        configs={"z": {"text": "text\n\n\n"}},
-    )
-    chart = chart_of(experiment)
-    where = write_chart(chart, tmp_path)
-    from tests.chart.harness import helm_objects
-
-    for version in HELM_VERSIONS:
-        assert helm_objects(version, where) == native_objects(chart)
-
-
-def test_rule_15_values_hold_characters_and_no_surrogates() -> None:
-    chart = pair(client={"env": {"X": "\U0001f600"}})
-    assert "\U0001f600".encode() in chart.files["values.yaml"]
-    assert b"ud83d" not in chart.files["values.yaml"]
 
 
 def test_rule_17_default_values_hold_no_null() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.errors import SpecError
 from tests.chart.harness import Objects, chart_of, experiment_of, native_objects
 
@@ -64,19 +63,6 @@ def test_mcad_adds_up_what_each_container_asks_for() -> None:
     (learner,) = items[1]["custompodresources"]
     assert learner["requests"]["cpu"] == "2"
     assert learner["limits"] == {"memory": "1Gi", "nvidia.com/gpu": "1"}
-
-
-def test_mcad_queues_a_run_again_only_if_a_gang_is_asked_for() -> None:
-    assert "schedulingSpec" not in app_wrapper(workload={"appwrapper": _MCAD})["spec"]
-    fewer = {**_PROCESSES, "actor": {**_PROCESSES["actor"], "min_replicas": 2}}
-    made = app_wrapper(processes=fewer, workload={"appwrapper": _MCAD})
-    assert made["spec"]["schedulingSpec"] == {"minAvailable": 3}
-
-
-@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_no_field_of_an_appwrapper_or_of_a_job_inside_is_unknown(version: str) -> None:
-    made = app_wrapper(workload={"retries": 2, "priority": 1, "appwrapper": {"version": version}})
-    assert not list(check_schemas([made, *jobs(made).values()]))
 
 
 def test_nothing_is_wrapped_if_nothing_ends() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,7 @@ from symphony_charts.spec import files
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from tests.chart.harness import (
-    Objects,
-    assert_same,
-    chart_of,
-    experiment_of,
-)
+from tests.chart.harness import Objects, assert_same, chart_of, experiment_of
 from tests.chart.harness import native_objects as objects_of_chart
 from tests.linting import lint, lint_objects
 
@@ -135,12 +129,6 @@ def test_the_jobs_are_those_of_kind_jobs_but_for_the_owner_and_the_run() -> None
     for run in runs:
         texts = [text.replace(run, "RUN") for text in texts]
     assert texts[0] == texts[1]
-
-
-def test_no_brace_of_the_users_is_left_for_argo() -> None:
-    for template in templates(of_kind(native(), "WorkflowTemplate")).values():
-        text = template.get("resource", {}).get("manifest", "")
-        assert not set(re.findall("{{.*?}}", text)) - {"{{=toJson(workflow.name)}}", "{{=toJson(workflow.uid)}}"}
 
 
 @given(st.text() | st.sampled_from([_BRACES, '"', "\\{{", "{\\u007b{"]), st.text(max_size=5))

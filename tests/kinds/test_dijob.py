@@ -60,10 +60,6 @@ def test_services_are_stateful_sets_beside_it() -> None:
     assert [item["metadata"]["name"] for item in objects(made()) if item["kind"] == "StatefulSet"] == ["r1-exp-board"]
 
 
-def test_nothing_but_the_spec_of_pods_is_in_a_template() -> None:
-    assert {key for task in job(made())["spec"]["tasks"] for key in task["template"]} == {"spec"}
-
-
 def test_every_field_is_said_since_the_minimal_definition_has_no_defaults() -> None:
     assert set(job(made())["spec"]) == {"cleanPodPolicy", "priority", "preemptible", "backoffLimit", "tasks"}
 
@@ -79,33 +75,6 @@ def test_a_task_is_called_as_the_process_since_variables_are_called_after_it() -
     name = "collector-of-random-episodes-x"
     (task,) = job(made({name: RUN}, name=_LONG))["spec"]["tasks"]
     assert task["name"] == name
-
-
-@pytest.mark.parametrize("operator", ["v1.1", "v1.1.0"])
-def test_other_replicas_are_the_same_run(operator: str) -> None:
-    assert name_of("groups.collector.replicas=5", operator=operator) == name_of(operator=operator)
-    assert name_of("groups.collector.replicas=1", operator=operator) == name_of(operator=operator)
-
-
-def test_under_operator_v1_0_other_replicas_restart_all_and_are_a_new_run() -> None:
-    one = made({"worker": {**RUN, "replicas": 2}}, operator="v1.0")
-    assert job(one)["metadata"]["name"] != job(one, "groups.worker.replicas=3")["metadata"]["name"]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "groups.collector.containers.collector.image=other:2",
-        "groups.collector.containers.collector.env.LR=1",
-        "groups.board.containers.board.image=other:2",
-        "services.ps.port=7777",
-        "runKey=2",
-        "groups.collector.replicas=0",
-    ],
-)
-def test_any_other_change_is_a_new_run(change: str) -> None:
-    assert name_of(change) != name_of()
-    assert job(made(clean_pod_policy="All"))["metadata"]["name"] != name_of()
 
 
 def test_more_replicas_are_announced_as_a_change_in_place() -> None:
@@ -186,12 +155,6 @@ def test_on_other_kinds_they_see_their_ranks_too(kind: str, tmp_path: Path) -> N
 def test_what_the_operator_ignores_is_warned_of(process: dict[str, object], rule: str) -> None:
     experiment = made({"learner": {**RUN, **process}})
     assert rule in {finding.rule for finding in lint(chart_of(experiment))}
-
-
-@pytest.mark.parametrize("operator", ["v1.1", "v1.1.0"])
-def test_a_plain_job_has_no_fault(operator: str) -> None:
-    experiment = made(operator=operator)
-    assert {one.rule for one in lint(chart_of(experiment))} == {"runs-on", "pod-security-restricted", "evictions"}
 
 
 def test_a_field_of_pods_that_the_operator_does_not_know_is_found() -> None:

@@ -39,24 +39,10 @@ def test_a_child_has_at_most_52_characters() -> None:
     assert max(map(len, names)) <= 52
 
 
-def test_addresses_of_replicas_are_those_of_the_sets_children() -> None:
-    made = job_set()
-    (one,) = [member for member in made["spec"]["replicatedJobs"] if member["name"] == "learner"]
-    (many,) = [member for member in made["spec"]["replicatedJobs"] if member["name"] != "learner"]
-    env = {entry["name"]: entry.get("value") for entry in pod(one)["containers"][0]["env"]}
-    child = f"{made['metadata']['name']}-{many['name']}-0"
-    hosts = env["SYMPH_API_HOSTS"].replace("$(SYMPH_RUN)", made["metadata"]["labels"]["symph.dev/run"])
-    assert [host.partition(".")[0] for host in hosts.split(",")] == [f"{child}-{index}" for index in range(3)]
-
-
 def test_what_may_change_in_a_job_but_not_in_a_set_is_a_new_run() -> None:
     late = {**_PROCESSES, "learner": {**_PROCESSES["learner"], "deadline": 60}}
     made = [job_set(), job_set("groups.learner.retries=3"), job_set(processes=late), job_set(done_when=["learner"])]
     assert len({item["metadata"]["name"] for item in made}) == len(made)
-
-
-def pod(member: dict[str, Any]) -> dict[str, Any]:
-    return dict(member["template"]["spec"]["template"]["spec"])
 
 
 def test_lint_says_of_services_alone_that_they_run_on() -> None:

@@ -120,8 +120,7 @@ def test_a_run_that_mcad_calls_complete_has_failed_where_a_job_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "phase"),
-    [("Running", "running"), ("Resetting", "running"), ("Failed", "failed"), ("Deleted", "failed")],
+    ("word", "phase"), [("Running", "running"), ("Resetting", "running"), ("Failed", "failed"), ("Deleted", "failed")]
 )
 def test_a_failed_job_is_not_the_end_of_what_may_start_again(word: str, phase: str) -> None:
     bad = job(conditions=[{"type": "Failed", "status": "True"}])

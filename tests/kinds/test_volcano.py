@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.errors import SpecError
 from tests.chart.harness import chart_of, experiment_of, native_objects
 
@@ -35,37 +34,10 @@ def policies(item: dict[str, Any], group: str) -> dict[str, str]:
     return {event: one["action"] for one in said for event in one.get("events", [one.get("event")])}
 
 
-def test_the_job_starts_with_the_minimum_of_each_group() -> None:
-    assert job()["spec"]["minAvailable"] == 4
-    made = job(processes={**_PROCESSES, _LONG: {**_PROCESSES[_LONG], "min_replicas": 1}})
-    assert made["spec"]["minAvailable"] == 2
-    assert tasks(made)[_LONG]["minAvailable"] == 1
-
-
 def test_the_name_of_a_pod_fits_a_host_name() -> None:
     made = job()
     names = [f"{made['metadata']['name']}-{task['name']}-99999" for task in made["spec"]["tasks"]]
     assert max(map(len, names)) <= 63
-
-
-def test_addresses_of_replicas_are_the_host_names_that_the_controller_gives() -> None:
-    made = job()
-    env = {entry["name"]: entry.get("value") for entry in pod(tasks(made)["learner"])["containers"][0]["env"]}
-    hosts = env["SYMPH_API_HOSTS"].replace("$(SYMPH_RUN)", made["metadata"]["labels"]["symph.dev/run"])
-    wanted = [f"{made['metadata']['name']}-{tasks(made)[_LONG]['name']}-{index}" for index in range(3)]
-    assert [host.partition(".")[0] for host in hosts.split(",")] == wanted
-
-
-def test_replicas_stand_in_the_headless_service_of_their_group() -> None:
-    made = job()
-    env = {entry["name"]: entry.get("value") for entry in pod(tasks(made)["learner"])["containers"][0]["env"]}
-    assert pod(tasks(made)[_LONG])["subdomain"] == env["SYMPH_API_HOSTS"].partition(":")[0].partition(".")[2]
-
-
-def test_a_replica_learns_its_number_from_the_controllers_label() -> None:
-    env = {entry["name"]: entry for entry in pod(tasks(job())[_LONG])["containers"][0]["env"]}
-    field = env["SYMPH_INDEX"]["valueFrom"]["fieldRef"]["fieldPath"]
-    assert field == "metadata.labels['volcano.sh/task-index']"
 
 
 def test_no_network_policy_of_the_controller_shuts_services_out() -> None:
@@ -104,12 +76,3 @@ def test_what_the_webhook_lets_nobody_change_is_a_new_run() -> None:
 def test_another_gang_is_refused() -> None:
     with pytest.raises(SpecError, match="kind volcano makes its own gang"):
         job(workload={"gang": "kueue", "queue": "q"})
-
-
-def test_no_field_of_the_job_is_unknown() -> None:
-    workload = {"queue": "q", "retries": 2, "volcano": {"plugins": {"ssh": []}}}
-    assert not list(check_schemas([job(workload=workload, done_when=["learner"])]))
-
-
-def pod(task: dict[str, Any]) -> dict[str, Any]:
-    return dict(task["template"]["spec"])

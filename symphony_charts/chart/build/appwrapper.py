@@ -78,7 +78,6 @@ class AppWrapper(Kind):
         return [whole if self.is_mcad else with_retries(draft, whole)]
 
     def _annotations(self, draft: Draft) -> dict[str, Tree]:
-        """Return its annotations; its retry limit is the highest `retries` of a group."""
         users = dict(self.workload.appwrapper.annotations)
         if self.is_mcad:
             return users

@@ -9,13 +9,13 @@ from typing import Any
 from symphony_charts.chart.build import data, pods, services
 from symphony_charts.chart.build import notes as build_notes
 from symphony_charts.chart.build.containers import container_helper
-from symphony_charts.chart.build.draft import Draft, draft, with_names
+from symphony_charts.chart.build.draft import MAX_NAME, Draft, draft, with_names
 from symphony_charts.chart.build.faults import check_helper, container_faults, experiment_faults
 from symphony_charts.chart.build.registry import KINDS, peers_of
 from symphony_charts.chart.build.values import chart_values
 from symphony_charts.chart.emit import Emitter
 from symphony_charts.chart.evaluate import Evaluator, digest_helper
-from symphony_charts.chart.helpers import label_helpers, leaf_helpers
+from symphony_charts.chart.helpers import cut, label_helpers, leaf_helpers
 from symphony_charts.chart.tree import Frame, Helper, Text, Tree, function_of
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.model import Experiment
@@ -174,7 +174,6 @@ def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame
 
 
 def _local_names(plan: Draft, local: Mapping[str, list[Helper]]) -> dict[str, tuple[str, ...]]:
-    """Return the names of the helpers that each template defines: those of the pods in it."""
     names: dict[str, tuple[str, ...]] = {}
     for group, helpers in local.items():
         is_member = plan.kind.file and plan.kind.runs(plan.groups[group])
@@ -191,9 +190,10 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
     fullname = next(helper for helper in leaves if helper.name == "fullname")
     yield from leaves
     if plan.experiment.service_account:
-        yield data.service_account_helper(fullname)
+        yield data.name_helper("serviceAccountName", "serviceAccount", fullname)
     if plan.experiment.secrets:
-        yield data.secret_name_helper(plan, fullname)
+        suffix = cut("secrets", MAX_NAME - 1 - plan.fullname_limit)
+        yield data.name_helper("secretName", "secrets", fullname, f"-{suffix}")
     if plan.experiment.service_account or any(service.is_exposed for service in plan.services.values()):
         yield data.annotations_helper()
     part_of = "app.kubernetes.io/part-of"

@@ -180,7 +180,6 @@ def _own(draft: Draft, group: Group, name: str, program: Process | Step, over: d
 
 
 def _ports(draft: Draft, group: Group, listening: list[Service], over: Any) -> list[Tree]:
-    """Return the ports of a container, with those of an overlay merged in by number."""
     names = draft.port_names(group)
     ours = [{"name": names[service.name], "containerPort": service.port, "protocol": "TCP"} for service in listening]
     merged: Any = merge_overlay({"ports": ours}, {"ports": over})["ports"] if over else ours
@@ -208,7 +207,6 @@ def _probes(draft: Draft, group: Group, name: str, process: Process, over: dict[
 
 
 def _probe(draft: Draft, group: Group, name: str, process: Process) -> dict[str, Any]:
-    """Return the readiness probe: the declared one, or a connection to the first bound service."""
     ready = process.ready
     if ready == "none":
         return {}

@@ -242,12 +242,7 @@ def config_maps(draft: Draft) -> list[Tree]:
     """Return the ConfigMap of shared variables and, if there are any, the one of configuration files."""
     common = {"apiVersion": "v1", "kind": "ConfigMap"}
     maps: list[Tree] = [
-        {
-            **common,
-            "metadata": metadata(Text("{environment}")),
-            "immutable": True,
-            "data": shared_environment(draft),
-        },
+        {**common, "metadata": metadata(Text("{environment}")), "immutable": True, "data": shared_environment(draft)}
     ]
     files = config_files(draft)
     if files:
@@ -259,18 +254,6 @@ def config_maps(draft: Draft) -> list[Tree]:
                 content[key] = {path.removeprefix("files/"): file for path, file in chosen.items()}
         maps.append({**common, "metadata": metadata(config_name(draft)), "immutable": True, **content})
     return maps
-
-
-def secret_name_helper(draft: Draft, fullname: Helper) -> Helper:
-    """Return the helper with the name of the Secret that pods mount."""
-    own = function_of(fullname)
-    suffix = cut("secrets", 63 - 1 - draft.fullname_limit)
-    return Helper(
-        name="secretName",
-        reads=(".Values.secrets.name",),
-        py=lambda root: root["Values"]["secrets"]["name"] or f"{own(root)}-{suffix}",
-        go=f'{{{{- .Values.secrets.name | default (printf "%s-{suffix}" (include "CHART.fullname" .)) -}}}}',
-    )
 
 
 def secret(draft: Draft) -> Tree | None:
@@ -317,13 +300,14 @@ def secret(draft: Draft) -> Tree | None:
     }
 
 
-def service_account_helper(fullname: Helper) -> Helper:
-    own = function_of(fullname)
+def name_helper(name: str, section: str, fullname: Helper, suffix: str = "") -> Helper:
+    """Return a helper with the name in a section of the values, or else the full name and `suffix`."""
+    full = function_of(fullname)
     return Helper(
-        name="serviceAccountName",
-        reads=(".Values.serviceAccount.name",),
-        py=lambda root: root["Values"]["serviceAccount"]["name"] or own(root),
-        go='{{- .Values.serviceAccount.name | default (include "CHART.fullname" .) -}}',
+        name=name,
+        reads=(f".Values.{section}.name",),
+        py=lambda root: root["Values"][section]["name"] or f"{full(root)}{suffix}",
+        go=f'{{{{- .Values.{section}.name | default (print (include "CHART.fullname" .) "{suffix}") -}}}}',
     )
 
 

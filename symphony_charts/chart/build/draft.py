@@ -66,13 +66,13 @@ def volume_source(volume: AnyVolume) -> Values:
             return {"emptyDir": {}}
 
 
-def git_step(name: str, volume: GitVolume) -> Values:
-    return {
-        "image": volume.image or _GIT_IMAGE,
-        "command": ["/bin/sh", "-e", "-c", _GIT_SCRIPT],
-        "env": {"GIT_REPOSITORY": volume.repository, "GIT_REVISION": volume.revision},
-        "mounts": {name: {"mountPath": _CHECKOUT}},
-    }
+def git_step(name: str, volume: GitVolume) -> Step:
+    return Step(
+        image=volume.image or _GIT_IMAGE,
+        command=["/bin/sh", "-e", "-c", _GIT_SCRIPT],
+        env={"GIT_REPOSITORY": volume.repository, "GIT_REVISION": volume.revision},
+        mounts=[Mount(volume=name, at=_CHECKOUT)],
+    )
 
 
 def is_device(volume: AnyVolume) -> bool:
@@ -387,18 +387,13 @@ def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers
 
 
 def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
-    """Return the init steps of a pod: a checkout per mounted repository, then the declared steps."""
     steps = {key: step for key, step in experiment.prepare.items() if not step.groups or pod.name in step.groups}
     programs: list[Process | Step] = [*pod.processes.values(), *steps.values()]
     checkouts = {}
     for name in dict.fromkeys(mount.volume for program in programs for mount in program.mounts):
         volume = experiment.volumes[name]
         if isinstance(volume, GitVolume):
-            step: Any = git_step(name, volume)
-            mounts = [Mount(volume=name, at=step["mounts"][name]["mountPath"])]
-            checkouts[f"git-{name}"] = Step(
-                image=step["image"], command=step["command"], env=step["env"], mounts=mounts
-            )
+            checkouts[f"git-{name}"] = git_step(name, volume)
     overlays = {str(item.get("name")): item for item in maps(sub(pod.settings.pod_overlay, "spec"), "initContainers")}
     return {name: _overlaid(step, overlays.get(name, {})) for name, step in (checkouts | steps).items()}
 

@@ -9,7 +9,7 @@ scheduling/v1alpha2 and v1beta1 (PodGroup, ``spec.schedulingGroup`` of pods).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from symphony_charts.chart.build.containers import containers, laid_on, rest_of_pod
@@ -57,51 +57,49 @@ def queue_labels(draft: Draft) -> dict[str, Tree]:
 
 
 def pod_labels(draft: Draft, group: Group) -> dict[str, Tree]:
-    name = _name(draft, group)
-    return {"scheduling.x-k8s.io/pod-group": name} if name and _gang(draft) == "coscheduling" else {}
+    is_read = _is_in_gang(draft, group) and _gang(draft) == "coscheduling"
+    return {"scheduling.x-k8s.io/pod-group": _gang_name(draft, group)} if is_read else {}
 
 
 def pod_annotations(draft: Draft, group: Group) -> dict[str, Tree]:
-    name = _name(draft, group)
-    return {"scheduling.k8s.io/group-name": name} if name and _gang(draft) == _VOLCANO else {}
+    is_read = _is_in_gang(draft, group) and _gang(draft) == _VOLCANO
+    return {"scheduling.k8s.io/group-name": _gang_name(draft, group)} if is_read else {}
 
 
 def pod_fields(draft: Draft, group: Group) -> dict[str, Tree]:
     """Return the spec fields that add a pod to its gang."""
-    name = _name(draft, group)
-    if not name or _gang(draft) == "coscheduling":
+    if not _is_in_gang(draft, group) or _gang(draft) == "coscheduling":
         return {}
     if _gang(draft) == "native":
-        return {"schedulingGroup": {"podGroupName": name}}
+        return {"schedulingGroup": {"podGroupName": _gang_name(draft, group)}}
     return {"schedulerName": _VOLCANO}
 
 
 def named_pod_groups(draft: Draft) -> list[tuple[Text, Tree, dict[str, Tree]]]:
     """Return name, condition and object (without metadata) of each PodGroup of a run."""
-    members = [group for group in draft.groups.values() if _name(draft, group)]
-    if not members:
-        return []
-    if draft.experiment.workload.gang_scope == "group":
-        gangs: list[Sequence[Group]] = [[group] for group in members]
-    else:
-        gangs = [members]
-    made: list[tuple[Text, Tree, dict[str, Tree]]] = []
-    for gang in gangs:
-        condition = Either(tuple(NonZero(f"{group.path}.replicas") for group in gang))
-        name = _name(draft, gang[0])
-        if name is not None:
-            made.append((name, condition, _pod_group(draft, Sum(tuple(least(group) for group in gang)))))
-    return made
+    members = [group for group in draft.groups.values() if _is_in_gang(draft, group)]
+    is_each = draft.experiment.workload.gang_scope == "group"
+    gangs = [[group] for group in members] if is_each else [members]
+    return [
+        (
+            _gang_name(draft, gang[0]),
+            Either(tuple(runs(group) for group in gang)),
+            _pod_group(draft, Sum(tuple(least(group) for group in gang))),
+        )
+        for gang in gangs
+        if gang
+    ]
 
 
 def _gang(draft: Draft) -> str:
     return draft.experiment.workload.gang
 
 
-def _name(draft: Draft, group: Group) -> Text | None:
-    """Return the name of a group's PodGroup; None if it starts without a gang."""
-    if group.is_kept or not draft.kind.has_pod_groups or _gang(draft) not in GANGS_OF_PODS:
-        return None
+def _is_in_gang(draft: Draft, group: Group) -> bool:
+    return not group.is_kept and draft.kind.has_pod_groups and _gang(draft) in GANGS_OF_PODS
+
+
+def _gang_name(draft: Draft, group: Group) -> Text:
     part = group.part if draft.experiment.workload.gang_scope == "group" else "gang"
     return Text(f"{{$fullname}}-{part}-{{$run}}")
 
@@ -130,7 +128,7 @@ def _pod_group(draft: Draft, minimum: Sum) -> dict[str, Tree]:
     else:
         version, spec = "scheduling.volcano.sh/v1beta1", {"minMember": minimum}
         spec["queue"] = When(".Values.workload.queue", Value(".Values.workload.queue", is_text=True))
-    return {"apiVersion": version, "kind": "PodGroup", "spec": spec}
+    return {"apiVersion": version, "kind": "PodGroup", "metadata": {}, "spec": spec}
 
 
 # Labels that only the templates may set.
@@ -384,16 +382,10 @@ def stateful_set(draft: Draft, group: Group) -> Tree:
 
 
 def pod_groups(draft: Draft) -> list[Tree]:
-    made: list[Tree] = []
-    for name, condition, group in named_pod_groups(draft):
-        meta = metadata(name, run="$run")
-        made.append(
-            When(
-                condition,
-                {"apiVersion": group["apiVersion"], "kind": group["kind"], "metadata": meta, "spec": group["spec"]},
-            )
-        )
-    return made
+    return [
+        When(condition, {**group, "metadata": metadata(name, run="$run"), "spec": group["spec"]})
+        for name, condition, group in named_pod_groups(draft)
+    ]
 
 
 def done_groups(draft: Draft) -> list[Group]:

@@ -17,9 +17,7 @@ _CLOSED = ".Values.networkPolicy.egress"
 
 def services_of(draft: Draft, group: Group) -> list[Tree]:
     """Return the Services of `group`: one per service, one per additional host name, and the one for pod host names."""
-    made: list[Tree] = []
-    for service in draft.services_of(group):
-        made.append(_service(draft, group, service))
+    made = [_service(draft, group, service) for service in draft.services_of(group)]
     made += [_named(draft, group, name) for name in group.pod.settings.names]
     if draft.needs_host_names(group):
         made.append(_headless(draft, group))
@@ -199,7 +197,6 @@ def network_policies(draft: Draft) -> Tree:
 
 
 def _egress(draft: Draft) -> Tree:
-    """Return the egress rules: to name servers, to pods of the release, and the rules in the values."""
     names = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
     inside = [_pods(Include("selectorLabels")), *_foreign_pods(draft, draft.groups.values())]
     return Merged([names, {"to": inside}], Block(".Values.networkPolicy.egressRules"))
@@ -246,7 +243,6 @@ def _callers(draft: Draft, names: Sequence[str]) -> list[Tree]:
 
 
 def _foreign_pods(draft: Draft, groups: Iterable[Group]) -> list[Tree]:
-    """Return policy peers that select the pods of `groups` without the labels of the chart."""
     return [_pods(selector(draft, group)) for group in groups if draft.is_foreign(group)]
 
 

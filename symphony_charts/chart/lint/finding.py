@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from symphony_charts.chart.build.chart import BuiltChart
@@ -62,17 +63,11 @@ def running(chart: BuiltChart, values: Mapping[str, Any]) -> list[Group]:
     return [group for name, group in chart.draft.groups.items() if int(values["groups"][name]["replicas"])]
 
 
-def error(rule: str, path: str, what: str, next: str = "") -> Finding:
-    return Finding(rule=rule, severity="error", path=path, what=what, next=next)
+def _finding(severity: Severity, rule: str, path: str, what: str, next: str = "") -> Finding:
+    return Finding(rule=rule, severity=severity, path=path, what=what, next=next)
 
 
-def warning(rule: str, path: str, what: str, next: str = "") -> Finding:
-    return Finding(rule=rule, severity="warning", path=path, what=what, next=next)
-
-
-def info(rule: str, path: str, what: str, next: str = "") -> Finding:
-    return Finding(rule=rule, severity="info", path=path, what=what, next=next)
-
+error, warning, info = (partial(_finding, severity) for severity in SEVERITIES)
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 

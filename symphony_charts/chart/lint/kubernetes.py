@@ -106,7 +106,6 @@ def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator,
 
 
 def _foreign(kind: str) -> Iterator[dict[str, object]]:
-    """Yield the schemas of another project's kind, one per version that differs, the usual one first."""
     stem = kind.replace("/", "_")
     for name in tables(_SCHEMAS):
         if name.removesuffix(".json.gz").partition("@")[0] == stem:

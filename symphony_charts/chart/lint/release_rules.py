@@ -41,8 +41,7 @@ def check_release(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Find
         yield from _group(draft, group, groups, values)
     if draft.kind.fails_when_evicted:
         yield _evictions(draft)
-    if draft.kind.name in _OF_KIND:
-        yield from _OF_KIND[draft.kind.name](draft, groups, values)
+    yield from _shared_retries(draft, groups, values)
     for severity, rule, problem in draft.kind.findings(draft, groups, values):
         yield Finding(rule=rule, severity=severity, path=problem.path, what=problem.what, next=problem.next)
 
@@ -134,31 +133,24 @@ def _evictions(draft: Draft) -> Finding:
     return info("evictions", "workload.kind", what, step)
 
 
-def _volcano(_: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield shared retries: Volcano counts all failures together (volcano-sh/volcano v1.15.1, pkg/controllers/job)."""
-    most = max((_replacements(group, values) for group in groups), default=0)
-    what = f"Volcano counts the failures of all pods together: the job has {most} retries"
-    yield from _together(groups, values, what)
+def _shared_retries(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield a warning for each group whose replicas share their retries with other pods.
 
-
-def _appwrapper(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield shared retries: the AppWrapper controller restarts all groups; with MCAD each Job has its own retries."""
-    if draft.experiment.workload.appwrapper.version == "v1beta2":
-        what = "an AppWrapper starts all its groups again when a pod has failed"
-        yield from _together(groups, values, what)
-
-
-def _together(groups: Sequence[Group], values: Mapping[str, Any], what: str) -> Iterator[Finding]:
-    """Yield a warning for each group whose replicas share their retries with other pods."""
+    With MCAD each Job has its own retries. Source: volcano-sh/volcano v1.15.1, pkg/controllers/job.
+    """
     finite = [group for group in groups if group.is_finite]
+    if draft.kind.name == "volcano":
+        most = max((_replacements(group, values) for group in groups), default=0)
+        what = f"Volcano counts the failures of all pods together: the job has {most} retries"
+    elif draft.kind.name == "appwrapper" and draft.experiment.workload.appwrapper.version == "v1beta2":
+        what = "an AppWrapper starts all its groups again when a pod has failed"
+    else:
+        return
     if sum(int(values["groups"][group.name]["replicas"]) for group in finite) > 1:
         for group in finite:
             if _replacements(group, values):
                 step = "use jobs, jobset or argo: each replica has its own"
                 yield warning("retries-together", f"groups.{group.name}.retries", what, step)
-
-
-_OF_KIND = {"appwrapper": _appwrapper, "volcano": _volcano}
 
 
 # Settings of an exposed service: the spec field, the value, and the types of exposure that read it.

@@ -31,23 +31,12 @@ Level = Literal["privileged", "baseline", "restricted"]
 # The most permissive standard that a pod violates, the path in the pod, and the fault.
 Violation = tuple[Literal["baseline", "restricted"], str, str]
 
-_BASELINE_CAPABILITIES = frozenset(
-    [
-        "AUDIT_WRITE",
-        "CHOWN",
-        "DAC_OVERRIDE",
-        "FOWNER",
-        "FSETID",
-        "KILL",
-        "MKNOD",
-        "NET_BIND_SERVICE",
-        "SETFCAP",
-        "SETGID",
-        "SETPCAP",
-        "SETUID",
-        "SYS_CHROOT",
-    ]
-)
+# fmt: off
+_BASELINE_CAPABILITIES = frozenset([
+    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
+    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+])
+# fmt: on
 _RESTRICTED_VOLUMES = frozenset(
     ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"]
 )

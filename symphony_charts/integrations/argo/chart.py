@@ -201,7 +201,7 @@ class Argo(Kind):
         if group in _rest(draft):
             none_runs = Not(Either(tuple(runs(other) for other in done_groups(draft))))
             conditions = {key: When(none_runs, text) for key, text in conditions.items()}
-        manifest = Call("manifest", {"job": Entries(_job_name(group), is_yaml=True), "run": "$run"}, is_block=True)
+        manifest = Call("manifest", {"job": Entries(_job_name(group)), "run": "$run"}, is_block=True)
         return {
             "name": f"run-{group.name}",
             **({"inputs": {"parameters": [{"name": name} for name in names]}} if names else {}),
