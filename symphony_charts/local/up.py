@@ -447,5 +447,5 @@ def delete(name: str, runs: Sequence[Run]) -> None:
         for session in sessions:
             session.end()
     if left:
-        step = f"see why, then: symph local gc {name}"
+        step = f"see why, then: symph rm {name}"
         raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}", next=step)
