@@ -14,7 +14,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,21 +34,6 @@ class Machine:
     boot_id: str
     pid_namespace: int
 
-    def to_data(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    @classmethod
-    def from_data(cls, data: object) -> Machine:
-        """Return the machine that `to_data` wrote. Raises ValueError for anything else."""
-        if not isinstance(data, Mapping):
-            raise ValueError("it names no machine")
-        texts = [data.get(name) for name in ("host", "machine_id", "boot_id")]
-        number = data.get("pid_namespace")
-        if not all(isinstance(text, str) for text in texts) or not isinstance(number, int):
-            raise ValueError("it names no machine")
-        host, machine_id, boot_id = map(str, texts)
-        return cls(host=host, machine_id=machine_id, boot_id=boot_id, pid_namespace=number)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
@@ -66,20 +51,6 @@ class ProcessRecord:
         """Raise ValueError for impossible numbers; a time namespace may shift `start` below 0."""
         if self.pid < 1 or self.inode < 0:
             raise ValueError("it is no process")
-
-    def to_data(self) -> dict[str, int]:
-        return {"pid": self.pid, "start": self.start, "inode": self.inode}
-
-    @classmethod
-    def from_data(cls, data: object) -> ProcessRecord | None:
-        """Return the record that `to_data` wrote; None for anything else: a bare pid proves nothing."""
-        if not isinstance(data, Mapping):
-            return None
-        numbers = [data.get(name) for name in ("pid", "start", "inode")]
-        if not all(type(number) is int and number >= 0 for number in numbers) or not numbers[0]:
-            return None
-        pid, start, inode = (int(str(number)) for number in numbers)
-        return cls(pid=pid, start=start, inode=inode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
