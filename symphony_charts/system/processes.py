@@ -319,7 +319,9 @@ def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
     Scans the processes of the machine once.
     """
     stats = dict(_others())
-    by_session = {leader.pid: leader for leader in leaders if _is_that(stats.get(leader.pid), leader)}
+    by_session = {
+        leader.pid: leader for leader in leaders if (stat := stats.get(leader.pid)) and stat.start == leader.start
+    }
     owners = {pid: by_session[stat.session] for pid, stat in stats.items() if stat.session in by_session}
     strangers = {pid: stat.parent for pid, stat in stats.items() if pid not in owners}
     while more := {pid: owners[parent] for pid, parent in strangers.items() if parent in owners}:
@@ -331,10 +333,6 @@ def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
         used[0] += stats[pid].cpu_ticks
         used[1] += stats[pid].pages
     return {owner: Used(seconds=ticks / TICKS_PER_S, memory=pages * _PAGE) for owner, (ticks, pages) in sums.items()}
-
-
-def _is_that(stat: Stat | None, record: ProcessRecord) -> bool:
-    return stat is not None and stat.start == record.start
 
 
 def _others() -> Iterator[tuple[int, Stat]]:

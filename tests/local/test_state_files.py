@@ -160,7 +160,7 @@ def test_looking_at_a_run_without_a_supervisor_starts_none_and_says_so(tmp_path:
         text="its supervisor is gone: its processes are not restarted",
         next=status.note.partition("; ")[2],
     )
-    assert [instance.state.partition(" ")[0] for instance in status.instances] == ["running", "ended,"]
+    assert [instance.state.partition(" ")[0] for instance in status.instances] == ["running", "ended"]
     assert not run.is_supervised
     local_run.ensure_supervised(run)
     assert run.is_supervised

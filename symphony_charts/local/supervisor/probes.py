@@ -25,7 +25,7 @@ from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check, PlannedProcess
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop
+from symphony_charts.local.supervisor.events import Loop, ProbeFailed, Readiness
 from symphony_charts.system import processes
 
 if TYPE_CHECKING:
@@ -280,20 +280,10 @@ class Probing:
 
 
 class Checks:
-    """The current checks of all processes of a run.
+    """The current checks of all processes of a run; calls `report` with what they find."""
 
-    Calls `changed` with slot, readiness and the reason; `dead` with the slot, the check and the reason to end the
-    process.
-    """
-
-    def __init__(
-        self,
-        run: Run,
-        loop: Loop,
-        changed: Callable[[int, bool, str], None],
-        dead: Callable[[int, Check, str], None],
-    ) -> None:
-        self._run, self._loop, self._changed, self._dead = run, loop, changed, dead
+    def __init__(self, run: Run, loop: Loop, report: Callable[[Readiness | ProbeFailed], None]) -> None:
+        self._run, self._loop, self._report = run, loop, report
         self._attended: dict[int, Probing] = {}
 
     def attend(self, planned: PlannedProcess, *, started: float, is_ready: bool) -> None:
@@ -306,8 +296,10 @@ class Checks:
                 wanted,
                 self._run.process_dir(slot),
                 started=started,
-                changed=partial(self._changed, slot),
-                dead=partial(self._dead, slot),
+                changed=lambda is_ready, why: self._report(Readiness(slot, is_ready, why)),
+                dead=lambda check, why: self._report(
+                    ProbeFailed(slot, "startup" if check.role == "started" else "liveness", why, check.grace_s)
+                ),
             )
 
     def leave(self, slot: int) -> None:
