@@ -14,12 +14,15 @@ import json
 import os
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from symphony_charts.local.logs import Clock
 
 _LINE = b"%09d a line of a program that prints the reward of an episode now and then, and some more of it\n"
 _AT_ONCE = 50
@@ -39,12 +42,12 @@ def make_run(state: Path, name: str, size: int) -> Path:
     (run / "plan.json").write_text(json.dumps(plan))
     log = run / "p" / "0" / "log"
     count, written = 0, 0
-    with log.open("wb") as file, log.with_name("log.idx").open("w") as index:
+    with log.open("wb") as file, log.with_name("log.idx").open("wb") as index:
         while written < size:
             text = b"".join(_LINE % (count + number) for number in range(_AT_ONCE))
             file.write(text)
             count, written = count + _AT_ONCE, written + len(text)
-            index.write(f"{1_767_225_600_000 + count} {written}\n")
+            index.write(struct.pack("<QQ", 1_767_225_600_000 + count, written))
     return log
 
 
@@ -67,8 +70,8 @@ def main() -> None:
     state = Path(tempfile.mkdtemp(prefix="symph-bench-"))
     try:
         logs = {name: make_run(state, name, size) for name, size in (("small", _SMALL), ("large", args.size))}
-        seconds = logs["large"].with_name("log.idx").read_text().splitlines()[-20].split()[0]
-        since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(int(seconds) / 1000))
+        milliseconds, _ = Clock(logs["large"])[-20 + len(Clock(logs["large"]))]
+        since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(milliseconds / 1000))
         symph = [sys.executable, "-m", "symphony_charts", "logs"]
         commands = {
             "tail -n 5 FILE": lambda name: ["tail", "-n", "5", str(logs[name])],

@@ -312,28 +312,22 @@ def _gc(args: argparse.Namespace) -> int:
         else:
             runs.append(run)
             items.append(_item(history.past_run(run)))
-    # Remove leftovers of earlier removals regardless of the arguments: they are not runs any more.
-    rest = [str(path) for path in remover.trash(local_runs.home())]
-    if not args.dry_run and (items or rest):
-        if items and not args.yes:
+    if not args.dry_run and items:
+        if not args.yes:
             output.note(output.format_table(items, _COLUMNS, room=output.room_of(args.output)))
-        output.confirm(args, f"Remove {_what(items, rest)}?")
-        removed = [item for run, item in zip(runs, items, strict=True) if _is_removed(run, refusals)]
-        items = removed
-        refusals += remover.empty_trash(local_runs.home()) if rest else []
+        output.confirm(args, f"Remove {_what(items)}?")
+        items = [item for run, item in zip(runs, items, strict=True) if _is_removed(run, refusals)]
     output.print_items(args, "Run", items, _COLUMNS, empty="no run to remove", name="run")
-    if args.output == "table" and (items or rest):
-        output.note(f"{_what(items, rest)} {'would be removed' if args.dry_run else 'removed'}")
+    if args.output == "table" and items:
+        output.note(f"{_what(items)} {'would be removed' if args.dry_run else 'removed'}")
     for refusal in refusals:
         output.warn(f"cannot be removed: {refusal}")
     return 1 if refusals else 0
 
 
-def _what(items: list[dict[str, object]], rest: list[str]) -> str:
+def _what(items: list[dict[str, object]]) -> str:
     total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
-    parts = [f"{len(items)} runs with their logs, {printable.size(total)}"] if items else []
-    parts += [f"{len(rest)} leftovers of earlier removals"] if rest else []
-    return ", and ".join(parts)
+    return f"{len(items)} runs with their logs, {printable.size(total)}"
 
 
 def _is_removed(run: local_runs.Run, refusals: list[str]) -> bool:

@@ -150,7 +150,7 @@ class LocalWatcher:
                 if not runs:
                     yield None
                     return
-                watched.add(runs[-1].folder)
+                watched.watch(runs[-1].folder)
                 newest = find_run(name)
                 yield run_status(newest, events=False)
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -1,7 +1,7 @@
 """Read the logs of a run: one log from either end, its last lines, or all merged by time and followed.
 
-Each log has an index, ``log.idx``, with the time of each size (`local.supervisor.logs`). The size limit may have
-removed the beginning of both: that leaves a hole, which takes no disk space and reads as zeros.
+Each log has an index, ``log.idx``, with the time of each size (`Clock`). The size limit may have removed the beginning
+of both: that leaves a hole, which takes no disk space and reads as zeros.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import errno
 import heapq
 import math
 import os
+import struct
 import sys
 import time
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from symphony_charts.backend.status import LogLine, LogQuery
@@ -49,7 +52,7 @@ class LogFile:
         Includes an unfinished last line only with `partial`. Drops the carriage return that a terminal puts before a
         line feed; a lone one is a progress bar, not a new line.
         """
-        file, clock = self._file, _Clock(self.path)
+        file, clock = self._file, Clock(self.path)
         size = file.size()
         end = size if end is None else min(end, size)
         place = reached = max(start, file.kept_from(0))
@@ -93,11 +96,11 @@ class LogFile:
         """
         place = self._file.line_start(self._file.size() - keep, 0)
         self._file.cut(place)
-        _Clock(self.path).cut(place)
+        Clock(self.path).cut(place)
 
     def start_since(self, moment: float) -> int:
         """Return the start of the first line at or after that moment."""
-        return self._file.line_start(_Clock(self.path).size_before(moment), self._file.kept_from(0))
+        return self._file.line_start(Clock(self.path).size_before(moment), self._file.kept_from(0))
 
     def has_line_end(self, place: int) -> bool:
         """Return True if a line ends right before `place`."""
@@ -119,51 +122,58 @@ class LogFile:
         return first
 
 
-class _Clock:
-    """The index of a log: rows of milliseconds and the size at that time, both ascending."""
+class Clock:
+    """The index of a log: rows of milliseconds and the size of the log at that time, both ascending.
+
+    Rows of a part that was cut away are zeros. A full disk can leave a part of a row, which the next one overwrites.
+    """
+
+    _ROW = struct.Struct("<QQ")
 
     def __init__(self, log: Path) -> None:
-        self._file = _Bytes(log.with_name("log.idx"))
-        self._place = -1
+        self.path = log.with_name("log.idx")
+        self._file = _Bytes(self.path)
+        self._next = -1
         self._rows: deque[tuple[int, int]] = deque()
+
+    def __len__(self) -> int:
+        return self._file.size() // self._ROW.size
+
+    def __getitem__(self, number: int) -> tuple[int, int]:
+        milliseconds, size = self._ROW.unpack(self._file.read(number * self._ROW.size, self._ROW.size))
+        return milliseconds, size
+
+    def append(self, milliseconds: int, size: int) -> None:
+        """Add a row. Raises OSError."""
+        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(file, self._ROW.pack(milliseconds, size), len(self) * self._ROW.size)
+        finally:
+            os.close(file)
 
     def moment(self, place: int) -> float:
         """Return the write time of the byte at `place`, now without a row for it; places must ascend."""
-        if self._place < 0:
-            self._place = self._find(lambda row: row[1] <= place)[0]
+        if self._next < 0:
+            self._next = bisect_right(self, place, key=itemgetter(1))
         while True:
             while self._rows and self._rows[0][1] <= place:
                 self._rows.popleft()
             if self._rows:
                 return self._rows[0][0] / 1000
-            block = self._file.read(self._place, _SMALL_BLOCK)
-            whole = block[: block.rfind(b"\n") + 1]
-            if not whole:
+            block = self._file.read(self._next * self._ROW.size, _SMALL_BLOCK)
+            count = len(block) // self._ROW.size
+            if not count:
                 return int(time.time() * 1000) / 1000
-            self._place += len(whole)
-            self._rows.extend(row for line in whole.splitlines() if (row := _row(line)))
+            self._next += count
+            self._rows.extend(self._ROW.iter_unpack(block[: count * self._ROW.size]))
 
     def cut(self, place: int) -> None:
         """Drop the rows for the part of the log before `place`."""
-        self._file.cut(self._find(lambda row: row[1] <= place)[0])
+        self._file.cut(bisect_right(self, place, key=itemgetter(1)) * self._ROW.size)
 
     def size_before(self, moment: float) -> int:
-        return self._find(lambda row: row[0] / 1000 < moment)[1]
-
-    def _find(self, is_before: Callable[[tuple[int, int]], bool]) -> tuple[int, int]:
-        """Return the place of the first row for which `is_before` is false, and the size in the row above (or 0)."""
-        low, high, size = self._file.kept_from(0), self._file.size(), 0
-        while low < high:
-            middle = (low + high) // 2
-            begin = self._file.line_start(middle, low)
-            end = self._file.line_start(begin + 1, low)
-            text = self._file.read(begin, end - begin)
-            row = _row(text) if text.endswith(b"\n") else None
-            if row is not None and is_before(row):
-                low, size = end, row[1]
-            else:
-                high = middle
-        return low, size
+        count = bisect_left(self, moment * 1000, key=itemgetter(0))
+        return self[count - 1][1] if count else 0
 
 
 class _Bytes:
@@ -229,12 +239,6 @@ class _Bytes:
             yield file
         finally:
             os.close(file)
-
-
-def _row(line: bytes) -> tuple[int, int] | None:
-    """Return a row of the index; None for a partial one, which a full disk can leave."""
-    fields = line.strip(b"\0\n").split()
-    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and all(map(bytes.isdigit, fields)) else None
 
 
 def _text(line: bytes) -> str:

@@ -101,30 +101,9 @@ def _told(paths: Sequence[str]) -> str:
 
 # Temporary files of editors, version control and Python, as patterns of single names.
 IGNORED = (
-    ".git",
-    ".hg",
-    ".svn",
-    ".jj",
-    "__pycache__",
-    "*.py[co]",
-    "*.egg-info",
-    ".*_cache",
-    ".ipynb_checkpoints",
-    ".venv",
-    ".tox",
-    ".nox",
-    "node_modules",
-    ".idea",
-    ".vscode",
-    ".DS_Store",
-    "*~",
-    ".*.sw?",
-    "4913",
-    "#*#",
-    ".#*",
-    ".goutputstream-*",
-    "*___jb_???___",
-    "*.tmp",
+    *(".git", ".hg", ".svn", ".jj", "__pycache__", "*.py[co]", "*.egg-info", ".*_cache", ".ipynb_checkpoints"),
+    *(".venv", ".tox", ".nox", "node_modules", ".idea", ".vscode", ".DS_Store", "*~", ".*.sw?", "4913", "#*#", ".#*"),
+    *(".goutputstream-*", "*___jb_???___", "*.tmp"),
 )
 
 

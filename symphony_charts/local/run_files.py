@@ -15,9 +15,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.system.file_locks import is_liveness_lock_held
@@ -91,6 +91,7 @@ def damaged(path: Path, why: str) -> ToolFailed:
 
 
 LIVENESS_LOCK = "life"
+_T = TypeVar("_T")
 _IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
 
 
@@ -108,12 +109,19 @@ class RunLocation:
     is_other_boot: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Identity:
+    names: list[str]
+    folder: str
+    machine: Machine
+
+
 def write_identity(folder: Path) -> None:
     """Write the identity and place of a new run into its folder. Raises OSError, also if there is one already.
 
     From then on the liveness lock of the run can be held.
     """
-    data = {"names": [folder.parent.name, folder.name], "folder": str(folder), "machine": this_machine().to_data()}
+    data = {"names": [folder.parent.name, folder.name], "folder": str(folder), "machine": asdict(this_machine())}
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     os.close(os.open(folder / LIVENESS_LOCK, flags, 0o600))
     with os.fdopen(os.open(folder / _IDENTITY, flags, 0o600), "w", encoding="utf-8") as file:
@@ -127,12 +135,12 @@ def write_supervisor(folder: Path) -> None:
     """Record this program as the supervisor of the run in `folder`."""
     record = identify(os.getpid())
     assert record is not None  # noqa: S101 - it runs
-    write_json(folder / _SUPERVISOR, record.to_data(), is_safe=True)
+    write_json(folder / _SUPERVISOR, asdict(record), is_safe=True)
 
 
 def supervisor_of(folder: Path) -> ProcessRecord | None:
     """Return the last supervisor of the run in `folder`; None if it is unknown."""
-    return ProcessRecord.from_data(_read(folder / _SUPERVISOR))
+    return _read(folder / _SUPERVISOR, ProcessRecord)
 
 
 def clear_liveness(folder: Path) -> None:
@@ -143,24 +151,25 @@ def clear_liveness(folder: Path) -> None:
 
 def run_location(folder: Path) -> RunLocation:
     """Return the place of the run in `folder`, which has not ended by its state. Locks and writes nothing."""
-    identity = _read(folder / _IDENTITY)
+    identity = _read(folder / _IDENTITY, _Identity)
     held = is_liveness_lock_held(folder / LIVENESS_LOCK)
-    try:
-        if identity.get("names") != [folder.parent.name, folder.name]:
-            raise ValueError("it is of another run")
-        then = Machine.from_data(identity.get("machine"))
-        place = str(identity.get("folder"))
-    except ValueError:
+    if identity is None or identity.names != [folder.parent.name, folder.name]:
         # Without working locks the run may be live.
         verdict: Literal["lost", "unknown"] = "lost" if held is False else "unknown"
         return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
+    then, place = identity.machine, identity.folder
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
     is_same_namespace = is_same_boot and now.pid_namespace == then.pid_namespace
     if is_same_namespace and place == str(folder):
         return RunLocation(verdict="here")
     if held:
-        return RunLocation(verdict="elsewhere", words=_living(then, place, is_same_boot, is_same_namespace))
+        words = f"runs on {then.host}"
+        if is_same_boot:
+            words = f"runs in another container of this machine ({then.host})"
+        if is_same_namespace:
+            words = f"runs here, from the folder {place}"
+        return RunLocation(verdict="elsewhere", words=words)
     if held is False and is_same_boot:
         what = "a copy of a run" if is_same_namespace else "its container is gone"
         return RunLocation(verdict="lost", words=what)
@@ -173,14 +182,6 @@ def run_location(folder: Path) -> RunLocation:
     return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
 
 
-def _living(then: Machine, place: str, is_same_boot: bool, is_same_namespace: bool) -> str:
-    if is_same_namespace:
-        return f"runs here, from the folder {place}"
-    if is_same_boot:
-        return f"runs in another container of this machine ({then.host})"
-    return f"runs on {then.host}"
-
-
 def _is_local(folder: Path) -> bool:
     try:
         return file_system_of(folder).is_local
@@ -188,9 +189,12 @@ def _is_local(folder: Path) -> bool:
         return False
 
 
-def _read(path: Path) -> dict[str, object]:
-    """Return the map in a file, an empty one if it is missing or damaged."""
+def _read(path: Path, kind: type[_T]) -> _T | None:
+    """Return the record in a file, None if it is missing or damaged."""
+    # Importing msgspec takes 7 ms, which `symph ls` without runs must not spend.
+    import msgspec
+
     try:
-        return read_json(path)
-    except (NotFound, ToolFailed):
-        return {}
+        return msgspec.convert(read_json(path), kind)
+    except (NotFound, ToolFailed, msgspec.ValidationError):
+        return None

@@ -186,7 +186,7 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
     """
     old = run.plan()
     new = public(run, plan)
-    before, after = ([_fixed(process) for process in both.processes] for both in (old, new))
+    before, after = _fixed(old), _fixed(new)
     whole_before, whole_after = ((both.mounts, both.checkouts, both.has_namespace) for both in (old, new))
     if before != after or whole_before != whole_after:
         names = sorted({item[0] for item in before} ^ {item[0] for item in after})
@@ -275,9 +275,9 @@ def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator
         yield "preamble, mounts or limits"
 
 
-def _fixed(process: PlannedProcess) -> tuple[str, str, str, bool, tuple[str, ...]]:
-    """Return the fields that are fixed when the pane is created: a difference requires a new run."""
-    return process.name, process.group, process.pod, process.tty, process.scope
+def _fixed(plan: LocalPlan) -> list[tuple[str, str, str, bool, tuple[str, ...]]]:
+    """Return the fields of processes that are fixed when their panes are created: a difference requires a new run."""
+    return [(process.name, process.group, process.pod, process.tty, process.scope) for process in plan.processes]
 
 
 def _read(path: Path) -> bytes | None:

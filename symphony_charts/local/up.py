@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import threading
 import time
@@ -22,7 +23,7 @@ from symphony_charts.local.mounts.helper import helper_command, points_journal, 
 from symphony_charts.local.mounts.mount_points import remove_points
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.resources import gpu_requests
-from symphony_charts.local.plan.scripts import quote, quote_path
+from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.run_files import LIVENESS_LOCK, write_identity
 from symphony_charts.local.run_folder import (
     Change,
@@ -94,14 +95,8 @@ def describe(plan: LocalPlan) -> str:
         given = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
         limits = ", ".join(f"{limit.resource} {limit.said} by {limit.by}" for limit in process.limits)
         given += f"  (at most {limits})" if limits else ""
-        lines.append(f"  {name}: {' '.join(map(_quote_if_needed, process.argv))}{given}")
+        lines.append(f"  {name}: {shlex.join(process.argv)}{given}")
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
-
-
-def _quote_if_needed(argument: str) -> str:
-    return (
-        argument if argument and all(char.isalnum() or char in "-_./=:,@%+" for char in argument) else quote(argument)
-    )
 
 
 # Another process may already be stopping this run; allow for its grace period.
@@ -245,14 +240,11 @@ def _begin(
                 left.callback(server.kill)
             left.callback(supervisor.kill)
         if isinstance(error, OSError):
-            raise _refused(run, error) from error
+            what = f"the files of the run cannot be written: {error.strerror}"
+            step = "make room or give rights there, or set SYMPH_STATE_DIR to another folder"
+            raise ToolFailed(what, str(run.folder), step) from error
         raise
     supervisor.close()
-
-
-def _refused(run: Run, error: OSError) -> ToolFailed:
-    step = "make room or give rights there, or set SYMPH_STATE_DIR to another folder"
-    return ToolFailed(f"the files of the run cannot be written: {error.strerror}", str(run.folder), step)
 
 
 def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
@@ -447,5 +439,5 @@ def delete(name: str, runs: Sequence[Run]) -> None:
         for session in sessions:
             session.end()
     if left:
-        step = f"see why, then: symph local gc {name}"
+        step = f"see why, then: symph rm {name}"
         raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}", next=step)

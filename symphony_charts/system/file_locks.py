@@ -1,7 +1,7 @@
 """File locks: one process at a time uses a resource of this machine; the kernel releases the lock with its holder.
 
-Experiments and runs use open file description locks (F_OFD_SETLK): a lock belongs to a descriptor with its copies, not
-to a process, is visible from every namespace and mount, and any reader of the file can query it.
+These are open file description locks (F_OFD_SETLK): a lock belongs to a descriptor with its copies, not to a process,
+is visible from every namespace and mount, and any reader of the file can query it.
 """
 
 from __future__ import annotations
@@ -198,14 +198,10 @@ def exclusive(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
     """Hold the lock of a folder in the runtime folder, to make and read claims. Raises ToolFailed on timeout."""
     with runtime_folder(folder) as opened:
         descriptor = open_owned(opened, "lock")
-    deadline = time.monotonic() + timeout_s
     try:
-        while not _locked(descriptor, fcntl.LOCK_EX):
-            if time.monotonic() > deadline:
-                raise ToolFailed(
-                    f"another process has held the claims for {timeout_s:g} s", str(runtime_dir() / folder)
-                )
-            time.sleep(0.01)
+        if not _has_set_within(descriptor, timeout_s):
+            what = f"another process has held the claims for {timeout_s:g} s"
+            raise ToolFailed(what, str(runtime_dir() / folder))
         yield
     finally:
         os.close(descriptor)
@@ -218,12 +214,12 @@ def claim(folder: str, name: str, *, shared: bool) -> int | None:
     """
     with runtime_folder(folder) as opened:
         descriptor = open_owned(opened, name)
-    if _locked(descriptor, fcntl.LOCK_EX):
+    if _has_set(descriptor, fcntl.F_WRLCK):
         # The claim has no other holder: the file's content is outdated.
         os.truncate(descriptor, 0)
-        if not shared or _locked(descriptor, fcntl.LOCK_SH):
+        if not shared or _has_set(descriptor, fcntl.F_RDLCK):
             return descriptor
-    elif shared and _locked(descriptor, fcntl.LOCK_SH):
+    elif shared and _has_set(descriptor, fcntl.F_RDLCK):
         return descriptor
     os.close(descriptor)
     return None
@@ -242,11 +238,3 @@ def claimants(folder: str, name: str) -> list[str]:
             return file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []
-
-
-def _locked(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -16,59 +16,89 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from symphony_charts.errors import ToolFailed
 
-_MODIFY, _MOVED_TO, _CREATE, _DELETE, _DELETE_SELF = 0x2, 0x80, 0x100, 0x200, 0x400
-_WANTED = _MODIFY | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+MODIFY, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x40, 0x80, 0x100, 0x200
+OVERFLOW = 0x4000
+"""The kernel's queue was full: events are lost."""
+_CLOSE_WRITE, _DELETE_SELF, _IGNORED = 0x8, 0x400, 0x8000
+_IS_DIR, _ONLY_DIR, _NOT_UNLINKED = 0x40000000, 0x1000000, 0x4000000
+_HEAD = struct.Struct("iIII")
 if sys.platform != "win32":
     _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class Changes:
-    """Changes of files, and of the entries of folders. Raises OSError if they cannot be watched."""
+class Inotify:
+    """A queue of events in files and folders; `descriptor` is readable while it is not empty. Raises OSError."""
 
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self._descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if self._descriptor < 0:
-            raise OSError(ctypes.get_errno(), "inotify_init1")
-        for path in paths:
-            self.add(path)
+    def __init__(self) -> None:
+        self.descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.descriptor < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
-    def add(self, path: Path) -> None:
-        """Watch another path; a missing path is ignored, a watched one is not watched twice."""
-        _LIBC.inotify_add_watch(self._descriptor, os.fsencode(path), _WANTED)
+    def add(self, path: Path, events: int) -> int:
+        """Return the number of the watch on `path`, the same for a path that is watched already. Raises OSError."""
+        watch: int = _LIBC.inotify_add_watch(self.descriptor, os.fsencode(path), events)
+        if watch < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
+        return watch
 
-    def wait(self, timeout_s: float | None, also: int | None = None) -> bool:
-        """Return True if something changed in time, or `also` is readable; resets all changes so far."""
-        ready, _, _ = select.select([self._descriptor, *([] if also is None else [also])], [], [], timeout_s)
-        if not ready:
-            return False
-        try:
-            # Callers look at the files themselves, so draining the events is enough.
-            while os.read(self._descriptor, 1 << 16):
-                pass
-        except BlockingIOError:
-            pass
-        return True
+    def remove(self, watch: int) -> None:
+        _LIBC.inotify_rm_watch(self.descriptor, watch)
 
-    def __enter__(self) -> Changes:
+    def events(self) -> Iterator[tuple[int, int, str]]:
+        """Yield and forget the events so far: the watch (-1 for OVERFLOW), the event's bits, the entry of a folder."""
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self.descriptor, 1 << 16):
+                offset = 0
+                while offset < len(data):
+                    watch, mask, _, size = _HEAD.unpack_from(data, offset)
+                    offset += _HEAD.size + size
+                    yield watch, mask, os.fsdecode(data[offset - size : offset].rstrip(b"\0"))
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._descriptor)
+        self.close()
 
 
-_CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
-_OVERFLOW, _IGNORED, _IS_DIR = 0x4000, 0x8000, 0x40000000
-_ONLY_DIR, _NOT_UNLINKED = 0x1000000, 0x4000000
-_TREE_EVENTS = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_DIR | _NOT_UNLINKED
-_HEAD = struct.Struct("iIII")
+class Changes(Inotify):
+    """Changes of files, and of the entries of folders. Raises OSError if they cannot be watched."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        super().__init__()
+        for path in paths:
+            self.watch(path)
+
+    def watch(self, path: Path) -> None:
+        """Watch another path; a missing path is ignored."""
+        with contextlib.suppress(OSError):
+            self.add(path, MODIFY | MOVED_TO | CREATE | DELETE | _DELETE_SELF)
+
+    def wait(self, timeout_s: float | None, also: int | None = None) -> bool:
+        """Return True if something changed in time, or `also` is readable; resets all changes so far."""
+        ready, _, _ = select.select([self.descriptor, *([] if also is None else [also])], [], [], timeout_s)
+        # Callers look at the files themselves.
+        for _ in self.events():
+            pass
+        return bool(ready)
 
 
-class Tree:
+_TREE_EVENTS = _CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | _ONLY_DIR | _NOT_UNLINKED
+
+
+class Tree(Inotify):
     """The files `roots`, and all files below the folders among them. `descriptor` is readable when some have changed.
 
     Skips paths for which `is_ignored` is true, folders with everything below them. Also watches the folders above the
@@ -77,21 +107,22 @@ class Tree:
 
     def __init__(self, roots: Iterable[Path], is_ignored: Callable[[Path], bool]) -> None:
         self.roots, self._is_ignored = tuple(roots), is_ignored
-        self.descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if self.descriptor < 0:
-            raise _refused(ctypes.get_errno(), "a watch")
+        try:
+            super().__init__()
+        except OSError as error:
+            raise _refused(error, "a watch") from error
         self._folders: dict[int, Path] = {}
         try:
             self._add_roots()
         except BaseException:
-            os.close(self.descriptor)
+            self.close()
             raise
 
     def changed(self) -> set[Path]:
         """Return the files that have changed since the last call, removed ones included."""
         changed: set[Path] = set()
-        for watch, mask, name in self._events():
-            if mask & _OVERFLOW:
+        for watch, mask, name in self.events():
+            if mask & OVERFLOW:
                 # The kernel has dropped events: everything may have changed.
                 self._add_roots()
                 changed.update(self.roots)
@@ -106,23 +137,23 @@ class Tree:
         if not (is_root or any(root in path.parents for root in self.roots)) or self._leaves_out(path):
             return
         if mask & _IS_DIR:
-            if mask & (_CREATE | _MOVED_TO):
+            if mask & (CREATE | MOVED_TO):
                 # Files may have been created before the folder was watched.
                 yield from self._add_folder(path)
-            elif mask & _MOVED_FROM:
+            elif mask & MOVED_FROM:
                 self._forget(path)
-        elif not mask & _CREATE or _is_whole(path):
+        elif not mask & CREATE or _is_whole(path):
             yield path
 
     def _add_roots(self) -> None:
         for root in self.roots:
-            self._add(root.parent)
+            self._watch(root.parent)
             if root.is_dir():
                 for _ in self._add_folder(root):
                     pass
 
     def _add_folder(self, folder: Path) -> Iterator[Path]:
-        if not self._add(folder):
+        if not self._watch(folder):
             return
         with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
             for entry in entries:
@@ -134,41 +165,23 @@ class Tree:
                 else:
                     yield path
 
-    def _add(self, folder: Path) -> bool:
-        watch = _LIBC.inotify_add_watch(self.descriptor, os.fsencode(folder), _TREE_EVENTS)
-        if watch < 0:
-            error = ctypes.get_errno()
-            if error in (errno.ENOENT, errno.ENOTDIR):
+    def _watch(self, folder: Path) -> bool:
+        try:
+            self._folders[self.add(folder, _TREE_EVENTS)] = folder
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return False
-            raise _refused(error, str(folder))
-        self._folders[watch] = folder
+            raise _refused(error, str(folder)) from error
         return True
 
     def _forget(self, folder: Path) -> None:
         """Remove the watches of a folder that was moved away: their paths are no longer valid."""
         for watch in [watch for watch, path in self._folders.items() if path == folder or folder in path.parents]:
-            _LIBC.inotify_rm_watch(self.descriptor, watch)
+            self.remove(watch)
             del self._folders[watch]
 
     def _leaves_out(self, path: Path) -> bool:
         return path not in self.roots and self._is_ignored(path)
-
-    def _events(self) -> Iterator[tuple[int, int, str]]:
-        with contextlib.suppress(BlockingIOError):
-            while data := os.read(self.descriptor, 1 << 16):
-                offset = 0
-                while offset < len(data):
-                    watch, mask, _, size = _HEAD.unpack_from(data, offset)
-                    offset += _HEAD.size + size
-                    yield watch, mask, os.fsdecode(data[offset - size : offset].rstrip(b"\0"))
-
-    def __enter__(self) -> Tree:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self.descriptor)
 
 
 def _is_whole(path: Path) -> bool:
@@ -179,6 +192,6 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
-def _refused(error: int, what: str) -> ToolFailed:
-    step = "sysctl fs.inotify.max_user_watches=1048576" if error == errno.ENOSPC else "name fewer or smaller folders"
-    return ToolFailed(f"the kernel does not watch {what}: {os.strerror(error)}", next=step)
+def _refused(error: OSError, what: str) -> ToolFailed:
+    step = "sysctl fs.inotify.max_user_watches=1048576" if error.errno == errno.ENOSPC else "watch fewer folders"
+    return ToolFailed(f"the kernel does not watch {what}: {error.strerror}", next=step)

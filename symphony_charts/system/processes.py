@@ -14,7 +14,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,21 +34,6 @@ class Machine:
     boot_id: str
     pid_namespace: int
 
-    def to_data(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    @classmethod
-    def from_data(cls, data: object) -> Machine:
-        """Return the machine that `to_data` wrote. Raises ValueError for anything else."""
-        if not isinstance(data, Mapping):
-            raise ValueError("it names no machine")
-        texts = [data.get(name) for name in ("host", "machine_id", "boot_id")]
-        number = data.get("pid_namespace")
-        if not all(isinstance(text, str) for text in texts) or not isinstance(number, int):
-            raise ValueError("it names no machine")
-        host, machine_id, boot_id = map(str, texts)
-        return cls(host=host, machine_id=machine_id, boot_id=boot_id, pid_namespace=number)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
@@ -66,20 +51,6 @@ class ProcessRecord:
         """Raise ValueError for impossible numbers; a time namespace may shift `start` below 0."""
         if self.pid < 1 or self.inode < 0:
             raise ValueError("it is no process")
-
-    def to_data(self) -> dict[str, int]:
-        return {"pid": self.pid, "start": self.start, "inode": self.inode}
-
-    @classmethod
-    def from_data(cls, data: object) -> ProcessRecord | None:
-        """Return the record that `to_data` wrote; None for anything else: a bare pid proves nothing."""
-        if not isinstance(data, Mapping):
-            return None
-        numbers = [data.get(name) for name in ("pid", "start", "inode")]
-        if not all(type(number) is int and number >= 0 for number in numbers) or not numbers[0]:
-            return None
-        pid, start, inode = (int(str(number)) for number in numbers)
-        return cls(pid=pid, start=start, inode=inode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,7 +319,9 @@ def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
     Scans the processes of the machine once.
     """
     stats = dict(_others())
-    by_session = {leader.pid: leader for leader in leaders if _is_that(stats.get(leader.pid), leader)}
+    by_session = {
+        leader.pid: leader for leader in leaders if (stat := stats.get(leader.pid)) and stat.start == leader.start
+    }
     owners = {pid: by_session[stat.session] for pid, stat in stats.items() if stat.session in by_session}
     strangers = {pid: stat.parent for pid, stat in stats.items() if pid not in owners}
     while more := {pid: owners[parent] for pid, parent in strangers.items() if parent in owners}:
@@ -360,10 +333,6 @@ def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
         used[0] += stats[pid].cpu_ticks
         used[1] += stats[pid].pages
     return {owner: Used(seconds=ticks / TICKS_PER_S, memory=pages * _PAGE) for owner, (ticks, pages) in sums.items()}
-
-
-def _is_that(stat: Stat | None, record: ProcessRecord) -> bool:
-    return stat is not None and stat.start == record.start
 
 
 def _others() -> Iterator[tuple[int, Stat]]:

@@ -141,7 +141,6 @@ def _check_mount(folder: int, mount: int) -> None:
 
 
 MARKER = ".symph.json"
-_TRASH = ".trash"
 
 
 class NotOurs(NotFound):
@@ -191,21 +190,28 @@ def check(home: Path, *names: str) -> None:
 def remove(home: Path, *names: str) -> list[str]:
     """Remove the folder `home`/`names` with everything in it, and folders above it that are empty then.
 
-    Returns the failures as text; those files are in the home's trash. The caller ensures that the folder is unused.
-    Raises NotOurs and Conflict before anything is touched.
+    Returns the failures as text; with any, the marker remains, so that it can be called again. The caller ensures that
+    the folder is unused. Raises NotOurs and Conflict before anything is touched.
     """
     with _reached(home, names) as folders:
         if not os.listdir(folders[-1]):
             # Its creator was killed before it wrote a marker.
             os.rmdir(names[-1], dir_fd=folders[-2])
-            left = []
         else:
             _check_removable(folders, home.name, names)
-            left = _remove_over_trash(folders, names)
+            left = empty(folders[-1], keep=(MARKER,))
+            if left:
+                return left
+            try:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(MARKER, dir_fd=folders[-1])
+                os.rmdir(names[-1], dir_fd=folders[-2])
+            except OSError as error:
+                return [f"{names[-1]}: {error.strerror}"]
         for above, name in reversed(list(zip(folders, names[:-1], strict=False))):
             with contextlib.suppress(OSError):
                 os.rmdir(name, dir_fd=above)
-    return left
+    return []
 
 
 def remove_parts(home: Path, names: Sequence[str], parts: Sequence[str]) -> list[str]:
@@ -224,31 +230,6 @@ def remove_parts(home: Path, names: Sequence[str], parts: Sequence[str]) -> list
             except NotOurs as error:
                 if not isinstance(error.__cause__, FileNotFoundError):
                     left.append(f"{error.at}: {error.what}")
-    return left
-
-
-def trash(home: Path) -> list[Path]:
-    """Return the leftovers of unfinished removals."""
-    try:
-        return sorted((home / _TRASH).iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def empty_trash(home: Path) -> list[str]:
-    """Remove everything in the trash of `home`; return the failures as text. Raises NotOurs."""
-    left = []
-    with _reached(home, (_TRASH,)) as folders:
-        for name in sorted(os.listdir(folders[-1])):
-            try:
-                with _entered(folders[-1], name) as folder:
-                    if os.listdir(folder):
-                        names = _read_marker(folder, home.name)
-                        if not f"{name}.".startswith(f"{'.'.join(names)}."):
-                            raise NotOurs("its marker is of another folder", str(home / _TRASH / name))
-                    left += _empty_marked(folder) or _rmdir(folders[-1], name)
-            except NotOurs as error:
-                left.append(f"{error.at}: {error.what}")
     return left
 
 
@@ -388,39 +369,3 @@ def _check_removable(folders: Sequence[int], kind: str, names: Sequence[str]) ->
 
 def _character(octal: re.Match[bytes]) -> bytes:
     return bytes([int(octal[1], 8)])
-
-
-# Removing
-
-
-def _remove_over_trash(folders: Sequence[int], names: Sequence[str]) -> list[str]:
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(_TRASH, 0o700, dir_fd=folders[0])
-    with _entered(folders[0], _TRASH) as bin:
-        for number in count():
-            gone = ".".join([*names, *([str(number)] if number else [])])
-            try:
-                os.rename(names[-1], gone, src_dir_fd=folders[-2], dst_dir_fd=bin)
-                break
-            except OSError as error:
-                # A folder of that name is left over from an earlier removal that failed.
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise Conflict(f"cannot move it to the trash: {error.strerror}", _path_of(folders[-1])) from error
-        return _empty_marked(folders[-1]) or _rmdir(bin, gone)
-
-
-def _empty_marked(folder: int) -> list[str]:
-    """Empty a folder; remove its marker last, and only if nothing else is left."""
-    left = empty(folder, keep=(MARKER,))
-    if not left:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(MARKER, dir_fd=folder)
-    return left
-
-
-def _rmdir(above: int, name: str) -> list[str]:
-    try:
-        os.rmdir(name, dir_fd=above)
-    except OSError as error:
-        return [f"{name}: {error.strerror}"]
-    return []

@@ -164,16 +164,6 @@ def test_gc_and_delete_remove_nothing_that_is_no_run(ended: Run, capsys: pytest.
     assert [(other / "site.py").read_text(), (outside / "keep").read_text()] == ["mine", "mine"]
 
 
-def test_gc_completes_what_an_earlier_removal_left(ended: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    trash = ended.home / ".trash"
-    trash.mkdir(mode=0o700)
-    ended.folder.rename(trash / f"exp.{ended.run_id}")
-    assert symph("local", "gc", "--dry-run") == 0
-    assert "1 leftovers of earlier removals would be removed" in capsys.readouterr().err
-    assert symph("local", "gc", "--yes") == 0
-    assert list(trash.iterdir()) == []
-
-
 def test_a_run_without_its_marker_is_never_removed(ended: Run) -> None:
     for folder in (ended.folder, ended.home):
         (folder / remover.MARKER).unlink()

@@ -158,7 +158,6 @@ def test_delete_without_a_terminal_needs_yes_and_forgets_the_logs(tmp_path: Path
     assert symph("ls", "-o", "name").stdout == "exp\n"
     assert symph("d", "exp", "--yes").returncode == 0
     assert not (private_places / "state" / "local" / "exp").exists()
-    assert list((private_places / "state" / "local" / ".trash").iterdir()) == []
 
 
 def test_a_spec_file_names_the_experiment_to_delete_and_no_other(tmp_path: Path) -> None:

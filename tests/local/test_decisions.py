@@ -40,11 +40,6 @@ def test_the_end_of_what_a_run_is_for_ends_the_others() -> None:
     assert actions == [Act("end", 1, 5)]
 
 
-def test_a_run_of_which_nothing_is_left_is_over() -> None:
-    state, actions = decided(events.Ended(0, 0, NOW), [process()], [planned()], set())
-    assert (state.phase, state.reason, actions) == ("over", "finished", [])
-
-
 def test_a_failure_ends_the_run_and_is_remembered_with_its_status_and_limit() -> None:
     event = events.Ended(1, 9, NOW, limit="out of memory")
     state, actions = decided(event, [process(), process()], [planned(), planned()], {0})

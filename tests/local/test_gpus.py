@@ -35,10 +35,6 @@ def test_a_divided_gpu_stands_as_its_instances() -> None:
     assert [one.id for one in found] == [gpu(0), "MIG-11111111-2222", "MIG-33333333-4444"]
 
 
-def test_no_lines_are_no_gpus() -> None:
-    assert parse_gpus("\n", "") == ()
-
-
 def test_other_texts_are_refused() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         parse_gpus("No, devices, were found", "")

@@ -25,7 +25,7 @@ from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.local.supervisor.launcher import StartupChannel, attend_start
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
-from tests.local.runs import failure_of, python, start, supervisor_pid, until
+from tests.local.runs import python, start, supervisor_pid, until
 
 MANY = 120
 
@@ -55,15 +55,6 @@ def test_what_died_during_the_start_is_judged_after_it(tmp_path: Path) -> None:
     assert [one.phase for one in state] == ["done"] * 22
     assert state[0].restarts == 1
     assert (state[1].started or 0) >= (state[0].ended or 0) > 0
-
-
-@pytest.mark.usefixtures("tmux")
-def test_a_failure_during_the_start_ends_the_run_with_its_status(tmp_path: Path) -> None:
-    fails = {"command": ["/bin/sh", "-c", "exit 9"], "restart": "never"}
-    others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(40)}
-    run = start(tmp_path, processes={"fails": fails, **others})
-    assert local_run.wait(run) == 9
-    assert failure_of(run) == "fails"
 
 
 @pytest.mark.usefixtures("tmux")

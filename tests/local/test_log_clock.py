@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.local.logs import LogFile
-from symphony_charts.local.supervisor import logs as log_clock
+from symphony_charts.local.logs import Clock, LogFile
 from symphony_charts.local.supervisor.logs import LogClock
 
 
@@ -24,10 +23,14 @@ def _append(log: Path, text: bytes) -> None:
         file.write(text)
 
 
+def rows(log: Path) -> list[tuple[int, int]]:
+    """Return the recorded times and sizes of a log."""
+    clock = Clock(log)
+    return [clock[number] for number in range(len(clock))]
+
+
 def sizes(log: Path) -> list[int]:
-    """Return the recorded sizes of a log."""
-    index = log.with_name("log.idx")
-    return [int(row.split()[1]) for row in index.read_text().splitlines()] if index.exists() else []
+    return [size for _, size in rows(log)]
 
 
 def test_the_logs_that_grew_are_noted_and_no_others(tmp_path: Path) -> None:
@@ -54,7 +57,7 @@ def test_a_log_that_the_kernel_does_not_watch_is_noted_with_the_others(tmp_path:
     logs = _logs(tmp_path, 3)
     clock = LogClock(logs)
     watch = next(number for number, log in clock._logs.items() if log == logs[2])
-    log_clock._LIBC.inotify_rm_watch(clock.descriptor, watch)
+    clock._inotify.remove(watch)
     clock.note()
     clock._unwatched.append(clock._logs.pop(watch))
     _append(logs[2], b"unseen\n")
@@ -86,7 +89,7 @@ def test_the_index_is_its_owners_alone_and_never_goes_back(tmp_path: Path, monke
     clock = LogClock([log])
     _append(log, b"two\n")
     clock.note()
-    assert log.with_name("log.idx").read_text() == "5000000 4\n5000000 8\n"
+    assert rows(log) == [(5000000, 4), (5000000, 8)]
     assert log.with_name("log.idx").stat().st_mode & 0o777 == 0o600
     _append(log, b"three\n")
     assert LogClock([log])._last_ms == 6000000

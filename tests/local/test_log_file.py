@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.local.logs import LogFile, Stamped
+from symphony_charts.local.logs import Clock, LogFile, Stamped
 
 LINES = st.lists(st.binary(max_size=12).map(lambda text: text.replace(b"\n", b"").lstrip(b"\0")), max_size=40)
 # Bytes added per index row, and the time since the previous row.
@@ -22,14 +22,17 @@ def written(folder: Path, lines: list[bytes], end: bytes, steps: list[tuple[int,
     (folder / "log").write_bytes(content)
     moments = accumulate(later for _, later in steps)
     sizes = accumulate(size * width for size, _ in steps)
-    rows = [f"{1000 * moment} {size}\n" for moment, size in zip(moments, sizes, strict=True) if size <= len(content)]
-    (folder / "log.idx").write_text("".join(rows))
+    clock = Clock(folder / "log")
+    for moment, size in zip(moments, sizes, strict=True):
+        if size <= len(content):
+            clock.append(1000 * moment, size)
     return LogFile(folder / "log")
 
 
 def plainly(folder: Path) -> list[Stamped]:
     """Return all lines by a plain full read."""
-    rows = [tuple(map(int, row.split())) for row in (folder / "log.idx").read_text().splitlines()]
+    clock = Clock(folder / "log")
+    rows = [clock[number] for number in range(len(clock))]
     result, place = [], 0
     for line in split(folder / "log"):
         moment = next((ms / 1000 for ms, size in rows if size > place), -1.0)
@@ -75,7 +78,10 @@ def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
     assert (log.size(), list(log.lines()), list(log.blocks_from_end(0, 5)), log.end_of_lines()) == (0, [], [[]], 0)
 
 
-def test_rows_that_a_full_disk_has_cut_off_are_passed_over(tmp_path: Path) -> None:
+def test_a_row_that_a_full_disk_has_cut_off_is_overwritten_by_the_next(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"one\ntwo\nthree\n")
-    (tmp_path / "log.idx").write_text("1000 4\n2000 2000 8\n3000 14\n40")
+    clock = Clock(tmp_path / "log")
+    clock.append(1000, 4)
+    clock.path.write_bytes(clock.path.read_bytes() + b"half")
+    clock.append(3000, 14)
     assert [moment for _, moment, _ in LogFile(tmp_path / "log").lines()] == [1.0, 3.0, 3.0]

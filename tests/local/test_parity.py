@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from symphony_charts.chart.build.chart import Release, build
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.spec import files
 from symphony_charts.spec.data import from_data
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import allocate
 from tests.local.generated import NASTY, generated
 from tests.local.parity.compare import compare
+from tests.local.parity.pod_view import view_of_manifests
+from tests.local.parity.process_view import differences, view_of_plan
 
 
 @pytest.mark.parametrize("seed", range(0, 40, 4))
@@ -70,46 +78,75 @@ def test_how_many_run_here_and_where_is_no_difference(
     assert compare(experiment, {}, tmp_path, probes=False).differences == ()
 
 
-def test_labels_and_annotations_of_the_file_are_told_here_too(tmp_path: Path) -> None:
-    env = {name: {"field": f"metadata.{kind}['{name}']"} for name, kind in (("A", "labels"), ("B", "annotations"))}
-    process = {"command": ["a"], "env": env, "labels": {"A": "own"}}
-    said = {"labels": {"A": "all"}, "annotations": {"B": "b"}}
-    experiment = from_data({"name": "exp", "image": "i:1", **said, "processes": {"a": process}})
+LABELS = {name: {"field": f"metadata.{kind}['{name}']"} for name, kind in (("A", "labels"), ("B", "annotations"))}
+FIELDS = {field: {"field": field} for field in ("spec.nodeName", "status.hostIP", "metadata.namespace")}
+SAME: dict[str, dict[str, object]] = {
+    "labels and annotations of the file": {
+        "labels": {"A": "all"},
+        "annotations": {"B": "b"},
+        "processes": {"a": {"command": ["a"], "env": LABELS, "labels": {"A": "own"}}},
+    },
+    "parameters of a workflow": {
+        "workload": {"kind": "argo", "argo": {"parameters": ["LR"]}},
+        "processes": {"a": {"command": ["a"], "env": {"LR": '- {x} "1'}}},
+    },
+    "a name that no shell can set": {
+        "processes": {"a": {"command": ["a", "$(my.var)"], "env": {"my.var": "1"}, "retries": 2}}
+    },
+    "no replicas, so no address": {
+        "processes": {
+            "server": {"command": ["s"], "lifecycle": "service", "binds": "x", "replicas": 0},
+            "asks": {"command": ["a"], "connects": "x", "after": "server"},
+        }
+    },
+    "fields of a cluster": {
+        "processes": {
+            "a": {"command": ["a"], "env": {**FIELDS, "KEY": {"secret": "s", "key": "k", "optional": True}}},
+        }
+    },
+    "tasks without a type": {
+        "workload": {"kind": "dijob"},
+        "processes": {name: {"command": [name]} for name in ("one", "other", "learner")},
+    },
+}
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_processes_here_see_the_same_as_in_their_pods(what: str, tmp_path: Path) -> None:
+    experiment = from_data({"name": "exp", "image": "i:1", **SAME[what]})
     assert compare(experiment, {}, tmp_path, probes=False).differences == ()
 
 
-def test_parameters_of_a_workflow_have_the_values_of_the_file(tmp_path: Path) -> None:
-    workload = {"kind": "argo", "argo": {"parameters": ["LR"]}}
-    processes = {"a": {"command": ["a"], "env": {"LR": '- {x} "1'}}}
-    experiment = from_data({"name": "exp", "image": "i:1", "workload": workload, "processes": processes})
-    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+@pytest.mark.usefixtures("tmux")
+@pytest.mark.parametrize("name", ["rl", "surreal", "ring", "ring-group", "integrate"])
+def test_processes_of_an_example_see_what_their_containers_see(name: str) -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples" / name
+    [path] = [
+        path for path in folder.glob("experiment.*") if path.suffix in (".py", ".yaml") and ".lock" not in path.name
+    ]
+    spec = files.read(path)
+    assert compare(spec.experiment, spec.pins, folder, probes=True).differences == ()
 
 
-def test_what_hands_on_a_variable_beside_a_shell_is_no_difference(tmp_path: Path) -> None:
-    process = {"command": ["a", "$(my.var)"], "env": {"my.var": "1"}, "retries": 2}
-    experiment = from_data({"name": "exp", "image": "i:1", "processes": {"a": process}})
-    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+def one_process(configs: str = "", **more: object) -> Experiment:
+    process = {"command": ["c"], **more}
+    return from_data({"name": "x", "image": "i", "processes": {"a": process}, "configs": {"f": {"text": configs}}})
 
 
-def test_what_has_no_replicas_has_no_address_here_either(tmp_path: Path) -> None:
-    server = {"command": ["s"], "lifecycle": "service", "binds": "x", "replicas": 0}
-    processes = {"server": server, "asks": {"command": ["a"], "connects": "x", "after": "server"}}
-    experiment = from_data({"name": "exp", "image": "i:1", "processes": processes})
-    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
-
-
-def test_what_only_a_cluster_tells_is_no_difference(tmp_path: Path) -> None:
-    fields = ("spec.nodeName", "status.hostIP", "metadata.namespace")
-    env: dict[str, object] = {f"F{number}": {"field": field} for number, field in enumerate(fields)}
-    env["KEY"] = {"secret": "s", "key": "k", "optional": True}
-    experiment = from_data({"name": "exp", "image": "i:1", "processes": {"a": {"command": ["a"], "env": env}}})
-    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
-
-
-def test_tasks_of_no_type_are_told_of_each_other_as_by_their_operator(tmp_path: Path) -> None:
-    processes = {name: {"command": [name]} for name in ("one", "other", "learner")}
-    experiment = from_data({"name": "exp", "image": "i:1", "processes": processes, "workload": {"kind": "dijob"}})
-    assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+@pytest.mark.parametrize(
+    ("here", "there", "difference"),
+    [
+        ({"env": {"LR": "1"}}, {"env": {"LR": "2"}}, "env LR: '1' here, '2' in the pod"),
+        ({"binds": {"s": 7000}}, {"binds": {"s": 7001}}, "env SYMPH_S_ADDR: "),
+        ({"configs": "1"}, {"configs": "2"}, "file /etc/symph/config/f: "),
+    ],
+)
+def test_a_difference_is_found(here: dict[str, Any], there: dict[str, Any], difference: str) -> None:
+    local, pod = one_process(**here), one_process(**there)
+    plan = view_of_plan(plan_here(local, allocate(local), Path("/"), "r1"))
+    chart = build(pod, allocate(pod))
+    pods = view_of_manifests(chart.objects(chart.values, Release(name="demo")))
+    assert any(text.startswith(difference) for text in differences(plan["a/a"], pods["a/a"]))
 
 
 @pytest.mark.parametrize("lifecycle", ["finite", "service"])

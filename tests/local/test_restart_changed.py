@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from symphony_charts.errors import Conflict, NotFound
-from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.scripts import read_environment
@@ -20,7 +18,6 @@ from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
-from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -44,13 +41,6 @@ def test_up_again_restarts_only_what_changed(tmp_path: Path) -> None:
     after = wrappers(run)
     assert before[0] != after[0]
     assert before[1] == after[1]
-
-
-def test_up_again_of_the_same_restarts_nothing(tmp_path: Path) -> None:
-    run = start(tmp_path, processes=two("1"))
-    before = wrappers(run)
-    assert start(tmp_path, processes=two("1")) == run
-    assert wrappers(run) == before
 
 
 @pytest.mark.parametrize("value", ["1", "2"])
@@ -225,45 +215,8 @@ def test_a_restart_is_no_failure_and_begins_the_count_again(tmp_path: Path) -> N
     assert (state.processes[0].restarts, state.processes[0].phase) == (0, "running")
 
 
-def test_a_process_that_is_done_can_be_started_again(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": python("print('once')"), "b": python("input()")})
-    until(lambda: run.state().processes[0].phase == "done")
-    local_run.restart(run, [0])
-    until(lambda: log_of(run, "a") == "once\nonce\n")
-
-
-def test_a_restart_works_after_the_supervisor_was_killed(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": python(SAY)})
-    until(lambda: log_of(run, "a") == "v-\n")
-    os.kill(supervisor_pid(run), signal.SIGKILL)
-    until(lambda: not run.is_supervised)
-    local_run.restart(run, [0])
-    until(lambda: log_of(run, "a") == "v-\nv-\n")
-
-
 def test_a_restart_of_a_run_that_is_over_is_refused(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python("pass")})
     local_run.wait(run)
     with pytest.raises(NotFound, match="has ended"):
         local_run.restart(run, [0])
-
-
-def test_a_hung_tmux_server_does_not_hang_down(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python("input()"), "grace_period": 1}})
-    server = tmux_client.server_pid(run.socket)
-    os.kill(server, signal.SIGSTOP)
-    began = time.monotonic()
-    local_run.down(run, timeout_s=30)
-    assert time.monotonic() - began < 20
-    assert not is_alive(server)
-    assert run.state().survivors == []
-
-
-def test_a_restart_is_quick(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": python("input()")})
-    took = []
-    for _ in range(5):
-        began = time.monotonic()
-        local_run.restart(run, [0])
-        took.append(time.monotonic() - began)
-    assert sorted(took)[2] < 2, took

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
@@ -55,11 +54,6 @@ def quicker(run: Run, **backoff: float) -> None:
     local_run.ensure_supervised(run)
 
 
-def pauses(run: Run) -> list[float]:
-    starts = [float(line) for line in log_of(run, "a").split()]
-    return [later - earlier for earlier, later in itertools.pairwise(starts)]
-
-
 @pytest.mark.parametrize(
     ("others", "local", "expected"),
     [
@@ -100,21 +94,6 @@ def test_what_a_process_says_itself_counts_more(tmp_path: Path) -> None:
     assert phases(run) == ["failed", "done"]
 
 
-def test_a_process_is_retried_up_to_its_limit_and_no_more(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**FAIL, "retries": 2}, "b": FOREVER})
-    quicker(run, base_s=0.1)
-    assert local_run.wait(run) == 5
-    assert log_of(run, "a") == "try\n" * 3
-    assert run.state().processes[0].restarts == 2
-
-
-def test_a_success_on_the_way_ends_the_retries(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python(THIRD), "retries": 9}})
-    quicker(run, base_s=0.1)
-    assert local_run.wait(run) == 0
-    assert (tmp_path / "n").read_text() == "xxx"
-
-
 TRY = "import os; print(os.environ.get('SYMPH_ATTEMPT'), flush=True); raise SystemExit({})"
 
 
@@ -124,12 +103,6 @@ def test_n_retries_are_n_further_tries_that_know_their_number(tmp_path: Path, re
     quicker(run, base_s=0.1)
     assert local_run.wait(run) == 4
     assert log_of(run, "a").split() == ["0", "1", "2"]
-
-
-def test_without_retries_there_is_a_first_try_alone(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python(TRY.format(0)), "retries": 0, "restart": "on-failure"}})
-    assert local_run.wait(run) == 0
-    assert log_of(run, "a") == "0\n"
 
 
 def test_a_process_started_again_by_hand_begins_to_count_afresh(tmp_path: Path) -> None:
@@ -150,21 +123,6 @@ def test_a_service_knows_of_tries_only_in_a_pod_that_ends(tmp_path: Path) -> Non
     until(lambda: log_of(run, "sidecar").startswith("0\n0\n"))
 
 
-def test_a_service_is_started_again_also_after_a_success(tmp_path: Path) -> None:
-    service = {**python("print('up', flush=True)"), "lifecycle": "service"}
-    run = start(tmp_path, processes={"s": service, "b": FOREVER})
-    until(lambda: log_of(run, "s").startswith("up\nup\n"))
-
-
-def test_pauses_between_restarts_double_up_to_a_cap(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python(TIMED.format(0)), "retries": 5}})
-    quicker(run, base_s=0.3, cap_s=0.9)
-    local_run.wait(run)
-    found = pauses(run)[1:]
-    assert [pause >= least for pause, least in zip(found, (0.6, 0.9, 0.9, 0.9), strict=True)] == [True] * 4
-    assert max(found) < 0.9 + 2
-
-
 def test_a_deadline_fails_a_process_whatever_retries_it_has(tmp_path: Path) -> None:
     polite = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); time.sleep(60)"
     run = start(tmp_path, processes={"a": {**python(polite), "retries": 5, "deadline": 4}})
@@ -181,12 +139,6 @@ def test_all_replicas_of_an_aim_have_to_succeed(tmp_path: Path) -> None:
     assert run.is_live
     assert local_run.wait(run) == 0
     assert phases(run) == ["done", "done", "stopped"]
-
-
-def test_an_aim_may_be_a_member_of_a_group(tmp_path: Path) -> None:
-    groups = {"g": {"processes": {"a": python("pass"), "b": FOREVER}}}
-    run = start(tmp_path, groups=groups, processes={"a": FOREVER}, done_when=["g/a"])
-    assert local_run.wait(run) == 0
 
 
 def test_a_service_may_be_an_aim_of_its_own_success(tmp_path: Path) -> None:

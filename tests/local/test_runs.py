@@ -171,34 +171,6 @@ def test_term_reaches_the_main_process_and_its_handler_is_waited_for(tmp_path: P
     assert log_of(run, "a") == "up\nbye\n"
 
 
-def test_a_connector_starts_after_its_listener_accepts(tmp_path: Path) -> None:
-    dial = "import os, socket; socket.create_connection((os.environ['SYMPH_X_HOST'], int(os.environ['SYMPH_X_PORT'])))"
-    run = start(
-        tmp_path,
-        processes={
-            "s": {**python(SERVE), "binds": "x", "lifecycle": "service", "env": {"PAUSE": "0.5"}},
-            "c": {**python(dial), "connects": "x"},
-        },
-    )
-    assert local_run.wait(run) == 0
-
-
-def test_after_waits_for_the_end_of_a_finite_process(tmp_path: Path) -> None:
-    slow = "import time; time.sleep(.4); open('done', 'w').close()"
-    run = start(
-        tmp_path,
-        processes={"a": python(slow), "b": {**python("import os; assert os.path.exists('done')"), "after": "a"}},
-    )
-    assert local_run.wait(run) == 0
-
-
-def test_a_failed_process_is_started_again_as_often_as_allowed(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python("print('try'); raise SystemExit(9)"), "retries": 1}})
-    assert local_run.wait(run) == 9
-    assert log_of(run, "a") == "try\ntry\n"
-    assert run.state().processes[0].restarts == 1
-
-
 def test_processes_that_end_before_they_can_be_watched_are_not_waited_for(tmp_path: Path) -> None:
     short = {"command": ["sh", "-c", "exit 3"], "retries": 1, "local": {"tty": False}}
     run = start(tmp_path, processes={f"p{number}": short for number in range(24)}, local={"on_exit": "keep"})
@@ -207,12 +179,6 @@ def test_processes_that_end_before_they_can_be_watched_are_not_waited_for(tmp_pa
         time.sleep(0.05)
     assert not run.is_live
     assert [item.restarts for item in run.state().processes] == [1] * 24
-
-
-def test_done_when_ends_the_rest(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": python("pass"), "b": python("input()")}, done_when=["a"])
-    assert local_run.wait(run) == 0
-    assert run.state().processes[1].phase == "stopped"
 
 
 def test_two_experiments_run_side_by_side_on_the_same_port(tmp_path: Path) -> None:

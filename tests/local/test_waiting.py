@@ -55,10 +55,6 @@ def test_who_waits_for_several_names_one_and_counts_the_others(tmp_path: Path) -
     assert words_of(tmp_path, {}) == "waits for data to succeed and 1 more"
 
 
-def test_who_runs_waits_for_nobody(tmp_path: Path) -> None:
-    assert words_of(tmp_path, {"learner": "running"}) == ""
-
-
 def test_together_nobody_waits_for_whom_it_dials_but_for_what_it_comes_after(tmp_path: Path) -> None:
     assert words_of(tmp_path, {}, start="together") == "waits for data to succeed"
     assert words_of(tmp_path, {"data": "done"}, start="together") == ""

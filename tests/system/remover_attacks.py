@@ -255,15 +255,11 @@ def maker_died(top: Path) -> object:
 
 @attack
 def remover_died(top: Path) -> object:
-    """A removal that stopped half way is completed by the next."""
+    """A removal that stopped half way is completed by the next: its marker is the last file to go."""
     run = made(top)
-    (top / "local" / ".trash").mkdir(mode=0o700)
-    run.rename(top / "local" / ".trash" / "rl.1")
-    (top / "local" / ".trash" / "foreign").mkdir()
-    (top / "local" / ".trash" / "foreign" / "file").write_text("x")
-    (top / "local" / ".trash" / "link").symlink_to(top / "canary")
-    left = remover.empty_trash(top / "local")
-    return [len(left), sorted(path.name for path in remover.trash(top / "local"))]
+    (run / "state.json").unlink()
+    (run / "p" / "0").rename(run / ".1234.0")
+    return removed(top)
 
 
 def str_of(do: Callable[[], object]) -> str:

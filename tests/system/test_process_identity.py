@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from symphony_charts.local.run_files import supervisor_of
 from symphony_charts.system import processes
-from symphony_charts.system.processes import Machine, ProcessRecord
+from symphony_charts.system.processes import ProcessRecord
 
 # Starts one process with pid 1000, ends it and starts a canary there; prints the state of the canary.
 REUSE = """
@@ -96,14 +99,6 @@ def test_a_signal_reaches_the_process_that_was_identified() -> None:
 
 
 @pytest.mark.parametrize("data", [None, 17, {}, {"pid": 17}, {"pid": "17", "start": 1, "inode": 0}, {"pid": -1}])
-def test_what_is_no_record_names_nobody(data: object) -> None:
-    assert ProcessRecord.from_data(data) is None
-
-
-def test_records_survive_their_text_form() -> None:
-    record, machine = processes.identify(os.getpid()), processes.this_machine()
-    assert record is not None
-    assert ProcessRecord.from_data(record.to_data()) == record
-    assert Machine.from_data(machine.to_data()) == machine
-    with pytest.raises(ValueError, match="no machine"):
-        Machine.from_data({"host": "x"})
+def test_what_is_no_record_names_nobody(data: object, tmp_path: Path) -> None:
+    (tmp_path / "supervisor.json").write_text(json.dumps(data))
+    assert supervisor_of(tmp_path) is None

@@ -43,7 +43,7 @@ EXPECTED: dict[str, tuple[object, bool]] = {
     "empty_home_becomes_ours": ([], False),
     "closed_folders": (0, False),
     "maker_died": ([[], False], True),
-    "remover_died": ([2, ["foreign", "link"]], False),
+    "remover_died": ([], False),
 }
 
 

@@ -50,8 +50,11 @@ def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
 
 def holders_of(gpu: str) -> list[str]:
     """Return the holders of a GPU as text: ``experiment "rl" (learner)``."""
+    # A run that is being started has no state yet.
     holders = [
-        f'experiment "{run.experiment}" ({", ".join(processes)})' for run, processes in _holders(gpu) if _lives(run)
+        f'experiment "{run.experiment}" ({", ".join(processes)})'
+        for run, processes in _holders(gpu)
+        if run.is_live or not (run.folder / "state.json").exists()
     ]
     return list(dict.fromkeys(holders))
 
@@ -86,11 +89,6 @@ def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:
             yield Run(Path(data["run"])), [str(name) for name in data["processes"]]
 
 
-def _lives(run: Run) -> bool:
-    """Return True if a run has not ended; one that is being started has no state yet."""
-    return run.is_live or not (run.folder / "state.json").exists()
-
-
 def _file_of(gpu: str) -> str:
     return f"{gpu.replace(os.sep, '_')}.held"
 
@@ -117,7 +115,9 @@ class GpuMeter:
     def use_of(self, gpus: Iterable[str]) -> GpuUse:
         """Return the mean load and the total memory of these GPUs. MIG instances are not measured separately."""
         if time.monotonic() - self._asked >= _EVERY_S:
-            self._seen, self._asked = _ask(), time.monotonic()
+            self._seen, self._asked = {}, time.monotonic()
+            with contextlib.suppress(SymphError):
+                self._seen = parse_use(subprocess_runner.run(_QUERY, timeout_s=10).text)
         uses = [self._seen.get(gpu, GpuUse(busy=None, memory=None)) for gpu in gpus]
         busy = [use.busy for use in uses if use.busy is not None]
         memory = [use.memory for use in uses if use.memory is not None]
@@ -127,25 +127,17 @@ class GpuMeter:
         )
 
 
-def _ask() -> Mapping[str, GpuUse]:
-    try:
-        return parse_use(subprocess_runner.run(_QUERY, timeout_s=10).text)
-    except SymphError:
-        return {}
-
-
 def parse_use(text: str) -> dict[str, GpuUse]:
     """Return the uses by UUID, from lines like ``GPU-1a9f..., 74, 12288``; non-numbers are unknown values."""
-    rows = (line.split(", ") for line in text.splitlines())
-    return {row[0].strip(): GpuUse(busy=_share(row[1]), memory=_bytes(row[2])) for row in rows if len(row) == 3}
-
-
-def _share(text: str) -> float | None:
-    return int(text) / 100 if text.strip().isdigit() else None
-
-
-def _bytes(text: str) -> int | None:
-    return int(text) * MIB if text.strip().isdigit() else None
+    rows = ([field.strip() for field in line.split(", ")] for line in text.splitlines())
+    return {
+        row[0]: GpuUse(
+            busy=int(row[1]) / 100 if row[1].isdigit() else None,
+            memory=int(row[2]) * MIB if row[2].isdigit() else None,
+        )
+        for row in rows
+        if len(row) == 3
+    }
 
 
 _DRIVER = Path("/dev/nvidiactl")

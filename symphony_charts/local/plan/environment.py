@@ -219,7 +219,7 @@ def secret_names(
         name
         for name, value in env.items()
         if (_NAME.search(name) and not is_ours(name))
-        or _is_secret_source(declared.get(name))
+        or (isinstance(source := declared.get(name), EnvSource) and source.secret is not None)
         or any(text in value for text in texts)
     )
 
@@ -240,10 +240,6 @@ def with_secrets(data: object, secrets: Mapping[str, bytes]) -> object:
     """Restore the texts of secrets in the result of `without_secrets`."""
     texts = secret_texts(secrets)
     return _map_texts(data, lambda text: re.sub("\0([^\0]*)\0", lambda match: texts.get(match[1], ""), text))
-
-
-def _is_secret_source(value: object) -> bool:
-    return isinstance(value, EnvSource) and value.secret is not None
 
 
 def _map_texts(data: object, change: Callable[[str], str]) -> object:

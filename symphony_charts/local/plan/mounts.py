@@ -24,7 +24,6 @@ from symphony_charts.spec.sources import (
     SECRETS_DIR,
     AnyVolume,
     ClaimVolume,
-    ConfigFile,
     ConfigVolume,
     DeviceVolume,
     EmptyDirVolume,
@@ -65,7 +64,11 @@ def secrets_dir(machine: Machine, own: Sequence[Bind]) -> str:
 def layout(experiment: Experiment, machine: Machine) -> Layout:
     """Return the configuration and secret files of `experiment`, at the pod's paths if private mounts work."""
     files = [
-        File(path=f"files/config/{name}", content=_content(config), mode=_mode(config.mode))
+        File(
+            path=f"files/config/{name}",
+            content=(config.text or "").encode() if config.base64 is None else base64.b64decode(config.base64),
+            mode=0o644 if config.mode is None else int(config.mode, 8),
+        )
         for name, config in experiment.configs.items()
     ]
     files += _secret_files(experiment, machine)
@@ -180,16 +183,6 @@ def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: s
         return volume.local
     what = f'volume "{mount.volume}" is an object of the cluster'
     raise SpecError([Problem(what=what, path=path, next="give it `local: FOLDER`, whose files replace it here")])
-
-
-def _content(config: ConfigFile) -> bytes:
-    if config.base64 is not None:
-        return base64.b64decode(config.base64)
-    return (config.text or "").encode()
-
-
-def _mode(text: str | None) -> int:
-    return int(text, 8) if text is not None else 0o644
 
 
 def with_local_paths(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:

@@ -202,47 +202,15 @@ def without_cycles(
     Processes that connect to each other in a ring cannot wait for each other: they start at once and retry.
     """
     both = {node: [*edges.get(node, ()), *strict.get(node, ())] for node in {*edges, *strict}}
-    component = _components(both)
     return {
-        node: [other for other in targets if component[other] != component[node]] for node, targets in edges.items()
+        node: [other for other in targets if node not in _reachable(other, both)] for node, targets in edges.items()
     }
 
 
-def _components(edges: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
-    """Return the strongly connected component of each node, as a number (Tarjan, without recursion)."""
-    order: dict[Node, int] = {}
-    low: dict[Node, int] = {}
-    numbers: dict[Node, int] = {}
-    pending: list[Node] = []
-    for root in [*edges, *(target for targets in edges.values() for target in targets)]:
-        if root in order:
-            continue
-        order[root] = low[root] = len(order)
-        pending.append(root)
-        path = [(root, iter(edges.get(root, ())))]
-        while path:
-            node, targets = path[-1]
-            for target in targets:
-                if target not in order:
-                    order[target] = low[target] = len(order)
-                    pending.append(target)
-                    path.append((target, iter(edges.get(target, ()))))
-                    break
-                if target not in numbers:
-                    low[node] = min(low[node], order[target])
-            else:
-                path.pop()
-                if path:
-                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
-                if low[node] == order[node]:
-                    _close(node, pending, numbers)
-    return numbers
-
-
-def _close(node: Node, pending: list[Node], numbers: dict[Node, int]) -> None:
-    number = max(numbers.values(), default=-1) + 1
-    while True:
-        member = pending.pop()
-        numbers[member] = number
-        if member == node:
-            return
+def _reachable(start: Node, edges: Mapping[Node, Sequence[Node]]) -> set[Node]:
+    found, pending = {start}, [start]
+    while pending:
+        new = set(edges.get(pending.pop(), ())) - found
+        found |= new
+        pending += new
+    return found

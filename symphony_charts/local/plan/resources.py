@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.local.plan.records import Limit, Limiter
@@ -131,13 +132,8 @@ def assign_gpus(
     )
     if needed > len(gpus):
         return None
-    turn = _in_turn([gpu.id for gpu in gpus])
+    turn = cycle(gpu.id for gpu in gpus)
     return {request.process: tuple(next(turn) for _ in range(request.count)) for request in requests}
-
-
-def _in_turn(ids: Sequence[str]) -> Iterator[str]:
-    while True:
-        yield from ids
 
 
 def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:

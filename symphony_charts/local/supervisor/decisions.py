@@ -5,6 +5,7 @@ Processes and planned processes are in slot order.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,16 +20,6 @@ from symphony_charts.local.supervisor.events import Act, Action, Deed, Event, La
 
 # The status of a process that exited with 0 after its liveness probe had stopped it.
 _UNHEALTHY = 137
-_SIGNALS = {
-    1: "SIGHUP",
-    2: "SIGINT",
-    3: "SIGQUIT",
-    6: "SIGABRT",
-    9: "SIGKILL",
-    11: "SIGSEGV",
-    13: "SIGPIPE",
-    15: "SIGTERM",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +59,10 @@ def describe_status(status: int | None) -> str:
     """Return a status as text: ``exit status 3``, or for a signal ``SIGKILL (137)`` as in a pod; None is unknown."""
     if status is None:
         return "exit status unknown"
-    name = _SIGNALS.get(status - 128)
-    return f"{name} ({status})" if name else f"exit status {status}"
+    try:
+        return f"{signal.Signals(status - 128).name} ({status})"
+    except ValueError:
+        return f"exit status {status}"
 
 
 Phase = Literal["starting", "running", "stopping", "over"]

@@ -182,7 +182,8 @@ class Loop:
 
     def turn(self) -> None:
         """Sleep until something is due, and run its actions."""
-        ready = [(descriptor, self._actions[descriptor]) for descriptor, _ in self._poll.poll(self._pause_ms())]
+        pause_ms = max(0.0, (self._timers[0][0] - time.monotonic()) * 1000) + 0.5 if self._timers else None
+        ready = [(descriptor, self._actions[descriptor]) for descriptor, _ in self._poll.poll(pause_ms)]
         for descriptor, action in ready:
             # An earlier action may have closed this descriptor and opened another one with the same number.
             if self._actions.get(descriptor) is action:
@@ -190,11 +191,6 @@ class Loop:
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
             heapq.heappop(self._timers)[2]()
-
-    def _pause_ms(self) -> float | None:
-        if not self._timers:
-            return None
-        return max(0.0, (self._timers[0][0] - time.monotonic()) * 1000) + 0.5
 
 
 def signal_pipe(*numbers: signal.Signals) -> int:

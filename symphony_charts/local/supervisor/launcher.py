@@ -72,15 +72,15 @@ class SupervisorProcess:
     def attach(self, run: Run) -> None:
         """Make it the supervisor of `run`, whose folder exists."""
         self._log = str(run.folder / "supervisor.log")
-        try:
-            self._channel.sendall(f"{run.folder}\n".encode())
-        except OSError as error:
-            raise self._not_started() from error
+        self._send(f"{run.folder}\n")
 
     def notify(self) -> None:
         """Report that the next step is done."""
+        self._send("\n")
+
+    def _send(self, text: str) -> None:
         try:
-            self._channel.sendall(b"\n")
+            self._channel.sendall(text.encode())
         except OSError as error:
             raise self._not_started() from error
 

@@ -1,36 +1,26 @@
 """Record the growth of process logs, cut long ones, and reopen the pipes that a full disk has closed.
 
-A log holds the raw bytes. The kernel (inotify) reports growth, and time and size go to ``log.idx`` (lines of
-milliseconds and bytes). The program that writes a log exits on a write error, and tmux then writes nothing more to the
-log.
+A log holds the raw bytes; inotify reports its growth. The program that writes a log exits on a write error, and tmux
+then writes nothing more to the log.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import os
-import struct
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from symphony_charts.errors import SymphError
 from symphony_charts.local import tmux_client
-from symphony_charts.local.logs import LogFile
+from symphony_charts.local.logs import Clock, LogFile
 from symphony_charts.local.plan.records import log_pipe
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.local.supervisor.launcher import log_line
 from symphony_charts.system.files import full_disk
+from symphony_charts.system.inotify import MODIFY, OVERFLOW, Inotify
 
-_IN_MODIFY = 0x2
-# struct inotify_event: watch, mask, cookie, length of the name (inotify(7)); a full queue is reported as watch -1.
-_EVENT = struct.Struct("iIII")
-_OVERFLOW = -1
-if sys.platform != "win32":
-    _LIBC = ctypes.CDLL(None, use_errno=True)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -41,9 +31,8 @@ class LogClock:
     """
 
     def __init__(self, logs: Sequence[Path], limits: Sequence[int] = ()) -> None:
-        self.descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if self.descriptor < 0:
-            raise OSError(ctypes.get_errno(), "inotify_init1")
+        self._inotify = Inotify()
+        self.descriptor = self._inotify.descriptor
         self._logs: dict[int, Path] = {}
         self._sizes: dict[Path, int] = {}
         self._limits = {log: limit for log, limit in zip(logs, limits, strict=False) if limit}
@@ -52,12 +41,12 @@ class LogClock:
         self._unwatched: list[Path] = []
         for log in logs:
             log.touch(mode=0o600)
-            watch = _LIBC.inotify_add_watch(self.descriptor, os.fsencode(log), _IN_MODIFY)
-            if watch >= 0:
-                self._logs[watch] = log
-            else:
+            try:
+                self._logs[self._inotify.add(log, MODIFY)] = log
+            except OSError:
                 self._unwatched.append(log)
-            moment, self._sizes[log] = _last_row(log)
+            clock = Clock(log)
+            moment, self._sizes[log] = clock[len(clock) - 1] if clock else (0, 0)
             self._last_ms = max(self._last_ms, moment)
         self._note(self._sizes)
 
@@ -73,7 +62,7 @@ class LogClock:
             if size > self._sizes[log]:
                 self._cut(log, size)
                 try:
-                    _append(log.with_name("log.idx"), f"{self._last_ms} {size}\n")
+                    Clock(log).append(self._last_ms, size)
                 except OSError as error:
                     # The size is recorded once there is room again.
                     if error.errno not in _FULL:
@@ -93,35 +82,10 @@ class LogClock:
 
     def _grown(self) -> Iterable[Path]:
         """Return the logs that have grown according to the kernel, or all of them if its queue was full."""
-        watches: set[int] = set()
-        try:
-            while events := os.read(self.descriptor, 1 << 16):
-                # Events of watched files, unlike folders, have no name: each has the same length.
-                watches.update(watch for watch, *_ in _EVENT.iter_unpack(events))
-        except BlockingIOError:
-            pass
-        if _OVERFLOW in watches:
+        events = {(watch, mask) for watch, mask, _ in self._inotify.events()}
+        if any(mask & OVERFLOW for _, mask in events):
             return self._sizes
-        return [*self._unwatched, *(self._logs[watch] for watch in watches)]
-
-
-def _last_row(log: Path) -> tuple[int, int]:
-    try:
-        with log.with_name("log.idx").open("rb") as index:
-            index.seek(max(0, index.seek(0, os.SEEK_END) - 4096))
-            rows = [line.split() for line in index.read().splitlines(keepends=True) if line.endswith(b"\n")]
-    except FileNotFoundError:
-        rows = []
-    good = [(int(row[0]), int(row[1])) for row in rows if len(row) == 2 and all(map(bytes.isdigit, row))]
-    return good[-1] if good else (0, 0)
-
-
-def _append(path: Path, text: str) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(file, text.encode())
-    finally:
-        os.close(file)
+        return [*self._unwatched, *(self._logs[watch] for watch, _ in events if watch in self._logs)]
 
 
 # Interval for checking a full disk, in seconds.

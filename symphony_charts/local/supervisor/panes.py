@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import os
 import re
 import select
 import signal
-import struct
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from symphony_charts.errors import SymphError, ToolFailed
@@ -22,6 +19,7 @@ from symphony_charts.local.run_state import ProcessState
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.system import processes
+from symphony_charts.system.inotify import DELETE, Inotify
 from symphony_charts.system.processes import (
     ProcessRecord,
     identify,
@@ -310,11 +308,6 @@ class Panes:
 # (inotify).
 
 _FOLDER = "/dev/pts"
-_IN_DELETE = 0x200
-# struct inotify_event: watch, mask, cookie, length of the name (inotify(7)).
-_HEAD = struct.Struct("iIII")
-if sys.platform != "win32":
-    _LIBC = ctypes.CDLL(None, use_errno=True)
 # A killed tmux closes its terminals shortly before it ends. Wait this long, in seconds, so that its end is reported as
 # the cause.
 _PAUSE_S = 0.2
@@ -326,9 +319,10 @@ class Terminals:
     def __init__(self, loop: Loop, closed: Callable[[int, int], None]) -> None:
         self._loop, self._closed = loop, closed
         self._programs: dict[str, tuple[int, int]] = {}
-        self._descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if self._descriptor >= 0 and _LIBC.inotify_add_watch(self._descriptor, _FOLDER.encode(), _IN_DELETE) >= 0:
-            loop.watch(self._descriptor, self._read)
+        with contextlib.suppress(OSError):
+            self._inotify = Inotify()
+            self._inotify.add(Path(_FOLDER), DELETE)
+            loop.watch(self._inotify.descriptor, self._read)
 
     def follow(self, slot: int, pid: int) -> None:
         """Watch the terminal with which the program `pid` of `slot` started."""
@@ -339,7 +333,7 @@ class Terminals:
             self._look(slot, pid)
 
     def _read(self) -> None:
-        for name in self._names():
+        for _, _, name in self._inotify.events():
             if name in self._programs:
                 self._loop.later(_PAUSE_S, functools.partial(self._look, *self._programs[name]))
 
@@ -347,16 +341,6 @@ class Terminals:
         # Terminal numbers are reused at once; /proc shows if the program's own is deleted.
         if _terminal_of(pid).endswith(" (deleted)"):
             self._closed(slot, pid)
-
-    def _names(self) -> Iterator[str]:
-        with contextlib.suppress(BlockingIOError):
-            while events := os.read(self._descriptor, 1 << 16):
-                offset = 0
-                while offset < len(events):
-                    *_, length = _HEAD.unpack_from(events, offset)
-                    start = offset + _HEAD.size
-                    yield events[start : start + length].rstrip(b"\0").decode()
-                    offset = start + length
 
 
 def _terminal_of(pid: int) -> str:

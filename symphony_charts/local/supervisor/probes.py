@@ -1,8 +1,8 @@
 """Run the checks of processes when they are due, as the kubelet does, in steps that never block.
 
 A check passes as it does for the kubelet: an accepted connection, a command that exits with 0, or an HTTP status from
-200 to 399 after redirects on the same host. Certificates are not verified, and at most 10 KiB are read. Startup checks
-delay the others until they have passed. Source: kubernetes/kubernetes pkg/probe, pkg/kubelet/prober.
+200 to 399 after redirects on the same host. Certificates are not verified. Startup checks delay the others until they
+have passed. Source: kubernetes/kubernetes pkg/probe, pkg/kubelet/prober.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ import select
 import signal
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check, PlannedProcess
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop
+from symphony_charts.local.supervisor.events import Loop, ProbeFailed, Readiness
 from symphony_charts.system import processes
 
-_T = TypeVar("_T")
-_MOST_BYTES = 10 << 10
+if TYPE_CHECKING:
+    import http.client
+
 _MOST_REDIRECTS = 10
+_HEADERS = (("User-Agent", "kube-probe/symph"), ("Accept", "*/*"), ("Connection", "close"))
 # Each step is a descriptor and the events that it waits for.
 Steps: TypeAlias = Generator[tuple[int, int], None, str]
 
@@ -78,25 +81,13 @@ def steps_of(check: Check, folder: Path) -> Steps:
 
 
 def _connect(check: Check) -> Steps:
-    with _new_socket() as connection:
-        yield from _connected(connection, check.host, check.port)
-    return ""
-
-
-def _connected(connection: socket.socket, host: str, port: int) -> Generator[tuple[int, int], None, None]:
-    """Connect step by step. Raises OSError."""
-    error = connection.connect_ex((host, port))
-    if error == errno.EINPROGRESS:
-        yield connection.fileno(), select.POLLOUT
-        error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-    if error:
-        raise OSError(error, os.strerror(error))
-
-
-def _new_socket() -> socket.socket:
-    connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    connection.setblocking(False)
-    return connection
+    with socket.socket() as connection:
+        connection.setblocking(False)
+        error = connection.connect_ex((check.host, check.port))
+        if error == errno.EINPROGRESS:
+            yield connection.fileno(), select.POLLOUT
+            error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    return os.strerror(error) if error else ""
 
 
 def _run(check: Check, folder: Path) -> Steps:
@@ -128,95 +119,74 @@ def _run(check: Check, folder: Path) -> Steps:
 
 
 def _get(check: Check) -> Steps:
-    """Send a GET and follow redirects to the same host."""
-    scheme = "https" if check.is_tls else "http"
-    url = f"{scheme}://{check.host}:{check.port}{check.path if check.path.startswith('/') else '/' + check.path}"
+    """Send a GET, from a thread since http.client blocks."""
+    # This import takes 20 ms, which supervisors without such a check must not spend.
+    import http.client
+
+    outcomes: list[str] = []
+    connections: list[http.client.HTTPConnection] = []
+    reader, writer = os.pipe()
+
+    def ask() -> None:
+        try:
+            outcomes.append(_answer(check, connections))
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            outcomes.append(f"the answer is not HTTP: {why}" if isinstance(error, http.client.HTTPException) else why)
+        finally:
+            os.close(writer)
+
+    try:
+        threading.Thread(target=ask, daemon=True).start()
+    except RuntimeError as error:
+        os.close(reader)
+        os.close(writer)
+        return str(error)
+    try:
+        yield reader, select.POLLIN
+    finally:
+        os.close(reader)
+        for connection in connections:
+            if connection.sock is not None:
+                # Ends the thread of an attempt that took too long.
+                with contextlib.suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+    return outcomes[0] if outcomes else "no answer"
+
+
+def _answer(check: Check, connections: list[http.client.HTTPConnection]) -> str:
+    """Follow redirects to the same host; return the reason of a failure. Adds each connection to `connections`."""
+    import http.client
+    import ssl
+
+    url = f"{'https' if check.is_tls else 'http'}://{check.host}:{check.port}/{check.path.removeprefix('/')}"
+    given = {name.lower() for name, _ in check.headers}
+    headers = [header for header in _HEADERS if header[0].lower() not in given]
     for _ in range(_MOST_REDIRECTS):
-        status, location = yield from _ask(url, check.headers)
-        target = urljoin(url, location) if location else ""
-        if not target or not 300 <= status < 400 or urlsplit(target).hostname != urlsplit(url).hostname:
-            return "" if 200 <= status < 400 else f"HTTP status {status}"
-        url = target
-    return f"stopped after {_MOST_REDIRECTS} redirects"
-
-
-def _ask(url: str, headers: tuple[tuple[str, str], ...]) -> Generator[tuple[int, int], None, tuple[int, str]]:
-    parts = urlsplit(url)
-    is_secure = parts.scheme == "https"
-    sending: Mapping[type[OSError], int] = {BlockingIOError: select.POLLOUT}
-    receiving: Mapping[type[OSError], int] = {BlockingIOError: select.POLLIN}
-    with contextlib.ExitStack() as stack:
-        connection = stack.enter_context(_new_socket())
-        yield from _connected(connection, parts.hostname or "", parts.port or (443 if is_secure else 80))
-        if is_secure:
-            # Importing TLS takes 7 ms and 1.4 MB, which supervisors without such a check must not spend.
-            import ssl
-
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme == "https":
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            secure = stack.enter_context(context.wrap_socket(connection, do_handshake_on_connect=False))
-            sending = receiving = {ssl.SSLWantReadError: select.POLLIN, ssl.SSLWantWriteError: select.POLLOUT}
-            yield from _unblocked(secure, secure.do_handshake, receiving)
-            connection = secure
-        request = _request(url, headers)
-        while request:
-            sent = yield from _unblocked(connection, partial(connection.send, request), sending)
-            request = request[sent:]
-        answer = b""
-        while len(answer) < _MOST_BYTES and not _is_whole(answer):
-            data = yield from _unblocked(connection, partial(connection.recv, 1 << 14), receiving)
-            if not data:
-                break
-            answer += data
-    return _status_and_location(answer)
-
-
-def _unblocked(
-    connection: socket.socket, call: Callable[[], _T], events: Mapping[type[OSError], int]
-) -> Generator[tuple[int, int], None, _T]:
-    """Repeat `call` until it does not block; `events` maps each blocking error to the event to wait for."""
-    while True:
-        try:
-            return call()
-        except tuple(events) as error:
-            awaited = events[type(error)]
-        yield connection.fileno(), awaited
-
-
-def _request(url: str, headers: tuple[tuple[str, str], ...]) -> bytes:
-    parts = urlsplit(url)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    ours = {"Host": parts.netloc, "User-Agent": "kube-probe/symph", "Accept": "*/*"}
-    own = {name.lower() for name, _ in headers}
-    lines = [f"{name}: {value}" for name, value in ours.items() if name.lower() not in own]
-    lines += [f"{name}: {value}" for name, value in headers]
-    text = "\r\n".join([f"GET {path} HTTP/1.1", *lines, "Connection: close", "", ""])
-    return text.encode("latin-1", "replace")
-
-
-def _is_whole(answer: bytes) -> bool:
-    """Return True if the headers show that the answer is complete; otherwise the end of the connection completes it."""
-    head, separator, body = answer.partition(b"\r\n\r\n")
-    fields = _fields(head)
-    if not separator:
-        return False
-    if fields.get("transfer-encoding", "").lower() == "chunked":
-        return body.endswith(b"0\r\n\r\n")
-    length = fields.get("content-length", "")
-    return length.isdecimal() and len(body) >= int(length)
-
-
-def _status_and_location(answer: bytes) -> tuple[int, str]:
-    head, separator, _ = answer.partition(b"\r\n\r\n")
-    words = head.split(b"\r\n", 1)[0].split()
-    if not separator or len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
-        raise ValueError("the answer is not HTTP")
-    return int(words[1]), _fields(head).get("location", "")
-
-
-def _fields(head: bytes) -> dict[str, str]:
-    rows = [line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:]]
-    return {name.strip().lower(): value.strip() for name, _, value in rows}
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, parts.port, timeout=check.timeout_s, context=context
+            )
+        else:
+            connection = http.client.HTTPConnection(host, parts.port, timeout=check.timeout_s)
+        connections.append(connection)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.putrequest("GET", path, skip_host="host" in given, skip_accept_encoding=True)
+        for name, value in (*headers, *check.headers):
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        location = answer.getheader("location", "")
+        connection.close()
+        target = urljoin(url, location)
+        if not location or not 300 <= answer.status < 400 or urlsplit(target).hostname != host:
+            return "" if 200 <= answer.status < 400 else f"HTTP status {answer.status}"
+        url = target
+    return f"stopped after {_MOST_REDIRECTS} redirects"
 
 
 # Retry an automatic check soon at first, then with 1.5 times the pause each time, at most once a second.
@@ -310,20 +280,10 @@ class Probing:
 
 
 class Checks:
-    """The current checks of all processes of a run.
+    """The current checks of all processes of a run; calls `report` with what they find."""
 
-    Calls `changed` with slot, readiness and the reason; `dead` with the slot, the check and the reason to end the
-    process.
-    """
-
-    def __init__(
-        self,
-        run: Run,
-        loop: Loop,
-        changed: Callable[[int, bool, str], None],
-        dead: Callable[[int, Check, str], None],
-    ) -> None:
-        self._run, self._loop, self._changed, self._dead = run, loop, changed, dead
+    def __init__(self, run: Run, loop: Loop, report: Callable[[Readiness | ProbeFailed], None]) -> None:
+        self._run, self._loop, self._report = run, loop, report
         self._attended: dict[int, Probing] = {}
 
     def attend(self, planned: PlannedProcess, *, started: float, is_ready: bool) -> None:
@@ -336,8 +296,10 @@ class Checks:
                 wanted,
                 self._run.process_dir(slot),
                 started=started,
-                changed=partial(self._changed, slot),
-                dead=partial(self._dead, slot),
+                changed=lambda is_ready, why: self._report(Readiness(slot, is_ready, why)),
+                dead=lambda check, why: self._report(
+                    ProbeFailed(slot, "startup" if check.role == "started" else "liveness", why, check.grace_s)
+                ),
             )
 
     def leave(self, slot: int) -> None:

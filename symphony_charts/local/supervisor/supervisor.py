@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.machine.gpus import restore_gpu_locks
-from symphony_charts.local.plan.records import Check
 from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, write_supervisor
 from symphony_charts.local.run_state import RunState, write_record
 from symphony_charts.local.runs import START_ABORTED, Run
@@ -70,7 +69,7 @@ class Supervisor:
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.terminals = Terminals(self.loop, self._terminal_closed)
-        self.checks = Checks(run, self.loop, self._readiness_changed, self._probe_failed)
+        self.checks = Checks(run, self.loop, self._dispatch)
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
         self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
         raise_descriptor_limit(len(self.slots))
@@ -164,14 +163,6 @@ class Supervisor:
         why = full_disk(self.run.folder)
         return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self.file.refusal
 
-    def _readiness_changed(self, slot: int, is_ready: bool, why: str) -> None:
-        self._dispatch(events.Readiness(slot, is_ready, why))
-
-    def _probe_failed(self, slot: int, check: Check, why: str) -> None:
-        self._dispatch(
-            events.ProbeFailed(slot, "startup" if check.role == "started" else "liveness", why, check.grace_s)
-        )
-
     def _dispatch(self, event: Event) -> None:
         """Handle `event`; events that occur meanwhile are handled afterwards, in order."""
         self._events.append(event)
@@ -261,11 +252,8 @@ class Supervisor:
         if self.file.save(news, survivors):
             return True
         if survivors is None:
-            self.loop.later(_RETRY_S, self._set_dirty)
+            self.loop.later(_RETRY_S, partial(setattr, self, "dirty", True))
         return False
-
-    def _set_dirty(self) -> None:
-        self.dirty = True
 
 
 class StateFile:
