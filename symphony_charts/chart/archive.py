@@ -25,7 +25,11 @@ _TEN_BYTES = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 def pack(name: str, files: Mapping[str, bytes]) -> bytes:
     """Return the ``.tgz`` of chart `name`. The tar is reproducible; the compression depends on the zlib version."""
-    tar = tar_of(name, files)
+    return compress(tar_of(name, files))
+
+
+def compress(tar: bytes) -> bytes:
+    """Return `tar` in gzip format without a time; every Python writes the same header."""
     deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
     body = deflate.compress(tar) + deflate.flush()
     return _TEN_BYTES + body + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)

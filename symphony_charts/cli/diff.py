@@ -14,7 +14,7 @@ from symphony_charts.cli import git_repository, options, output, reports, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
-from symphony_charts.gitops import diff, prepare
+from symphony_charts.gitops import diff, prepare, snapshot
 from symphony_charts.gitops import pointer as gitops_pointer
 from symphony_charts.settings import project
 from symphony_charts.spec import files
@@ -91,7 +91,7 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
     spec = files.read(args.what, args.spec_set)
     prepared = specs.prepared_of(args, spec, force=True)
     team = prepare.team_of(spec, args.team, settings.team)
-    published = diff.Published(_reader(args, settings), team, prepared.experiment.name)
+    published = diff.Published(_tip(args, settings), team, prepared.experiment.name)
     if args.versions and not typed(args, "env"):
         before = published.version(args.versions[0], {}, prepared.own.release.namespace)
         return before, diff.Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
@@ -125,14 +125,14 @@ def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tupl
     args.experiment_name = args.what
     if args.before and args.after and not args.versions:
         envs = [settings.environment(args.before), settings.environment(args.after)]
-        published = diff.Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name)
+        published = diff.Published(_tip(args, settings), _team(args, settings, envs[0]), args.experiment_name)
         # Two environments differ in destination; that is no move.
         before, after = (replace(published.in_environment(env), destination=None) for env in envs)
         return before, after
     if len(args.versions) != 2 or args.before or args.after:
         raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
     env = settings.environment(args.env) if args.env else next(iter(settings.environments), "")
-    published = diff.Published(_reader(args, settings), _team(args, settings, env), args.experiment_name)
+    published = diff.Published(_tip(args, settings), _team(args, settings, env), args.experiment_name)
     if not typed(args, "env"):
         return tuple(published.version(version, {}, "default") for version in args.versions)  # type: ignore[return-value]  # two of them, as checked
     pointer = published.pointer(env)
@@ -145,8 +145,8 @@ def _team(args: argparse.Namespace, settings: project.Settings, env: str) -> str
     return git_repository.find_team(args, settings, git_repository.open_store(args, settings, reads_only=True), env)
 
 
-def _reader(args: argparse.Namespace, settings: project.Settings) -> diff.Read:
-    return git_repository.open_store(args, settings, reads_only=True).at_tip()
+def _tip(args: argparse.Namespace, settings: project.Settings) -> snapshot.Snapshot:
+    return git_repository.open_store(args, settings, reads_only=True).tip()
 
 
 def _record(comparison: diff.Comparison) -> dict[str, object]:

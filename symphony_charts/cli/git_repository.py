@@ -146,7 +146,7 @@ def find_team(args: argparse.Namespace, settings: Settings, store: Store | None,
 
 def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[str]:
     if store is not None:
-        return sorted(store.read([folder], lambda _seen: ()).folder(folder))
+        return sorted(store.tip().folder(folder))
     place = Path(args.into).expanduser() / (args.repo_path or "") / folder
     return sorted(item.name for item in place.iterdir()) if place.is_dir() else []
 
@@ -203,7 +203,7 @@ def carry_out(
     if args.branch:
         _refresh(store, operations, now, is_dry=args.dry_run)
     if args.dry_run:
-        changes = store.preview(operations)[1]
+        changes = store.preview(operations)
         edits = [(path, content) for change in changes for path, content in change.edits.items()]
         guard.refuse({path: content for path, content in edits if content is not None})
         return changes, None

@@ -169,7 +169,7 @@ def _render(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.open_store(args, settings, reads_only=True)
-    objects, notes = environments.objects_of_environment(store.at_tip(), env)
+    objects, notes = environments.objects_of_environment(store.tip(), env)
     for note in notes:
         output.warn(note)
     validate.print_objects(args, objects)
@@ -181,14 +181,13 @@ def _tidy(args: argparse.Namespace) -> int:
         raise UsageError(f"--keep takes a number of at least 1, got {args.keep}")
     settings = git_repository.settings_of(args)
     store = git_repository.open_store(args, settings)
-    read = store.at_tip()
-    top = read(["charts", "envs"], lambda _seen: [])
+    tip = store.tip()
     teams, envs = (
-        sorted(name for name, entry in top.folder(place).items() if entry.is_folder) for place in ("charts", "envs")
+        sorted(name for name, entry in tip.folder(place).items() if entry.is_folder) for place in ("charts", "envs")
     )
-    middle = read([*(f"charts/{team}" for team in teams), *(f"envs/{env}" for env in envs)], lambda _seen: [])
-    experiments = tuple((team, name) for team in teams for name in sorted(middle.folder(f"charts/{team}")))
-    folders = tuple(f"envs/{env}/{team}" for env in envs for team in sorted(middle.folder(f"envs/{env}")))
+    tip.load([*(f"charts/{team}" for team in teams), *(f"envs/{env}" for env in envs)])
+    experiments = tuple((team, name) for team in teams for name in sorted(tip.folder(f"charts/{team}")))
+    folders = tuple(f"envs/{env}/{team}" for env in envs for team in sorted(tip.folder(f"envs/{env}")))
     operation = promote_rollback_retire.Tidy(keep=args.keep, experiments=experiments, pointer_folders=folders)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, "Remove the chart versions that nothing needs?")

@@ -99,7 +99,9 @@ def _has_repository(args: argparse.Namespace) -> bool:
 def _environments(args: argparse.Namespace) -> list[str]:
     store = git_repository.open_store(args, git_repository.settings_of(args), reads_only=True)
     team, _, name = args.experiment_name.rpartition("/")
-    return [each.env for each in environments.pointers(store, None) if each.name == name and team in ("", each.team)]
+    return [
+        each.env for each in environments.pointers(store.tip(), None) if each.name == name and team in ("", each.team)
+    ]
 
 
 def run_history(args: argparse.Namespace) -> int:
@@ -138,9 +140,7 @@ def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> l
             raise
         return environments.with_pointer(events, None, log, args.experiment_name)
     name = args.experiment_name
-    path = snapshot.pointer_path(env, team, name)
-    tip = store.read([snapshot.pointer_folder(env, team)], lambda _seen: [path])
-    pointer = gitops_base.pointer_or_none(tip, env, team, name)
+    pointer = gitops_base.pointer_or_none(store.tip(), env, team, name)
     events = environments.with_pointer(
         [event for event in environments.events_in(log, name, env) if event.team == team], pointer, log, name
     )
@@ -287,8 +287,7 @@ def _whose(
         if not team:
             raise
         return team, environments.pointer_retired(events, log, args.experiment_name)
-    path = snapshot.pointer_path(env, team, args.experiment_name)
-    if store.read([snapshot.pointer_folder(env, team)], lambda _seen: [path]).read(path) is not None:
+    if store.tip().entry(snapshot.pointer_path(env, team, args.experiment_name)) is not None:
         return team, None
     events = [event for event in environments.events_in(log, args.experiment_name, env) if event.team == team]
     return team, environments.pointer_retired(events, log, args.experiment_name)

@@ -88,7 +88,7 @@ def difference_text(before: Store, after: Store, changes: Sequence[Change]) -> s
 
 def _side(store: Store, env: str, team: str, name: str) -> Side:
     try:
-        return Published(store.at_tip(), team, name).in_environment(env)
+        return Published(store.tip(), team, name).in_environment(env)
     except NotFound:
         return Side(title=f"nothing in {env}", objects=())
 

@@ -130,7 +130,7 @@ def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Diagnosis
 def ask_git(args: argparse.Namespace, settings: Settings, env: str | None) -> Published:
     repository = settings.repository
     assert repository is not None  # noqa: S101 - the caller has checked it
-    placed = pointers(git_repository.open_store(args, settings, reads_only=True), env)
+    placed = pointers(git_repository.open_store(args, settings, reads_only=True).tip(), env)
     versions = {(each.env, each.team, each.name): each.pointer.version for each in placed if each.pointer}
     waiting = find_waiting(repository.url, repository.branch, state_dir() / "git")
     pairs = [(each, versions.get((each.env, each.team, each.name))) for each in waiting if env in (None, each.env)]

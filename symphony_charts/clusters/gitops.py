@@ -95,8 +95,7 @@ class GitopsCluster(Cluster):
         )
         store = self._store(guard_of([spec], self._settings.allowed_leaks))
         if dry_run:
-            _, changes = store.preview([candidate.operation])
-            paths = sorted(path for change in changes for path in change.edits)
+            paths = sorted(path for change in store.preview([candidate.operation]) for path in change.edits)
             sys.stdout.write("".join(f"{path}\n" for path in paths))
             return paths
         save_experiment(experiment, force=force)
@@ -133,7 +132,7 @@ class GitopsCluster(Cluster):
 
     def _pointers(self) -> Sequence[Pointer]:
         team = self._team
-        placed = pointers(self._store(), self._env)
+        placed = pointers(self._store().tip(), self._env)
         return [each.pointer for each in placed if each.pointer is not None and team in (None, each.team)]
 
     def _store(self, guard: Guard | None = None) -> Store:

@@ -76,9 +76,7 @@ class Watched:
         if streams not in (None, "combined"):
             raise ValueError(f"only the combined stream is kept, not {streams}")
         name = self.choose(experiment_name)
-        instances = find_instances(self.watcher.describe(name, events=False), f"{process_name}/{k}")
-        if not instances:
-            raise NotFound(f'experiment "{name}" has no process "{process_name}"')
+        instances = self._instances(name, f"{process_name}/{k}")
         query = LogQuery(
             instances=tuple(instance.path for instance in instances),
             regex=regex or "",
@@ -182,10 +180,7 @@ class Watched:
         print_logs: bool = False,
     ) -> str:
         """Return the output of a process: its last `tail` lines (-1: all) of the last `since` seconds (0: all)."""
-        name = f"{process_group}/{process_name}" if process_group else process_name
-        instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
-        if not instances:
-            raise NotFound(f'experiment "{experiment_name}" has no process "{name}"')
+        instances = self._instances(experiment_name, process_name, process_group)
         query = LogQuery(
             instances=tuple(instance.path for instance in instances),
             since=time.time() - since if since else None,
@@ -247,11 +242,17 @@ class Watched:
         state = self.describe_experiment(experiment_name)
         return match_processes(((group, each) for group, processes in state.items() for each in processes), name)
 
-    def _instance(self, experiment_name: str, process_name: str, process_group: str | None) -> InstanceStatus:
+    def _instances(
+        self, experiment_name: str, process_name: str, process_group: str | None = None
+    ) -> Sequence[InstanceStatus]:
         name = f"{process_group}/{process_name}" if process_group else process_name
         instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
         if not instances:
             raise NotFound(f'experiment "{experiment_name}" has no process "{name}"')
+        return instances
+
+    def _instance(self, experiment_name: str, process_name: str, process_group: str | None) -> InstanceStatus:
+        instances = self._instances(experiment_name, process_name, process_group)
         return next((instance for instance in instances if instance.phase == "running"), instances[0])
 
 

@@ -86,6 +86,14 @@ def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | 
     return None if content is None else parse_pointer(content, path)
 
 
+def expect_version(wanted: str | None, pointer: Pointer | None, env: str, name: str) -> None:
+    """Raise Conflict if `env` runs another version than `wanted` (``""``: nothing yet; None: any)."""
+    actual = pointer.version if pointer else ""
+    if wanted is not None and wanted != actual:
+        what = f"{env} runs {actual or 'no version'} of {name}, not {wanted or 'none'}"
+        raise Conflict(what, next=f"look at what changed: symph history {name} --env {env}")
+
+
 def new_beside(tip: Snapshot, env: str | None) -> list[str] | None:
     """Return the environments of the repository if `env` is not among them, else None."""
     known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]

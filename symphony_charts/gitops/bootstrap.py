@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,19 +55,20 @@ def argo_files(
     }
 
 
-def flux_files(
-    url: str,
-    branch: str,
-    environments: Sequence[str],
-    *,
-    git_secret: str = "",
-    sops_secret: str = "",
-    root: str = "",
-) -> dict[str, bytes]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FluxSetup:
+    """Flux instead of Argo CD: the Secrets for reading the repository and for decrypting SOPS files."""
+
+    git_secret: str = ""
+    sops_secret: str = ""
+
+
+def flux_files(setup: ArgoSetup, flux: FluxSetup, environments: Iterable[str]) -> dict[str, bytes]:
     """Return Flux's files: the source, and for each environment a Kustomization and its folder."""
-    releases = [release_kustomization(env, sops_secret=sops_secret, root=root) for env in environments]
+    source = git_repository(setup.url, setup.branch, secret=flux.git_secret, root=setup.root)
+    releases = [release_kustomization(env, sops_secret=flux.sops_secret, root=setup.root) for env in environments]
     return {
-        FLUX_SOURCE_FILE: dump(git_repository(url, branch, secret=git_secret, root=root)).encode(),
+        FLUX_SOURCE_FILE: dump(source).encode(),
         "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),
         **{flux_keeper_path(env): folder_keeper(env) for env in environments},
         # Flux fails if a folder of its sparse checkout is missing.
@@ -114,14 +115,6 @@ class Initialise:
 _CI = {"github": ".github/", "gitlab": ".gitlab-ci.yml"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FluxSetup:
-    """Flux instead of Argo CD: the Secrets for reading the repository and for decrypting SOPS files."""
-
-    git_secret: str = ""
-    sops_secret: str = ""
-
-
 def at_top(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the `files` that only work at the top of a repository, renamed so that they overwrite nothing."""
     found = {path: content for path, content in files.items() if path.startswith((*_CI.values(), "CODEOWNERS"))}
@@ -166,7 +159,6 @@ def setup_files(
     if not requirement:
         del files["ci/requirements.txt"]
     if flux is not None:
-        secrets = {"git_secret": flux.git_secret, "sops_secret": flux.sops_secret}
-        return {**files, **flux_files(setup.url, setup.branch, names, **secrets, root=setup.root)}
+        return {**files, **flux_files(setup, flux, names)}
     checks = health_checks(package_data.folder("gitops"), suspended_as=suspended_as)
     return {**files, **argo_files(setup, environments, checks)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -361,19 +361,16 @@ def _are(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-Read: TypeAlias = Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]
-
-
 class Published:
-    """One experiment in a repository; `read` loads folders and files of its tip."""
+    """One experiment at the tip of a repository."""
 
-    def __init__(self, read: Read, team: str, name: str) -> None:
-        self._read, self.team, self.name = read, team, name
+    def __init__(self, tip: Snapshot, team: str, name: str) -> None:
+        self._tip, self.team, self.name = tip, team, name
 
     def pointer(self, env: str) -> Pointer:
         """Return the pointer of the experiment in `env`. Raises NotFound."""
         path = snapshot.pointer_path(env, self.team, self.name)
-        content = self._read([snapshot.pointer_folder(env, self.team)], lambda _seen: [path]).read(path)
+        content = self._tip.read(path)
         if content is None:
             raise NotFound(
                 f"{env} runs no {self.team}/{self.name}", next=f"symph status {self.name} says where it runs"
@@ -393,10 +390,9 @@ class Published:
 
     def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:
         versions = chart.rpartition("/")[0]
-        seen = self._read([versions], lambda _seen: [])
-        if seen.entry(chart) is None:
-            published = ", ".join(sorted(seen.folder(versions))) or "none"
+        if self._tip.entry(chart) is None:
+            published = ", ".join(sorted(self._tip.folder(versions))) or "none"
             raise NotFound(f"the repository holds no {chart}", f"it holds {published}", "symph history says what ran")
         release = Release(name=self.name, namespace=namespace, is_draft=True)
-        objects, note = objects_of(seen.below(chart), chart, env_values, release)
+        objects, note = objects_of(self._tip.below(chart), chart, env_values, release)
         return Side(title=title, objects=tuple(objects), notes=(note,) if note else ())

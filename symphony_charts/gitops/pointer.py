@@ -62,15 +62,13 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def deployed(self) -> Deployed:
         """The current deployment, as an entry of the history."""
-        return Deployed(
-            version=self.version,
-            digest=self.digest,
-            values=self.values,
-            settings=self.settings,
-            op=self.op,
-            at=self.at,
-            by=self.by,
-        )
+        return Deployed(**{name: getattr(self, name) for name in Deployed.__struct_fields__})
+
+    def _running(self, deployed: Deployed, **changes: object) -> Pointer:
+        """Return the pointer with another deployment, of a chart beside the current one, and other `changes`."""
+        # Many releases may share a chart, so the chart's folder may have another name than the release.
+        chart = f"{self.chart.rpartition('/')[0]}/{deployed.version}"
+        return msgspec.structs.replace(self, **msgspec.structs.asdict(deployed), chart=chart, **changes)
 
     def moved(self, after: Deployed, destination: Destination | None, source: Mapping[str, str]) -> Pointer:
         """Return the pointer moved to `after` or another destination; a replaced deployment joins the history."""
@@ -78,39 +76,16 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         is_same = (self.version, self.digest, self.values) == (after.version, after.digest, after.values)
         if is_same and place == self.destination and self.settings == after.settings:
             return self
-        return msgspec.structs.replace(
-            self,
-            version=after.version,
-            digest=after.digest,
-            # Many releases may share a chart, so the chart's folder may have another name than the release.
-            chart=f"{self.chart.rpartition('/')[0]}/{after.version}",
-            values=after.values,
-            settings=after.settings,
-            destination=place,
-            op=after.op,
-            at=after.at,
-            by=after.by,
-            source=dict(source),
-            history=self.history if is_same else [self.deployed, *self.history][:_MAX_HISTORY],
-        )
+        history = self.history if is_same else [self.deployed, *self.history][:_MAX_HISTORY]
+        return self._running(after, destination=place, source=dict(source), history=history)
 
     def revived(self, version: str | None, at: str, by: str) -> Pointer:
         """Return this retired pointer at its last deployment, or the newest of `version`. Raises NotFound."""
         known = msgspec.structs.replace(self, history=[self.deployed, *self.history])
         entry = known.find(version)
-        return msgspec.structs.replace(
-            known,
-            version=entry.version,
-            digest=entry.digest,
-            chart=f"{self.chart.rpartition('/')[0]}/{entry.version}",
-            values=entry.values,
-            settings=entry.settings,
-            op="rollback",
-            at=at,
-            by=by,
-            source={"from": "retired"},
-            history=self.history if entry == self.deployed else known.history[:_MAX_HISTORY],
-        )
+        after = msgspec.structs.replace(entry, op="rollback", at=at, by=by)
+        history = self.history if entry == self.deployed else known.history[:_MAX_HISTORY]
+        return self._running(after, source={"from": "retired"}, history=history)
 
     def find(self, version: str | None) -> Deployed:
         """Return the newest history entry with `version`, or with None the previous deployment. Raises NotFound."""

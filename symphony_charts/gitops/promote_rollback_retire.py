@@ -15,6 +15,7 @@ from symphony_charts.gitops.base import (
     deploy_edits,
     deploy_folders,
     deploy_warnings,
+    expect_version,
     new_beside,
     pointer_or_none,
 )
@@ -48,7 +49,6 @@ class Promote:
     settings: Values | None = None
     copies_values: bool = False
     destination: Destination | None = None
-    project: str = "symph"
     version: str | None = None
     expect: str | None = None
     at: str = ""
@@ -64,8 +64,8 @@ class Promote:
         """Return the pointer of `after` with the version of `before`. Raises NotFound or Conflict."""
         source = read_pointer(tip, self.before, self.team, self.name)
         target = pointer_or_none(tip, self.after, self.team, self.name)
-        _expect(self.version, source.version, self.before, self.name)
-        _expect(self.expect, target.version if target else "", self.after, self.name)
+        expect_version(self.version, source, self.before, self.name)
+        expect_version(self.expect, target, self.after, self.name)
         _need_chart(tip, source, source.version)
         moved = self._moved(tip, source, target)
         subject = f"promote {self.team}/{self.name} {source.version} {self.before} -> {self.after}"
@@ -90,17 +90,10 @@ class Promote:
             name=self.name,
             team=self.team,
             env=self.after,
-            version=after.version,
-            digest=after.digest,
             chart=source.chart,
-            values=after.values,
-            settings=after.settings,
             destination=self.destination or source.destination,
-            project=self.project,
-            op=after.op,
-            at=after.at,
-            by=after.by,
             source={"from": self.before},
+            **msgspec.structs.asdict(after),
         )
 
 
@@ -131,7 +124,7 @@ class Rollback:
         if self.retired is not None and pointer_or_none(tip, self.env, self.team, self.name) is None:
             return self._revived(tip, self.retired)
         pointer = read_pointer(tip, self.env, self.team, self.name)
-        _expect(self.expect, pointer.version, self.env, self.name)
+        expect_version(self.expect, pointer, self.env, self.name)
         entry = pointer.find(self.version)
         _need_chart(tip, pointer, entry.version)
         after = msgspec.structs.replace(entry, op="rollback", at=self.at, by=self.by)
@@ -141,7 +134,7 @@ class Rollback:
         return _change(tip, subject, "rollback", pointer, moved, trailers)
 
     def _revived(self, tip: Snapshot, retired: Pointer) -> Change:
-        _expect(self.expect, "", self.env, self.name)
+        expect_version(self.expect, None, self.env, self.name)
         after = retired.revived(self.version, self.at, self.by)
         _need_chart(tip, retired, after.version)
         subject = f"rollback {self.team}/{self.name} retired -> {after.version} in {self.env}"
@@ -169,7 +162,7 @@ class Retire:
         subject = f"retire {self.team}/{self.name} from {self.env}"
         if pointer is None:
             return Change(subject=subject, facts={"name": self.name, "team": self.team, "env": self.env, "was": None})
-        _expect(self.expect, pointer.version, self.env, self.name)
+        expect_version(self.expect, pointer, self.env, self.name)
         return Change(
             subject=subject,
             edits=deploy_edits(tip, pointer, None),
@@ -196,19 +189,8 @@ def _folders(team: str, name: str, *envs: str) -> list[str]:
     return [snapshot.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team, name))]
 
 
-def _expect(wanted: str | None, actual: str, env: str, name: str) -> None:
-    if wanted is not None and wanted != actual:
-        raise Conflict(
-            f"{env} runs {actual or 'no version'} of {name}, not {wanted or 'none'}",
-            next=f"look at what changed: symph history {name} --env {env}",
-        )
-
-
 def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
     folder = pointer.chart.rpartition("/")[0]
-    # A release of a shared chart was found by its pointer; only the chart of the same name is loaded.
-    if folder != snapshot.versions_path(pointer.team, pointer.name):
-        return
     versions = tip.folder(folder)
     if version not in versions:
         published = ", ".join(sorted(versions)) or "none"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+
+import msgspec
+import semver
 
 from symphony_charts.chart.archive import FIRST_VERSION, check_version, compare_values, next_version
 from symphony_charts.chart.build.chart import Release
@@ -19,17 +21,17 @@ from symphony_charts.gitops.base import (
     deploy_edits,
     deploy_folders,
     deploy_warnings,
+    expect_version,
     new_beside,
     pointer_or_none,
 )
 from symphony_charts.gitops.pointer import Deployed, Given, Pointer, environment_values, move_of
 from symphony_charts.gitops.published import run_of
-from symphony_charts.gitops.snapshot import Entry, Snapshot, file_entry, hash_of, top_entries, tree_object
+from symphony_charts.gitops.snapshot import Entry, Snapshot, entries_id, file_entry, hash_of, top_entries
 from symphony_charts.settings.project import Destination
 
 # The only file of a chart that contains its version.
 _VERSIONED = "Chart.yaml"
-_NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([^+]+))?(?:\+.*)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,24 +44,15 @@ class Decision:
     change: str = ""
 
 
-def version_key(version: str) -> tuple[object, ...]:
-    """Return a key that sorts versions by precedence; invalid versions come first.
-
-    Source: SemVer 2.0.0, clause 11.
-    """
-    match = _NUMBERS.fullmatch(version)
-    if match is None:
-        return (-1,)
-    numbers = tuple(int(part) for part in match.groups()[:3])
-    if match[4] is None:
-        return (*numbers, 1, ())
-    parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in match[4].split("."))
-    return (*numbers, 0, parts)
+def version_key(version: str) -> tuple[bool, semver.Version]:
+    """Return a key that sorts versions by precedence; invalid versions come first."""
+    is_valid = semver.Version.is_valid(version)
+    return is_valid, semver.Version.parse(version) if is_valid else semver.Version(0)
 
 
 def newest(versions: Iterable[str]) -> str | None:
     """Return the highest of `versions`, None if there are none."""
-    return max((v for v in versions if _NUMBERS.fullmatch(v)), key=version_key, default=None)
+    return max(filter(semver.Version.is_valid, versions), key=version_key, default=None)
 
 
 def decide_version(
@@ -85,7 +78,7 @@ def decide_version(
             )
         return Decision(chart=same, is_new=False, last=last)
     for version in sorted(published, key=version_key, reverse=True):
-        if _NUMBERS.fullmatch(version) and _is_at(chart, version, published[version].oid, tops):
+        if semver.Version.is_valid(version) and _is_at(chart, version, published[version].oid, tops):
             return Decision(chart=chart.with_version(version), is_new=False, last=last)
     if last is None:
         return Decision(chart=chart.with_version(FIRST_VERSION), is_new=True)
@@ -101,7 +94,7 @@ def _is_at(chart: Chart, version: str, oid: str, tops: dict[str, dict[str, Entry
     if hash_name not in tops:
         tops[hash_name] = top_entries(chart.files, hash_name)
     own = file_entry(chart.with_version(version).files[_VERSIONED], hash_name)
-    return tree_object({**tops[hash_name], _VERSIONED: own}, hash_name).oid == oid
+    return entries_id({**tops[hash_name], _VERSIONED: own}, hash_name) == oid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +121,6 @@ class Publish:
     sealed_values: Values = field(default_factory=dict)
     secret_file: bytes | None = None
     destination: Destination | None = None
-    project: str = "symph"
     expect: str | None = None
     source: Mapping[str, str] = field(default_factory=dict)
     at: str = ""
@@ -193,12 +185,7 @@ class Publish:
         if self.env is None:
             return None, None
         before = pointer_or_none(tip, self.env, self.team, self._release)
-        if self.expect is not None and self.expect != (before.version if before else ""):
-            raise Conflict(
-                f"{self.env} runs {before.version if before else 'no version'} of {self.name}, not {self.expect}",
-                snapshot.pointer_path(self.env, self.team, self._release),
-                f"look at what changed: symph history {self.name} --env {self.env}",
-            )
+        expect_version(self.expect, before, self.env, self.name)
         values, settings = (before.values, before.settings) if before else ({}, {})
         values = environment_values(values, settings, self.settings, self.given)
         now = Deployed(
@@ -233,16 +220,10 @@ class Publish:
             name=self._release,
             team=self.team,
             env=self.env or "",
-            version=now.version,
-            digest=now.digest,
             chart=snapshot.chart_path(self.team, self.name, now.version),
-            values=now.values,
-            settings=now.settings,
             destination=self.destination or Destination(),
-            project=self.project,
-            at=now.at,
-            by=now.by,
             source=dict(self.source),
+            **msgspec.structs.asdict(now),
         )
 
     def _secret_edits(self, tip: Snapshot) -> dict[str, bytes | None]:

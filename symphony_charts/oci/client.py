@@ -26,8 +26,6 @@ _ACCEPT = (
     "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
 )
 _TRIES, _FIRST_PAUSE_S = 5, 0.2
-# Time that another push may take from reading a tag to writing it: at least a multiple of our own time for that.
-_LEAST_SETTLING_S, _MOST_SETTLING_S, _TIMES_OWN = 0.3, 10.0, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +68,6 @@ def parse_reference(text: str) -> Reference:
     return Reference(host=host, repository=path, tag=tag)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fresh:
-    """A tag that was just written: the time, and the duration from reading it to having written it."""
-
-    repository: str
-    tag: str
-    digest: str
-    at: float
-    took_s: float
-
-
 @dataclass(slots=True)
 class Registry:
     """One registry. Raises ToolFailed for unexpected answers; the error contains the last answer."""
@@ -89,7 +76,6 @@ class Registry:
     access: Access = field(default_factory=Access)
     _tokens: dict[str, str] = field(default_factory=dict)
     _login: Login | None = None
-    _fresh: list[_Fresh] = field(default_factory=list)
     _transport: Transport = field(init=False)
 
     def __post_init__(self) -> None:
@@ -152,10 +138,8 @@ class Registry:
     def put_tag_once(self, repository: str, tag: str, manifest: Manifest) -> bool:
         """Put a manifest, or return False if the tag has this content already. Raises Conflict if it has another.
 
-        Registries with conditional requests or immutable tags decide a race themselves. For others, only `settle`
-        detects the winner.
+        Of two pushes at once, registries with conditional requests or immutable tags take the first; others the last.
         """
-        began = time.monotonic()
         if self._has_tag(repository, tag, manifest.digest):
             return False
         try:
@@ -164,25 +148,7 @@ class Registry:
             # Another client was faster, or only the answer got lost: the tag shows which.
             if not self._has_tag(repository, tag, manifest.digest):
                 raise
-        now = time.monotonic()
-        self._fresh.append(_Fresh(repository=repository, tag=tag, digest=manifest.digest, at=now, took_s=now - began))
         return True
-
-    def settle(self) -> None:
-        """Wait until no concurrent push can still overwrite our tags, and check each of them.
-
-        Raises Conflict if a tag has other content.
-        """
-        if not self._fresh:
-            return
-        waits = (each.at + max(_LEAST_SETTLING_S, _TIMES_OWN * each.took_s) for each in self._fresh)
-        time.sleep(min(max(0.0, max(waits) - time.monotonic()), _MOST_SETTLING_S))
-        for each in self._fresh:
-            if not self._has_tag(each.repository, each.tag, each.digest):
-                raise ToolFailed(
-                    f"{self.host}/{each.repository}:{each.tag} is gone again", next="look who deletes there"
-                )
-        self._fresh.clear()
 
     def _has_tag(self, repository: str, tag: str, digest: str) -> bool:
         """Return True if a tag has the content `digest`. Raises Conflict if it has other content."""

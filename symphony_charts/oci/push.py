@@ -6,19 +6,21 @@ archives it does not see. Source: helm/helm, pkg/repo/v1/index.go.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import os
-import struct
 import sys
 import tarfile
 import time
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import semver
+
+from symphony_charts.chart.archive import compress
 from symphony_charts.chart.folder import PackedChart
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
@@ -51,15 +53,13 @@ def push_charts(
 ) -> list[Pushed]:
     """Push charts below `target`, like `helm push`; `advance` counts them.
 
-    Raises Conflict if a version has other content, also during a concurrent push: then one of the two fails, and the
-    other's content stays.
+    Raises Conflict if a version has other content.
     """
     pushed = []
     with Registry(target.host, access or Access()) as registry:
         for chart in charts:
             pushed.append(_push(registry, chart, target.repository, dry_run=dry_run))
             advance(1)
-        registry.settle()
     return pushed
 
 
@@ -82,13 +82,12 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
     `url` is the address that serves the folder, empty for addresses relative to the index. Raises Conflict.
     """
     address = f"{url.rstrip('/')}/{chart.file_name}" if url else chart.file_name
-    entry = IndexEntry(metadata=chart.metadata, archive=chart.archive, url=address)
     if not dry_run:
         folder.mkdir(parents=True, exist_ok=True)
     index = folder / "index.yaml"
-    with _locked(folder, dry_run=dry_run):
+    with contextlib.nullcontext() if dry_run else _locked(folder):
         before = index.read_text(encoding="utf-8") if index.is_file() else ""
-        after = _add_to_index(before, entry, _now())
+        after = _add_to_index(before, chart.metadata, chart.archive, address)
         if not dry_run:
             there = folder / chart.file_name
             if there.exists() and there.read_bytes() != chart.archive:
@@ -101,22 +100,13 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
     return Pushed(place=str(folder / chart.file_name), digest="", is_new=after != before)
 
 
-class _locked:  # noqa: N801 - used as a word, like contextlib's own
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
     """Hold a folder's lock, so that two writers add one after the other."""
-
-    def __init__(self, folder: Path, *, dry_run: bool) -> None:
-        self._path = None if dry_run else folder / ".index.lock"
-        self._handle = -1
-
-    def __enter__(self) -> None:
-        if self._path is not None:
-            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-            if sys.platform != "win32":
-                fcntl.flock(self._handle, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        if self._handle >= 0:
-            os.close(self._handle)
+    with (folder / ".index.lock").open("a") as file:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _now() -> str:
@@ -124,17 +114,8 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexEntry:
-    """A chart to list: the content of its Chart.yaml, its archive, and its download address."""
-
-    metadata: Mapping[str, object]
-    archive: bytes
-    url: str
-
-
-def _add_to_index(text: str, entry: IndexEntry, now: str) -> str:
-    """Return the index `text` (empty for a new one) with `entry` added, newest version first; `now` is ISO 8601.
+def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url: str) -> str:
+    """Return the index `text` (empty for a new one) with the `archive` at `url` added, newest version first.
 
     Adding the same chart again changes nothing. Raises Conflict for a version that is listed with other content,
     SpecError if `text` is not an index.
@@ -142,8 +123,8 @@ def _add_to_index(text: str, entry: IndexEntry, now: str) -> str:
     index = _read(text)
     entries = index["entries"]
     assert isinstance(entries, dict)  # noqa: S101 - as _read has seen
-    name, version = str(entry.metadata["name"]), str(entry.metadata["version"])
-    digest = hashlib.sha256(entry.archive).hexdigest()
+    name, version = str(metadata["name"]), str(metadata["version"])
+    digest = hashlib.sha256(archive).hexdigest()
     listed = entries.get(name, [])
     for other in listed:
         if other.get("version") != version:
@@ -155,7 +136,8 @@ def _add_to_index(text: str, entry: IndexEntry, now: str) -> str:
             f"digest {str(other.get('digest'))[:12]}",
             "package it under another version: --version",
         )
-    added: Values = {**entry.metadata, "created": now, "digest": digest, "urls": [entry.url]}
+    now = _now()
+    added: Values = {**metadata, "created": now, "digest": digest, "urls": [url]}
     entries[name] = sorted([*listed, added], key=lambda each: _key(str(each.get("version"))), reverse=True)
     return dump({"apiVersion": "v1", "entries": dict(sorted(entries.items())), "generated": now})
 
@@ -172,12 +154,13 @@ def _read(text: str) -> Values:
     return {"entries": entries}
 
 
-def _key(version: str) -> tuple[object, ...]:
-    """Return a key that sorts versions as helm does. Source: SemVer 2.0.0, clause 11."""
-    core, _, pre = version.partition("+")[0].removeprefix("v").partition("-")
-    numbers = tuple(int(part) if part.isdigit() else -1 for part in core.split("."))
-    parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")) if pre else ()
-    return numbers, not pre, parts
+def _key(version: str) -> tuple[bool, semver.Version]:
+    """Return a key that sorts versions as helm does; invalid ones come first."""
+    try:
+        parsed = semver.Version.parse(version.removeprefix("v"), optional_minor_and_patch=True)
+    except ValueError:
+        return False, semver.Version(0)
+    return True, parsed.replace(build=None)
 
 
 # Equal files over an equal base give equal digests: the layer contains no time or owner, and names are sorted.
@@ -196,7 +179,6 @@ _LAYER_TYPES = {
 }
 # The earliest time in a zip file: building wheels from such files in an image would fail with 1970.
 _MTIME_S = 315532800
-_GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _MADE_BY = "symph package --workspace"
 
 
@@ -244,10 +226,7 @@ def layer_of(entries: Sequence[Entry], folder: str) -> Layer:
                 raise SpecError.one(f'"{entry.path}" would delete a file of the image', next="add it to .dockerignore")
             archive.addfile(_header(entry, within), io.BytesIO(entry.content))
     tar = buffer.getvalue()
-    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
-    packed = deflate.compress(tar) + deflate.flush()
-    data = _GZIP_HEADER + packed + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)
-    return Layer(data=data, diff_id=f"sha256:{hashlib.sha256(tar).hexdigest()}")
+    return Layer(data=compress(tar), diff_id=f"sha256:{hashlib.sha256(tar).hexdigest()}")
 
 
 def _header(entry: Entry, within: str) -> tarfile.TarInfo:

@@ -30,7 +30,6 @@ def push(host: str, content: str, repository: str = "charts/rl") -> bool | type[
             registry.put_blob(repository, content.encode())
             registry.put_blob(repository, b"{}")
             is_new = registry.put_tag_once(repository, "0.1.0", artifact(content))
-            registry.settle()
         except (Conflict, ToolFailed) as error:
             return type(error)
         return is_new
@@ -66,21 +65,6 @@ def meeting() -> Callable[[Passed], bool]:
         return False
 
     return on_request
-
-
-@pytest.mark.parametrize("number", range(3))
-def test_two_pushes_at_once_have_one_winner_and_one_conflict(registry: str, number: int) -> None:
-    repository = f"race/{number}"
-    with running_gate(registry, meeting()) as host, ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(lambda content: push(host, content, repository), ["one", "two"]))
-    assert sorted(map(str, ended)) == sorted(map(str, [True, Conflict]))
-    assert content_of(registry, repository) == artifact(["one", "two"][ended.index(True)]).data
-
-
-def test_two_pushes_of_the_same_content_both_succeed(registry: str) -> None:
-    with running_gate(registry, meeting()) as host, ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(lambda content: push(host, content, "race/same"), ["one", "one"]))
-    assert ended == [True, True]
 
 
 def test_where_a_registry_keeps_tags_the_first_stays(registry: str) -> None:

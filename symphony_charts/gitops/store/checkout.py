@@ -4,51 +4,47 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.gitops.base import Change, Operation
-from symphony_charts.gitops.snapshot import (
-    FILE,
-    FOLDER,
-    SYMLINK,
-    Edits,
-    Entry,
-    NotLoadedError,
-    Snapshot,
-    ancestors,
-    ask,
-    object_of,
-    tree_id,
-)
+from symphony_charts.gitops.snapshot import FILE, FOLDER, SYMLINK, Edits, Entry, Snapshot, file_entry, tree_id
 from symphony_charts.system.files import write_file
 
 
 def preview_in_checkout(checkout: Path, operations: Sequence[Operation], root: str = "") -> tuple[Change, ...]:
     """Return the changes of the operations below the folder `root` of the work tree `checkout`.
 
-    Raises NotFound if there is no checkout, Conflict for links and for operations that edit the same path.
+    Raises NotFound if there is no checkout, Conflict for links.
     """
     if not (checkout / ".git").exists():
         raise NotFound(f"{checkout} is no checkout of a Git repository", next="give the folder that holds .git")
-    folders = [folder for operation in operations for folder in operation.folders()]
-    checkout /= root
-    snapshot = Snapshot(commit="checkout", root=root, folders=_folders(checkout, folders))
+    snapshot = Snapshot(commit="checkout", root=root, source=_Checkout(checkout / root))
+    return tuple(operation.change(snapshot) for operation in operations)
 
-    def load(snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
-        missing = list(missing)
-        files = [path for item in missing for path in item.files]
-        wanted = [path for item in missing for path in item.folders] + [path.rpartition("/")[0] for path in files]
-        contents = {path: (checkout / path).read_bytes() for path in files}
-        return replace(
-            snapshot,
-            folders={**_folders(checkout, wanted), **snapshot.folders},
-            files={**snapshot.files, **contents},
-        )
 
-    return ask(snapshot, [operation.change for operation in operations], load)[1]
+@dataclass(frozen=True, slots=True)
+class _Checkout:
+    """The source of a snapshot of a work tree."""
+
+    top: Path
+
+    def folders(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Entry]]:
+        # The folder in a larger repository may not exist yet.
+        found: dict[str, Mapping[str, Entry]] = {"": {}} if "" in paths else {}
+        for path in paths:
+            folder = self.top / path
+            if folder.is_dir() and not folder.is_symlink():
+                with os.scandir(folder) as entries:
+                    # Only the ids of chart versions, in charts/<team>/<experiment>, are compared.
+                    with_id = path.startswith("charts/") and path.count("/") == 2
+                    found[path] = {item.name: _entry(item, with_id) for item in entries if item.name != ".git"}
+        return found
+
+    def files(self, entries: Mapping[str, Entry]) -> Mapping[str, bytes]:
+        return {path: (self.top / path).read_bytes() for path in entries}
 
 
 def apply_to_checkout(checkout: Path, edits: Edits) -> int:
@@ -71,25 +67,12 @@ def apply_to_checkout(checkout: Path, edits: Edits) -> int:
     return touched
 
 
-def _folders(checkout: Path, wanted: Iterable[str]) -> dict[str, Mapping[str, Entry]]:
-    # The folder in a larger repository may not exist yet.
-    folders: dict[str, Mapping[str, Entry]] = {"": {}}
-    leaves = set(wanted)
-    for path in ancestors(leaves):
-        folder = checkout / path
-        if folder.is_dir() and not folder.is_symlink():
-            with os.scandir(folder) as entries:
-                # Only folders that an operation reads need real ids; above them, names and kinds suffice.
-                folders[path] = {item.name: _entry(item, path in leaves) for item in entries if item.name != ".git"}
-    return folders
-
-
 def _entry(item: os.DirEntry[str], with_id: bool) -> Entry:
     if item.is_symlink():
         return Entry(mode=SYMLINK, oid="")
     if item.is_dir():
         return Entry(mode=FOLDER, oid=tree_id(_tree(Path(item.path))) if with_id else "")
-    return Entry(mode=FILE, oid=object_of("blob", Path(item.path).read_bytes()).oid if with_id else "")
+    return file_entry(Path(item.path).read_bytes()) if with_id else Entry(mode=FILE, oid="")
 
 
 def _tree(folder: Path) -> dict[str, bytes]:

@@ -7,16 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from symphony_charts.chart.build.chart import Release
-from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops import snapshot as gitops_snapshot
 from symphony_charts.gitops.base import REASON
-from symphony_charts.gitops.diff import Read
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.gitops.store.load import below
-from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.cache import Commit, Log
 
 # The commit message lines of the operations.
@@ -152,58 +150,57 @@ class Placed:
     has_chart: bool = False
 
 
-def pointers(store: Store, env: str | None) -> list[Placed]:
+def pointers(tip: Snapshot, env: str | None) -> list[Placed]:
     """Return every pointer of `env`, or of all environments; an unreadable one does not affect the others."""
-    top = store.read(["envs"], lambda _seen: ())
-    envs = [env] if env else sorted(name for name, entry in top.folder("envs").items() if entry.is_folder)
-    middle = store.read([f"envs/{each}" for each in envs], lambda _seen: ())
-    folders = [
-        gitops_snapshot.pointer_folder(each, team)
-        for each in envs
-        for team, entry in sorted(middle.folder(f"envs/{each}").items())
-        if entry.is_folder
-    ]
-
-    def files(seen: Snapshot) -> list[str]:
-        paths = [f"{folder}/{name}" for folder in folders for name in sorted(seen.folder(folder))]
-        return [path for path in paths if gitops_snapshot.pointer_name(path) is not None]
-
-    snapshot = store.read(folders, files)
-    placed = [_placed(path, content) for path, content in snapshot.files.items()]
-    versions = {gitops_snapshot.versions_path(each.team, each.name) for each in placed}
-    versions |= {each.pointer.chart.rpartition("/")[0] for each in placed if each.pointer}
-    charts = store.read(sorted(versions), lambda _seen: ())
+    paths = _pointer_paths(tip, env)
+    tip.load((), lambda _tip: paths)
+    placed = [_placed(tip, path) for path in paths]
+    charts = [each.pointer.chart for each in placed if each.pointer]
+    tip.load(chart.rpartition("/")[0] for chart in charts)
     return [
-        replace(each, has_chart=each.pointer is not None and charts.entry(each.pointer.chart) is not None)
+        replace(each, has_chart=each.pointer is not None and tip.entry(each.pointer.chart) is not None)
         for each in placed
     ]
 
 
-def _placed(path: str, content: bytes) -> Placed:
+def _pointer_paths(tip: Snapshot, env: str | None) -> list[str]:
+    folders = [f"envs/{env}"] if env else _folders(tip, "envs")
+    tip.load(folders)
+    teams = [team for folder in folders for team in _folders(tip, folder)]
+    tip.load(teams)
+    paths = [f"{team}/{name}" for team in teams for name in sorted(tip.folder(team))]
+    return [path for path in paths if gitops_snapshot.pointer_name(path) is not None]
+
+
+def _folders(tip: Snapshot, path: str) -> list[str]:
+    return [f"{path}/{name}" for name, entry in sorted(tip.folder(path).items()) if entry.is_folder]
+
+
+def _placed(tip: Snapshot, path: str) -> Placed:
     env, team, name = gitops_snapshot.pointer_name(path) or ("", "", path)
     try:
-        return Placed(env=env, team=team, name=name, pointer=parse_pointer(content, path))
-    except SpecError as error:
+        return Placed(env=env, team=team, name=name, pointer=parse_pointer(tip.read(path) or b"", path))
+    except (Conflict, SpecError) as error:
         return Placed(env=env, team=team, name=name, pointer=None, fault=error.what)
 
 
-def objects_of_environment(read: Read, env: str) -> tuple[list[dict[str, object]], list[str]]:
+def objects_of_environment(tip: Snapshot, env: str) -> tuple[list[dict[str, object]], list[str]]:
     """Return the objects of every experiment in `env` without those of `helm test`, in order of team and name.
 
-    `read` loads folders and files of the tip. The second value lists the charts that Helm rendered.
+    The second value lists the charts that Helm rendered.
 
     Raises:
         NotFound: A chart is missing.
         SpecError: A chart refuses the values of its environment.
         ToolMissing: symph cannot build a chart again, and helm is not installed.
     """
-    pointers = _pointers(read, env)
-    charts = read([pointer.chart for pointer in pointers], lambda _seen: ()).below_each(
-        pointer.chart for pointer in pointers
-    )
+    contents = tip.read_all(_pointer_paths(tip, env))
+    pointers = [parse_pointer(content, path) for path, content in contents.items()]
+    tip.read_below(pointer.chart for pointer in pointers)
     objects: list[dict[str, object]] = []
     notes: list[str] = []
-    for pointer, files in zip(pointers, charts, strict=True):
+    for pointer in pointers:
+        files = tip.below(pointer.chart)
         if not files:
             raise NotFound(f"{env} runs {pointer.chart}, which is not there", next="symph gitops lint")
         release = Release(name=pointer.name, namespace=pointer.destination.namespace)
@@ -211,16 +208,3 @@ def objects_of_environment(read: Read, env: str) -> tuple[list[dict[str, object]
         objects += [item for item in made if "helm.sh/hook" not in sub(item, "metadata", "annotations")]
         notes += [note] if note else []
     return objects, notes
-
-
-def _pointers(read: Read, env: str) -> list[Pointer]:
-    top = read([f"envs/{env}"], lambda _seen: [])
-    teams = sorted(name for name, entry in top.folder(f"envs/{env}").items() if entry.is_folder)
-    folders = [gitops_snapshot.pointer_folder(env, team) for team in teams]
-    listed = read(
-        folders,
-        lambda seen: [f"{folder}/{name}" for folder in folders for name in sorted(seen.folder(folder))],
-    )
-    return [
-        parse_pointer(content, path) for path, content in listed.files.items() if gitops_snapshot.pointer_name(path)
-    ]

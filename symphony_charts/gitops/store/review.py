@@ -7,7 +7,8 @@ changes again. So its files never conflict, and no version number is used twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -16,15 +17,13 @@ from symphony_charts.errors import Conflict
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import Operation
 from symphony_charts.gitops.publish import Publish
-from symphony_charts.gitops.store.load import below
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import changed_paths, merge_base, merge_trees
+from symphony_charts.system.git.objects import changed_entries, merge_base, tree_with
 from symphony_charts.system.git.remote import fetch_branch_and_base, fetch_heads, push
 
 _TRAILER = re.compile(r"^Symph-(\w+): (.+)$", re.MULTILINE)
 _CHART_NAME = re.compile(r"([^/@]+)/([^/@]+)@([^/@]+)")
-_CHART = re.compile(r"charts/[^/]+/[^/]+/[^/]+(?=/)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +98,17 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
     with cache.locked(60.0):
         if not stale.fork:
             raise Conflict(f"the branch shares no history with {cache.base}", where, step)
-        mine = _written_by(operations, store.folder)
-        twice = _charts_of_both(store, stale)
-        theirs_in = [path for path in twice if mine(path)] + [
-            path for path in _pointers_of_both(store, stale) if mine(path)
-        ]
-        tree, conflicts = merge_trees(cache.repo, stale.fork, stale.tip, stale.base, theirs_in=theirs_in)
-        conflicts = sorted({*conflicts, *(path for path in twice if not mine(path))})
+        ours, theirs = (
+            _by_unit(changed_entries(cache.repo, stale.fork, side), store.folder) for side in (stale.tip, stale.base)
+        )
+        is_rewritten = _written_by(operations, store.folder)
+        twice = sorted(unit for unit in ours.keys() & theirs.keys() if ours[unit] != theirs[unit])
+        conflicts = [unit for unit in twice if not is_rewritten(unit)]
         if conflicts:
             shown = ", ".join(conflicts[:3]) + ("..." if len(conflicts) > 3 else "")
             raise Conflict(f"the branch and {cache.base} both changed {shown}", where, step)
+        kept = {path: entry for unit in ours.keys() - theirs.keys() for path, entry in ours[unit].items()}
+        tree = tree_with(cache.repo, stale.base, kept)
         message = f"merge {cache.base} into {cache.branch}\n\nSymph-Op: merge\n"
         commit = store.write_commit(tree, [stale.tip, stale.base], message, now)
         answer = push(cache, commit, stale.tip)
@@ -130,29 +130,14 @@ def _pointer_paths(operation: Operation) -> list[str]:
     return [snapshot.pointer_path(env, team, name), snapshot.flux_path(env, team, name)] if env and name else []
 
 
-def _both(store: Store, stale: Stale) -> set[str]:
-    repo = store.cache.repo
-    return changed_paths(repo, stale.fork, stale.tip) & changed_paths(repo, stale.fork, stale.base)
-
-
-def _pointers_of_both(store: Store, stale: Stale) -> list[str]:
-    return sorted(path for path in _both(store, stale) if not path.startswith(below(store.folder, "charts/")))
-
-
-def _charts_of_both(store: Store, stale: Stale) -> list[str]:
-    """Return the versions with different content on both sides: files of two charts must not be mixed."""
-    repo = store.cache.repo
-    inside = f"{store.folder}/" if store.folder else ""
-    sides = [
-        {
-            f"{inside}{match[0]}"
-            for path in changed_paths(repo, stale.fork, side)
-            if path.startswith(inside) and (match := _CHART.match(path.removeprefix(inside)))
-        }
-        for side in (stale.tip, stale.base)
-    ]
-    shared = sorted(sides[0] & sides[1])
-    return [path for path in shared if store.tree_at(stale.tip, path) != store.tree_at(stale.base, path)]
+def _by_unit(entries: Mapping[str, str], root: str) -> dict[str, dict[str, str]]:
+    """Group changed entries: a chart's version is one unit, since files of two charts must not be mixed."""
+    units: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    chart = re.compile(rf"{re.escape(f'{root}/' if root else '')}charts/[^/]+/[^/]+/[^/]+(?=/)")
+    for path, entry in entries.items():
+        match = chart.match(path)
+        units[match[0] if match else path][path] = entry
+    return dict(units)
 
 
 FORGES = ("github", "gitlab", "gitea")

@@ -15,27 +15,29 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.base import Change, Operation, message_of
-from symphony_charts.gitops.snapshot import Edits, GitObject, NotLoadedError, Snapshot, ask, build_tree, commit_object
-from symphony_charts.gitops.store.load import graft, load, load_more
+from symphony_charts.gitops.snapshot import Edits, Snapshot, check_edits, file_entry
+from symphony_charts.gitops.store.load import below, snapshot_of
 from symphony_charts.settings.project import Repository
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
-from symphony_charts.system.git.program import configured_signer, identity, signer
+from symphony_charts.system.git.objects import find_commit, import_tree, write_commit
+from symphony_charts.system.git.program import identity, is_signing, signing_options
 from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_since, fetch_tip, is_reachable, push
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Author and committer of a commit (default: the author), as ``Name <mail>``; `sign` signs the commit's bytes."""
+    """Author and committer of a commit (default: the author), as ``Name <mail>``.
+
+    `sign` are git's options for signing it; None leaves it unsigned.
+    """
 
     name: str
     committer: str = ""
-    sign: Callable[[bytes], str] | None = None
+    sign: tuple[str, ...] | None = None
 
 
 def author_of(repository: Repository, key: str | None = None) -> Author:
@@ -45,11 +47,9 @@ def author_of(repository: Repository, key: str | None = None) -> Author:
     applies. Raises SpecError if git has no identity, or a key is missing.
     """
     who = identity(repository.author)
-    if key is None and not repository.sign:
-        sign = configured_signer(who.committer)
-    else:
-        chosen = repository.sign if key is None else key
-        sign = signer(chosen) if chosen else None
+    chosen = repository.sign if key is None else key
+    is_usual = key is None and not chosen
+    sign = signing_options(chosen) if chosen else () if is_usual and is_signing() else None
     return Author(name=who.author, committer=who.committer, sign=sign)
 
 
@@ -57,18 +57,16 @@ def author_of(repository: Repository, key: str | None = None) -> Author:
 class PushResult:
     """The result of operations: the commit with their changes, and the change of each operation, in order.
 
-    `commit` is None if there was nothing to do. `moved` counts how often the tip moved meanwhile; `paths` are the
-    changed files. `was_lost`: the server took the commit although its answer was lost. `heard` holds the server's
-    messages on success, line by line.
+    `commit` is None if there was nothing to do. `moved` counts how often the tip moved meanwhile.
+    `was_lost`: the server took the commit although its answer was lost. `heard` holds the server's messages on success,
+    line by line.
     """
 
     commit: str | None
     changes: tuple[Change, ...]
-    paths: int = 0
     moved: int = 0
     seconds: float = 0.0
     was_lost: bool = False
-    edits: Edits = field(default_factory=dict)
     heard: tuple[str, ...] = ()
 
 
@@ -153,29 +151,16 @@ class Store:
             result = self._until_done(operations, run)
         return replace(result, seconds=time.monotonic() - started)
 
-    def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
+    def preview(self, operations: Sequence[Operation]) -> tuple[Change, ...]:
         """Return the changes of the operations at the newest tip; write nothing."""
         with self.cache.locked(self._timeout_s):
-            return self._ask(operations, self._newest())
+            return self._evaluate(operations, self._newest())[1]
 
-    def read(self, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
-        """Return the newest tip with these folders and files loaded; others are loaded when they are read."""
-        return self.at_tip()(folders, files)
-
-    def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
-        """Return a function that reads folders and files of the current tip without fetching a newer one."""
+    def tip(self) -> Snapshot:
+        """Return the newest tip, whose folders and files are loaded when they are read."""
         with self.cache.locked(self._timeout_s):
-            tip = self._newest()
-
-        def read(folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
-            with self.cache.locked(self._timeout_s):
-                return replace(load(self.cache, tip, self.folder, folders, files), more=self._more)
-
-        return read
-
-    def _more(self, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
-        with self.cache.locked(self._timeout_s):
-            return self._load_more(snapshot, missing)
+            commit = self._newest()
+        return snapshot_of(self.cache, commit, self.folder, lambda: self.cache.locked(self._timeout_s))
 
     def _newest(self) -> str:
         self.cache.prepare()
@@ -187,8 +172,8 @@ class Store:
         tip, is_fresh = (cached, False) if (cached := self.cache.lease) else (self._reread(run), True)
         while True:
             try:
-                snapshot, changes = self._ask(operations, tip)
-            except (SymphError, NotLoadedError) as error:
+                snapshot, changes = self._evaluate(operations, tip)
+            except SymphError as error:
                 if is_fresh and not self._can_begin_again(error, run):
                     raise
                 tip, is_fresh = self._reread(run), True
@@ -201,9 +186,7 @@ class Store:
                 continue
             commit = self._write(snapshot, edits, changes, run)
             answer = push(self.cache, commit, self.cache.lease, timeout_s=self._left(run))
-            done = PushResult(
-                commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits, heard=answer.heard
-            )
+            done = PushResult(commit=commit, changes=changes, moved=run.moved, heard=answer.heard)
             if answer.is_done:
                 self.cache.remember_tip(commit)
                 return done
@@ -251,21 +234,15 @@ class Store:
             )
         self._tell(answer.text, run)
 
-    def _ask(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
-        folders = [folder for operation in operations for folder in operation.folders()]
-        snapshot = load(
-            self.cache,
-            tip,
-            self.folder,
-            folders,
+    def _evaluate(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
+        snapshot = snapshot_of(self.cache, tip, self.folder)
+        snapshot.load(
+            (folder for operation in operations for folder in operation.folders()),
             lambda seen: [path for operation in operations for path in operation.files(seen)],
         )
-        return ask(snapshot, [operation.change for operation in operations], self._load_more)
+        return snapshot, tuple(operation.change(snapshot) for operation in operations)
 
-    def _load_more(self, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
-        return load_more(self.cache, snapshot, missing)
-
-    def _can_begin_again(self, error: SymphError | NotLoadedError, run: Run) -> bool:
+    def _can_begin_again(self, error: SymphError, run: Run) -> bool:
         """Return True after recreating an unreadable cache, once; an operation's error is final."""
         if isinstance(error, (Conflict, NotFound, SpecError)) or run.is_anew:
             return False
@@ -276,45 +253,23 @@ class Store:
 
     def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: Run) -> str:
         self._guard({path: content for path, content in edits.items() if content is not None})
-        snapshot, (tree,) = ask(snapshot, [lambda seen: build_tree(seen, edits)], self._load_more)
-        above = graft(self.cache, snapshot.commit, self.folder, tree.oid)
+        check_edits(snapshot, edits)
+        if self.folder:
+            # Raises Conflict if a file is in the place of the folder.
+            snapshot_of(self.cache, snapshot.commit, "").folder(self.folder)
+        files = {below(self.folder, path): content for path, content in edits.items()}
+        blobs = {file_entry(content, snapshot.hash_name).oid for content in edits.values() if content is not None}
+        tree = import_tree(self.cache.repo, snapshot.commit, files)
+        self.cache.note_blobs(blobs)
         parents = [snapshot.commit] if snapshot.commit else []
-        commit = self._commit(
-            above[-1].oid if above else tree.oid, parents, message_of(changes, self._trailers), run.time
-        )
-        objects = [(item.kind, item.oid, item.data) for item in (*tree.objects, *above, commit)]
-        try:
-            write_pack(self.cache.repo, objects)
-            self.cache.note_blobs({item.oid for item in tree.objects if item.kind == "blob"})
-        except OSError as error:
-            what = f"cannot write the cache of the repository: {error.strerror}"
-            raise ToolFailed(what, str(self.cache.folder), "make room on the disk, or set SYMPH_STATE_DIR") from error
-        return commit.oid
+        return self.write_commit(tree, parents, message_of(changes, self._trailers), run.time)
 
     def write_commit(self, tree: str, parents: Sequence[str], message: str, now: int) -> str:
         """Write a commit of a tree in the cache and return its id. Needs the lock of the cache."""
-        commit = self._commit(tree, parents, message, now)
-        write_pack(self.cache.repo, [(commit.kind, commit.oid, commit.data)])
-        return commit.oid
-
-    def tree_at(self, commit: str, path: str) -> str:
-        """Return the object id at `path` of a commit in the cache; empty if there is none."""
-        (found,) = read_objects(self.cache.repo, [f"{commit}:{path}"])
-        return found[1] if found else ""
-
-    def _commit(self, tree: str, parents: Sequence[str], message: str, when: int) -> GitObject:
-        make = partial(
-            commit_object,
-            tree=tree,
-            parents=parents,
-            author=self.author.name,
-            committer=self.author.committer,
-            time=when,
-            message=message,
-            hash_name=self.cache.hash_name,
+        author, committer = self.author.name, self.author.committer or self.author.name
+        return write_commit(
+            self.cache.repo, tree, parents, message, author=author, committer=committer, now=now, sign=self.author.sign
         )
-        commit = make()
-        return commit if self.author.sign is None else make(signature=self.author.sign(commit.data))
 
     def _reread(self, run: Run) -> str:
         """Return the tip; retry until the server answers or patience ends.

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import struct
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
-from symphony_charts.system.git.program import git
+from symphony_charts.system.git.program import UNSIGNED, git, reason_of
 
 
 def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> list[tuple[str, str, bytes] | None]:
@@ -53,72 +48,66 @@ def history(repo: Path, tip: str) -> list[str]:
     return git(repo, "rev-list", tip, timeout_s=60).text.split()
 
 
-_TYPES = {"commit": 1, "tree": 2, "blob": 3}
+_IMPORT_REF = "refs/symph/import"
 
 
-def write_pack(folder: Path, objects: Iterable[tuple[str, str, bytes]]) -> Path:
-    """Write `objects` (kind, id, content) as a pack below ``objects/pack`` of the bare repository `folder`.
+def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None]) -> str:
+    """Write the tree of `commit` (empty: an empty tree) with `edits` (None removes) and return its name.
 
-    The index is renamed into place last, so that git sees the pack whole or not at all.
+    Only the trees of edited folders are read. Raises ToolFailed if git cannot write it. Source: git help fast-import.
     """
-    parts, entries, position = [b""], [], 12
-    for kind, oid, data in objects:
-        part = _size_header(_TYPES[kind], len(data)) + zlib.compress(data, 1)
-        entries.append((bytes.fromhex(oid), zlib.crc32(part), position))
-        parts.append(part)
-        position += len(part)
-    parts[0] = struct.pack(">4sII", b"PACK", 2, len(entries))
-    body = b"".join(parts)
-    # Names, checksums and their width follow the repository's own hash.
-    hash_name = "sha256" if entries and len(entries[0][0]) == 32 else "sha1"
-    checksum = hashlib.new(hash_name, body, usedforsecurity=False).digest()
-    path = folder / "objects" / "pack" / f"pack-{checksum.hex()}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _place(path.with_suffix(".pack"), body + checksum)
-    _place(path.with_suffix(".idx"), _index(entries, checksum, hash_name))
-    return path.with_suffix(".pack")
+    _clear_import(repo)
+    parts = [f"commit {_IMPORT_REF}\nmark :1\ncommitter symph <> 0 +0000\ndata 0\n".encode()]
+    parts.append(f"from {commit}\n".encode() if commit else b"deleteall\n")
+    for path, content in sorted(edits.items(), key=lambda item: item[1] is not None):
+        named = path.encode("utf-8", "surrogateescape")
+        if content is None:
+            parts.append(b"D %s\n" % named)
+        else:
+            parts.append(b"M 100644 inline %s\ndata %d\n%s\n" % (named, len(content), content))
+    parts.append(b"\nget-mark :1\n")
+    argv = ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--force")
+    ended = git(repo, *argv, input=b"".join(parts), check=False)
+    if ended.status:
+        _clear_import(repo)
+        what = f"cannot write the cache of the repository: {reason_of(ended).text}"
+        raise ended.failure(what, str(repo), "make room on the disk, or set SYMPH_STATE_DIR")
+    return f"{ended.text.strip()}^{{tree}}"
 
 
-def _size_header(kind: int, size: int) -> bytes:
-    """Return kind and size: four bits of the size in the first byte, seven in each that follows."""
-    out = [(kind << 4) | (size & 15)]
-    size >>= 4
-    while size:
-        out[-1] |= 0x80
-        out.append(size & 0x7F)
-        size >>= 7
-    return bytes(out)
+def _clear_import(repo: Path) -> None:
+    """Remove files of an import that failed or was killed; the lock of the cache keeps others away."""
+    for path in (repo / f"{_IMPORT_REF}.lock", *(repo / "objects/pack").glob("tmp_*")):
+        path.unlink(missing_ok=True)
 
 
-def _index(entries: list[tuple[bytes, int, int]], pack_checksum: bytes, hash_name: str) -> bytes:
-    entries = sorted(entries)
-    counts = [0] * 256
-    for oid, _, _ in entries:
-        counts[oid[0]] += 1
-    if any(position >= 1 << 31 for _, _, position in entries):
-        raise ValueError("a pack of more than 2 GiB")
-    index = b"".join(
-        [
-            b"\xfftOc\0\0\0\2",
-            struct.pack(">256I", *accumulate(counts)),
-            *(oid for oid, _, _ in entries),
-            struct.pack(f">{len(entries)}I", *(crc for _, crc, _ in entries)),
-            struct.pack(f">{len(entries)}I", *(position for _, _, position in entries)),
-            pack_checksum,
-        ]
-    )
-    return index + hashlib.new(hash_name, index, usedforsecurity=False).digest()
+def write_commit(
+    repo: Path,
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    *,
+    author: str,
+    committer: str,
+    now: int,
+    sign: tuple[str, ...] | None = None,
+) -> str:
+    """Write a commit of `tree` and return its id; author and committer are ``Name <mail>``, `now` is in seconds UTC.
 
-
-def _place(path: Path, content: bytes) -> None:
-    beside = path.with_name(f"tmp_{path.name}_{os.getpid()}")
-    try:
-        beside.write_bytes(content)
-        beside.chmod(0o444)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    `sign` are git's options for signing; None leaves the commit unsigned. Raises ToolFailed if git cannot sign it.
+    """
+    env: dict[str, str] = {}
+    for role, person in (("AUTHOR", author), ("COMMITTER", committer)):
+        name, _, mail = person.removesuffix(">").rpartition("<")
+        env |= {f"GIT_{role}_NAME": name.strip(), f"GIT_{role}_EMAIL": mail, f"GIT_{role}_DATE": f"{now} +0000"}
+    argv = ["-c", "i18n.commitEncoding=UTF-8", *(sign or ()), "commit-tree", *([] if sign is None else ["-S"])]
+    argv += [word for parent in parents for word in ("-p", parent)]
+    ended = git(repo, *argv, tree, input=message.encode(), env=env, check=False)
+    if ended.status:
+        reason = reason_of(ended)
+        step = "" if sign is None else f"check that git can sign: git commit -S; {UNSIGNED}"
+        raise ended.failure(f"git did not make the commit: {reason.text}", next=step)
+    return ended.text.strip()
 
 
 def merge_base(repo: Path, one: str, other: str) -> str:
@@ -126,35 +115,26 @@ def merge_base(repo: Path, one: str, other: str) -> str:
     return git(repo, "merge-base", one, other, check=False).text.strip()
 
 
-def changed_paths(repo: Path, before: str, after: str) -> set[str]:
-    text = git(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after).text
-    return {path for path in text.split("\0") if path}
+def changed_entries(repo: Path, before: str, after: str) -> dict[str, str]:
+    """Return the paths that differ between two commits, with mode and id of their new entry."""
+    data = git(repo, "diff-tree", "-r", "-z", "--no-renames", before, after).stdout
+    fields = data.decode("utf-8", "surrogateescape").split("\0")
+    lines = (line.split() for line in fields[:-1:2])
+    return {path: f"{line[1]} {line[3]}" for line, path in zip(lines, fields[1::2], strict=True)}
 
 
-def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Iterable[str]) -> tuple[str, list[str]]:
-    """Return the tree of `theirs` with the changes of `ours` since `base`, and the files in conflict.
-
-    At or below the paths `theirs_in`, only `theirs` counts. The tree is empty if files conflict.
-    """
+def tree_with(repo: Path, commit: str, entries: Mapping[str, str]) -> str:
+    """Return the tree of `commit` with other `entries`, as `changed_entries` returns them."""
     index = repo / "symph-merge-index"
     env = {"GIT_INDEX_FILE": str(index)}
     index.unlink(missing_ok=True)
     try:
-        git(repo, "read-tree", "-i", "-m", "--aggressive", base, ours, theirs, env=env)
-        for path in theirs_in:
-            _stage(repo, env, path, theirs)
-        unmerged = git(repo, "ls-files", "-u", "-z", env=env).text.split("\0")
-        conflicts = sorted({line.partition("\t")[2] for line in unmerged if line})
-        if conflicts:
-            return "", conflicts
+        git(repo, "read-tree", commit, env=env)
+        # Removals, whose mode is 0, come first: a file may make room for a folder.
+        lines = "".join(sorted(f"{entry}\t{path}\0" for path, entry in entries.items()))
+        fed = lines.encode("utf-8", "surrogateescape")
+        git(repo, "update-index", "-z", "--index-info", input=fed, env=env)
         # Unread files are missing here, and need not exist.
-        return git(repo, "write-tree", "--missing-ok", env=env).text.strip(), []
+        return git(repo, "write-tree", "--missing-ok", env=env).text.strip()
     finally:
         index.unlink(missing_ok=True)
-
-
-def _stage(repo: Path, env: Mapping[str, str], path: str, commit: str) -> None:
-    held = git(repo, "ls-files", "-z", "--", f":(literal){path}", env=env).text.split("\0")
-    gone = "".join(f"0 {'0' * len(commit)}\t{each}\0" for each in dict.fromkeys(held) if each)
-    fresh = git(repo, "ls-tree", "-r", "-z", commit, "--", path).text
-    git(repo, "update-index", "-z", "--index-info", input=(gone + fresh).encode("utf-8", "surrogateescape"), env=env)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import socket
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -152,7 +150,6 @@ def reason_of(ended: Completed) -> Reason:
         for line in telling:
             if pattern.search(line):
                 return Reason(text=line, next=step, is_final=True)
-    said = telling or [line for line in lines if line]
     said = telling[-1:] or [line for line in lines if line]
     return Reason(text=said[0] if said else f"git ended with status {ended.status}", next=_CHECK)
 
@@ -342,99 +339,32 @@ def source_commit(folder: Path) -> str:
     return ended.text.strip() + ("-dirty" if changed.status or changed.text.strip() else "")
 
 
-_OFF = "--no-sign leaves the commit unsigned"
-# A literal public key; the agent has its private half. Source: git help config, user.signingKey.
-_LITERAL = re.compile(r"(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S.*)", re.DOTALL)
+UNSIGNED = "--no-sign leaves the commit unsigned"
 
 
-def signer(key: str) -> Callable[[bytes], str]:
-    """Return a function that signs a commit with `key`: ``gpg:KEYID``, or the path of an SSH key.
+def signing_options(key: str) -> tuple[str, ...]:
+    """Return git's options for signing with `key`: ``gpg:KEYID``, the path of an SSH key, or a public SSH key.
 
-    The signature goes into the commit header ``gpgsig``. Argo CD checks GPG signatures only; Flux and forges check
-    both. Raises SpecError for a missing key; the function raises ToolMissing and ToolFailed.
+    Argo CD checks GPG signatures only; Flux and forges check both. Raises SpecError for a missing key.
     """
     if key.startswith("gpg:"):
-        return _openpgp("gpg", key.removeprefix("gpg:"))
-    return _ssh("ssh-keygen", key)
+        form, name = "openpgp", key.removeprefix("gpg:")
+        if not name or name.startswith("-"):
+            raise SpecError.one(f'"{name}" names no key', "sign", "for example gpg:0123ABCD")
+    else:
+        form, name = "ssh", key
+        if not re.match(r"key::|(ssh|ecdsa|sk)-\S+ ", key):
+            name = str(Path(key).expanduser())
+            if not Path(name).is_file():
+                step = f"give the path of a key, or gpg:KEYID; {UNSIGNED}"
+                raise SpecError.one(f"no SSH key at {key}", "sign", step)
+    return "-c", f"gpg.format={form}", "-c", f"user.signingkey={name}"
 
 
-def configured_signer(committer: str) -> Callable[[bytes], str] | None:
-    """Return a function that signs as git would, by ``commit.gpgsign``, ``user.signingkey`` and ``gpg.*``, or None.
-
-    gpg uses the key of `committer` (``Name <mail>``) if no key is set. Raises SpecError for a missing key.
-    """
-    settings = _git_settings()
-    if settings.get("commit.gpgsign", "false").lower() not in ("true", "yes", "on", "1", ""):
-        return None
-    form, key = settings.get("gpg.format", "openpgp"), settings.get("user.signingkey", "")
-    if form == "ssh":
-        program = settings.get("gpg.ssh.program", "ssh-keygen")
-        return _ssh(program, key or _default_key(settings.get("gpg.ssh.defaultkeycommand", "")))
-    default = settings.get("gpg.program", "gpg") if form == "openpgp" else "gpgsm"
-    return _openpgp(settings.get(f"gpg.{form}.program", default), key or committer)
-
-
-def _git_settings() -> Mapping[str, str]:
-    """Return git's signature settings by lower-case name; the last of several values wins."""
-    argv = ["git", "config", "--null", "--get-regexp", r"^(commit\.gpgsign|user\.signingkey|gpg\..*)$"]
-    items = run(argv, timeout_s=10, check=False).text.split("\0")
-    pairs = [item.partition("\n") for item in items if item]
-    return {name.lower(): value for name, _, value in pairs}
-
-
-def _default_key(command: str) -> str:
-    """Return the first key that the user's command prints; like git, run it without a shell."""
-    if not command:
-        return ""
-    lines = run(shlex.split(command), timeout_s=60, check=False).text.splitlines()
-    return next((line for line in lines if _LITERAL.fullmatch(line.strip())), "")
-
-
-def _openpgp(program: str, name: str) -> Callable[[bytes], str]:
-    if not name or name.startswith("-"):
-        raise SpecError.one(f'"{name}" names no key', "sign", "for example gpg:0123ABCD")
-    argv = [program, "--batch", "--local-user", name, "--detach-sign", "--armor"]
-    return lambda data: _sign(
-        argv, data, "gpg --list-secret-keys shows your keys; one with a passphrase needs its agent"
-    )
-
-
-def _ssh(program: str, key: str) -> Callable[[bytes], str]:
-    literal = _LITERAL.fullmatch(key.strip())
-    if literal:
-        return lambda data: _sign_with_agent(program, literal[1], data)
-    path = Path(key).expanduser()
-    if not key or not path.is_file():
-        raise SpecError.one(
-            f"no SSH key at {key or 'user.signingkey'}", "sign", f"give the path of a key, or gpg:KEYID; {_OFF}"
-        )
-    return lambda data: _sign_with_file(program, str(path), data)
-
-
-def _sign_with_agent(program: str, public: str, data: bytes) -> str:
-    with tempfile.NamedTemporaryFile("w", prefix="symph-key-", suffix=".pub") as file:
-        file.write(f"{public}\n")
-        file.flush()
-        return _sign_with_file(program, file.name, data)
-
-
-def _sign_with_file(program: str, path: str, data: bytes) -> str:
-    # Format: OpenSSH, PROTOCOL.sshsig; git requires the namespace "git".
-    return _sign([program, "-Y", "sign", "-n", "git", "-f", path], data, "ssh-add -l shows the keys of your agent")
-
-
-def _sign(argv: Sequence[str], data: bytes, step: str) -> str:
-    try:
-        return run(argv, input=data, timeout_s=60).text
-    except ToolFailed as error:
-        raise _unsigned(error, argv[0], f"{step}; {_OFF}") from None
-
-
-def _unsigned(error: ToolFailed, program: str, step: str) -> ToolFailed:
-    reasons = error.stderr.strip().splitlines()
-    error.what = f"{Path(program).name} did not sign: {reasons[-1] if reasons else 'no reason given'}"
-    error.next = step
-    return error
+def is_signing() -> bool:
+    """Return True if git is set up to sign every commit."""
+    argv = ["git", "config", "--type=bool", "--get", "commit.gpgsign"]
+    return run(argv, timeout_s=10, check=False).text.strip() == "true"
 
 
 def clear_sign(text: str, key: str) -> bytes:
@@ -448,6 +378,7 @@ def clear_sign(text: str, key: str) -> bytes:
     try:
         return run(argv, input=text.encode(), timeout_s=120).stdout
     except ToolFailed as error:
-        raise _unsigned(
-            error, "gpg", "gpg --list-secret-keys shows your keys; one with a passphrase needs its agent"
-        ) from None
+        reasons = error.stderr.strip().splitlines()
+        error.what = f"gpg did not sign: {reasons[-1] if reasons else 'no reason given'}"
+        error.next = "gpg --list-secret-keys shows your keys; one with a passphrase needs its agent"
+        raise

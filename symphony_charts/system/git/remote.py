@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -134,7 +134,8 @@ def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, s
     """
     if not cache.base or cache.base == cache.branch:
         return None
-    ended = _fetch_both(cache, "--depth=1", timeout_s)
+    refs = (f"+refs/heads/{cache.branch}:{TIP_REF}", f"+refs/heads/{cache.base}:{_BASE_REF}")
+    ended = _fetch(cache, timeout_s, "--filter=blob:none", "--depth=1", "origin", *refs)
     if ended.status and _NO_BRANCH.search(ended.error_text):
         return None
     _check(cache, ended)
@@ -143,9 +144,7 @@ def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, s
     # The parents of the tip show this without any history.
     if tip == base or f"parent {base}\n" in git(cache.repo, "cat-file", "commit", tip).text.partition("\n\n")[0]:
         return None
-    for depth in ("--deepen=50", "--unshallow"):
-        if (cache.repo / "shallow").exists() and not merge_base(cache.repo, tip, base):
-            _check(cache, _fetch_both(cache, depth, timeout_s))
+    _deepen(cache, refs, lambda: bool(merge_base(cache.repo, tip, base)), timeout_s)
     return tip, base
 
 
@@ -154,18 +153,17 @@ def fetch_since(cache: Cache, tip: str, base: str, timeout_s: float = 60.0) -> N
 
     Fetches nothing for a branch that no longer exists. Raises ToolUnreachable and ToolFailed.
     """
+    _deepen(cache, (f"+refs/heads/{cache.branch}:{TIP_REF}",), lambda: base in history(cache.repo, tip), timeout_s)
+
+
+def _deepen(cache: Cache, refs: Iterable[str], is_enough: Callable[[], bool], timeout_s: float) -> None:
+    """Fetch more of the history of `refs` until it `is_enough` or whole, unless a branch no longer exists."""
     for depth in ("--deepen=50", "--unshallow"):
-        if (cache.repo / "shallow").exists() and base not in history(cache.repo, tip):
-            refs = f"+refs/heads/{cache.branch}:{TIP_REF}"
-            ended = _fetch(cache, timeout_s, "--filter=blob:none", depth, "origin", refs)
+        if (cache.repo / "shallow").exists() and not is_enough():
+            ended = _fetch(cache, timeout_s, "--filter=blob:none", depth, "origin", *refs)
             if ended.status and _NO_BRANCH.search(ended.error_text):
                 return
             _check(cache, ended)
-
-
-def _fetch_both(cache: Cache, depth: str, timeout_s: float) -> Completed:
-    refs = (f"+refs/heads/{cache.branch}:{TIP_REF}", f"+refs/heads/{cache.base}:{_BASE_REF}")
-    return _fetch(cache, timeout_s, "--filter=blob:none", depth, "origin", *refs)
 
 
 def fetch_heads(cache: Cache, timeout_s: float = 60.0) -> dict[str, str]:
