@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -39,9 +39,13 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
-    """Run a script by ``python -m symphony_charts.compat``, with its own home and state folder."""
+    """Run a script by ``python -m symphony_charts.compat``, or another `module`, with its own home and state folder."""
 
-    def run(path: Path | str, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        *words: Path | str,
+        env: Mapping[str, str] | None = None,
+        module: Sequence[str] = ("-m", "symphony_charts.compat"),
+    ) -> subprocess.CompletedProcess[str]:
         full = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("SYMPH", "KUBE"))},
             "HOME": str(tmp_path),
@@ -50,7 +54,7 @@ def script(tmp_path: Path) -> Script:
             "KUBECONFIG": str(tmp_path / "none"),
             **(env or {}),
         }
-        argv = [sys.executable, "-m", "symphony_charts.compat", str(path), *words]
+        argv = [sys.executable, *module, *map(str, words)]
         return subprocess.run(argv, capture_output=True, text=True, timeout=60, env=full, check=False, cwd=tmp_path)
 
     return run

@@ -60,12 +60,21 @@ def bottomup() -> Any:
 
 
 @pytest.mark.parametrize("make", [topdown, bottomup])
-def test_ports_are_given_to_exposed_services_first(make: Callable[[], Any]) -> None:
+def test_ports_are_given_to_exposed_services_first_and_a_dump_compiles_to_the_same_again(
+    make: Callable[[], Any],
+) -> None:
+    from symphony.kube import KubeExperimentSpec
+
     exp = make()
-    assert exp.address_book.entries == {}
-    exp.compile()
-    entries = exp.address_book.entries
+    assert exp.address_book.entries == exp.dump_dict()["ab"] == {}
+    compiled, entries = exp.compile(), exp.address_book.entries
     assert {name: entry["port"] for name, entry in entries.items()} == {"tensorboard": 7000, "myserver": 7001}
+    assert exp.dump_dict()["ab"] == entries
+    loaded = [KubeExperimentSpec.load_dict(exp.dump_dict())]
+    for text in ("yaml", "json"):
+        loaded.append(getattr(KubeExperimentSpec, f"load_{text}_str")(getattr(exp, f"dump_{text}_str")()))
+    for again in loaded:
+        assert (again.compile(), again.dump_dict()) == (compiled, exp.dump_dict())
 
 
 def test_what_is_said_of_a_lone_process_stands_in_its_pod() -> None:
@@ -141,38 +150,18 @@ def test_a_dashboard_is_reached_from_outside_once_all_containers_of_its_pod_are_
     assert probes == {"tensorboard": None, "learner": {"tcpSocket": {"port": "publish"}}}
 
 
-# --- serialization ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("make", [topdown, bottomup])
-@pytest.mark.parametrize("text", ["dict", "yaml", "json"])
-def test_what_was_dumped_compiles_to_the_same_again(make: Callable[[], Any], text: str) -> None:
-    from symphony.kube import KubeExperimentSpec
-
-    exp = make()
-    assert exp.dump_dict()["ab"] == {}
-    exp.compile()
-    assert exp.address_book.entries == exp.dump_dict()["ab"] != {}
-    if text == "dict":
-        again = KubeExperimentSpec.load_dict(exp.dump_dict())
-    else:
-        again = getattr(KubeExperimentSpec, f"load_{text}_str")(getattr(exp, f"dump_{text}_str")())
-    assert again.compile() == exp.compile()
-    assert again.dump_dict() == exp.dump_dict()
-
-
 # --- tmux, top down --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [None, "", "a:b", "a.b"])
-@pytest.mark.parametrize("make", ["new_experiment", "new_process_group", "new_process"])
-def test_tmux_refuses_names_that_it_cannot_have(make: str, name: Any) -> None:
+def test_tmux_refuses_names_that_it_cannot_have(name: Any) -> None:
     from symphony.engine import Cluster
 
     cluster = Cluster.new("tmux")
-    holder = cluster if make == "new_experiment" else cluster.new_experiment("valid_name")
-    with pytest.raises(ValueError, match="cannot be the name"):
-        getattr(holder, make)(name)
+    exp = cluster.new_experiment("valid_name")
+    for make in (cluster.new_experiment, exp.new_process_group, exp.new_process):
+        with pytest.raises(ValueError, match="cannot be the name"):
+            make(name)
 
 
 def default_tmux(name: str = "exp") -> tuple[Any, Any]:
@@ -221,11 +210,11 @@ def test_the_address_book_is_empty_before_the_launch_and_holds_what_processes_ar
     assert dry.address_book.entries["replay"]["port"] == 7000
 
 
-@pytest.mark.parametrize("call", ["describe_experiment", "delete"])
-def test_an_unknown_experiment_is_a_value_error(call: str) -> None:
+def test_an_unknown_experiment_is_a_value_error() -> None:
     cluster, _ = default_tmux()
-    with pytest.raises(ValueError, match="nobody"):
-        getattr(cluster, call)("nobody")
+    for call in (cluster.describe_experiment, cluster.delete):
+        with pytest.raises(ValueError, match="nobody"):
+            call("nobody")
 
 
 def test_preambles_come_before_the_commands_the_experiments_first() -> None:

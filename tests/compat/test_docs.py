@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,40 +19,34 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 @pytest.fixture
-def python(tmp_path: Path) -> Script:
-    """Run a script with its own home and state folder."""
+def python(script: Script) -> Script:
+    """Run a script without Symphony's names, with its own home and state folder."""
+    return partial(script, module=())
 
-    def run(path: Path | str, *words: str) -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SYMPH", "KUBE"))}
-        own = {"HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "s"), "SYMPH_RUNTIME_DIR": str(tmp_path / "r")}
-        argv = [sys.executable, str(path), *words]
-        return subprocess.run(
-            argv, capture_output=True, text=True, timeout=60, env={**kept, **own}, check=False, cwd=tmp_path
-        )
 
-    return run
+@pytest.fixture
+def launcher(tmp_path: Path) -> Path:
+    (sample,) = blocks("from-symphony.md", "python")
+    path = tmp_path / "launcher.py"
+    path.write_text(sample)
+    return path
 
 
 @pytest.mark.parametrize("backend", ["tmux", "kube", "subproc", "kubernetes"])
-def test_the_launcher_of_from_symphony_runs_on_every_backend(backend: str, script: Script, tmp_path: Path) -> None:
-    (sample,) = blocks("from-symphony.md", "python")
-    (tmp_path / "launcher.py").write_text(sample)
-    done = script(tmp_path / "launcher.py", backend, "--dry-run")
+def test_the_launcher_of_from_symphony_runs_on_every_backend(backend: str, script: Script, launcher: Path) -> None:
+    done = script(launcher, backend, "--dry-run")
     assert (done.returncode, "sarah-rl" in done.stdout) == (0, True), done.stderr
 
 
-def test_the_launcher_of_from_symphony_really_runs(script: Script, tmp_path: Path) -> None:
-    (sample,) = blocks("from-symphony.md", "python")
-    (tmp_path / "launcher.py").write_text(sample)
-    done = script(tmp_path / "launcher.py", "subproc")
+def test_the_launcher_of_from_symphony_really_runs(script: Script, launcher: Path) -> None:
+    done = script(launcher, "subproc")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == ["agent | agent of sarah-rl", "learner | learner on 7000"]
 
 
-def test_the_launcher_works_with_the_imports_changed_as_the_page_says(python: Script, tmp_path: Path) -> None:
-    (sample,) = blocks("from-symphony.md", "python")
-    (tmp_path / "launcher.py").write_text(re.sub(r"from symphony\b", "from symphony_charts", sample))
-    done = python(tmp_path / "launcher.py", "kubernetes", "--dry-run")
+def test_the_launcher_works_with_the_imports_changed_as_the_page_says(python: Script, launcher: Path) -> None:
+    launcher.write_text(re.sub(r"from symphony\b", "from symphony_charts", launcher.read_text()))
+    done = python(launcher, "kubernetes", "--dry-run")
     assert (done.returncode, "kind: Job" in done.stdout) == (0, True), done.stderr
 
 
@@ -142,10 +135,10 @@ def test_names_are_gone_after_the_run_and_the_others_are_back(tmp_path: Path, mo
         (["-m", "none.there"], 3, "install the package of none.there"),
     ],
 )
-def test_the_status_of_a_run_is_the_scripts(words: list[str], status: int, said: str, tmp_path: Path) -> None:
+def test_the_status_of_a_run_is_the_scripts(
+    words: list[str], status: int, said: str, script: Script, tmp_path: Path
+) -> None:
     (tmp_path / "exits.py").write_text("import sys; print(sys.argv[1:], file=sys.stderr); raise SystemExit(5)\n")
     (tmp_path / "raises.py").write_text("1 / 0\n")
-    env = {**os.environ, "SYMPH_STATE_DIR": str(tmp_path / "s")}
-    argv = [sys.executable, "-m", "symphony_charts.compat", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=env, check=False, cwd=tmp_path)
+    done = script(*words)
     assert (done.returncode, said in done.stdout + done.stderr) == (status, True), done.stderr

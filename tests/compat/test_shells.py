@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.integrations.symphony.kube import KubeExperimentSpec
-from symphony_charts.integrations.symphony.spec import ExperimentSpec
 from symphony_charts.local.runs import live_runs
 from tests.compat.conftest import Script
 from tests.waiting import eventually
@@ -71,16 +70,12 @@ def test_whatever_ends_the_script_ends_the_experiment(end: str, tmp_path: Path) 
         assert launcher.returncode == 128 + getattr(signal, f"SIG{end}")
 
 
-def server(exp: ExperimentSpec, *, grouped: bool) -> None:
-    holder = exp.new_process_group("g") if grouped else exp
-    process = holder.new_process("ps", container_image="ubuntu:22.04", command="serve")
-    (holder if grouped else process).restart_policy("Always")  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_starts_again_for_ever_is_a_service(grouped: bool) -> None:
     exp = KubeExperimentSpec("rl")
-    server(exp, grouped=grouped)
+    holder = exp.new_process_group("g") if grouped else exp
+    lone = holder.new_process("ps", container_image="ubuntu:22.04", command="serve")
+    (holder if grouped else lone).restart_policy("Always")  # type: ignore[union-attr]
     experiment = exp.finish(for_cluster=True)
     process = experiment.groups["g"].processes["ps"] if grouped else experiment.processes["ps"]
     assert process.lifecycle == "service"

@@ -63,15 +63,6 @@ def launch(script: Script, settings: Object, tmp_path: Path) -> Script:
     return run
 
 
-@pytest.fixture
-def objects(launch: Script) -> list[Object]:
-    done = launch("create", "First_experiment", "--dry-run", "--", "--env", "x")
-    assert done.returncode == 0, done.stderr
-    said, _, documents = done.stdout.partition("---\n")
-    assert said == "remainder ['--env', 'x'] True\n"
-    return list(yaml.safe_load_all(documents))
-
-
 def of_kind(objects: list[Object], kind: str) -> list[Object]:
     return [item for item in objects if item["kind"] == kind and "helm.sh/hook" not in str(item["metadata"])]
 
@@ -82,70 +73,50 @@ def pods_of(objects: list[Object]) -> dict[str, Object]:
     return {item["metadata"]["labels"]["symph.dev/group"]: item["spec"] for item in templates}
 
 
-def test_the_golden_topology_comes_out(objects: list[Object]) -> None:
-    bound = [s for s in of_kind(objects, "Service") if "symph.dev/service" in s["metadata"]["labels"]]
-    ports = {s["metadata"]["labels"]["symph.dev/service"]: s["spec"]["ports"][0]["port"] for s in bound}
-    assert ports == PORTS
-    pods = pods_of(objects)
-    assert sorted(pods) == ["agent-0", "agent-1", "eval-0", "nonagent"]
-    held = [one["name"] for field in ("initContainers", "containers") for one in pods["nonagent"].get(field, [])]
-    assert sorted(held) == ["learner", "loggerplex", "ps", "replay", "tensorboard", "tensorplex"]
-
-
-def test_the_user_prefixes_the_name_once_and_the_name_is_clean(objects: list[Object]) -> None:
+def test_the_launcher_makes_surreals_topology(launch: Script, settings: Object) -> None:
+    done = launch("create", "First_experiment", "--dry-run", "--", "--env", "x")
+    assert done.returncode == 0, done.stderr
+    said, _, documents = done.stdout.partition("---\n")
+    assert said == "remainder ['--env', 'x'] True\n"
+    assert ("a2V5" in done.stdout, "kind: Secret" in done.stdout) == (False, False)
+    objects = list(yaml.safe_load_all(documents))
+    # The user prefixes the name once, and the name is clean.
     assert {item["metadata"]["labels"]["symph.dev/experiment"] for item in objects} == {"foobar-first-experiment"}
 
+    services = {s["metadata"]["labels"].get("symph.dev/service"): s["spec"] for s in of_kind(objects, "Service")}
+    assert {name: spec["ports"][0]["port"] for name, spec in services.items() if name} == PORTS
+    assert [name for name, spec in services.items() if spec.get("type") == "LoadBalancer"] == ["tensorboard"]
 
-def test_only_tensorboard_is_reached_from_outside(objects: list[Object]) -> None:
-    open_ = [s for s in of_kind(objects, "Service") if s["spec"].get("type") == "LoadBalancer"]
-    assert [s["metadata"]["labels"]["symph.dev/service"] for s in open_] == ["tensorboard"]
-
-
-def test_one_string_stays_one_argument_and_the_images_command_is_kept(objects: list[Object]) -> None:
-    learner = next(one for one in pods_of(objects)["nonagent"]["containers"] if one["name"] == "learner")
+    pods = pods_of(objects)
+    assert sorted(pods) == ["agent-0", "agent-1", "eval-0", "nonagent"]
+    held = {one["name"]: one for field in ("initContainers", "containers") for one in pods["nonagent"].get(field, [])}
+    assert sorted(held) == ["learner", "loggerplex", "ps", "replay", "tensorboard", "tensorplex"]
+    learner = held["learner"]
     assert learner["args"] == ["surreal learner --results /r && true"]
     assert ("command" in learner, learner["image"]) == (False, "surreal:foobar-first-experiment")
     assert {"name": "DISABLE_MUJOCO_RENDERING", "value": "1"} in learner["env"]
 
-
-def test_pull_policy_and_nfs_reach_every_container(objects: list[Object]) -> None:
-    containers = [one for pod in pods_of(objects).values() for one in pod["containers"]]
+    containers = [one for pod in pods.values() for one in pod["containers"]]
     assert {one["imagePullPolicy"] for one in containers} == {"Always"}
     assert {mount["mountPath"] for one in containers for mount in one["volumeMounts"]} >= {"/mnt", "/etc/secrets"}
-    nfs = [v["nfs"] for pod in pods_of(objects).values() for v in pod["volumes"] if "nfs" in v]
+    nfs = [v["nfs"] for pod in pods.values() for v in pod["volumes"] if "nfs" in v]
     assert nfs == [{"server": "10.0.0.2", "path": "/exports"}] * 4
 
-
-def test_scheduling_lands_on_the_pods(objects: list[Object]) -> None:
-    pods = pods_of(objects)
     assert "np-8cpu-53248mem-1v100-np" in pods["nonagent"]["nodeSelector"].values()
-    learner = next(one for one in pods["nonagent"]["containers"] if one["name"] == "learner")
     assert str(learner["resources"]["limits"]["nvidia.com/gpu"]) == "1"
-    assert {str(pods[name]["containers"][0]["resources"]["requests"]["cpu"]) for name in ("agent-0", "eval-0")} == {
-        "1.5"
-    }
+    cpus = {str(pods[name]["containers"][0]["resources"]["requests"]["cpu"]) for name in ("agent-0", "eval-0")}
+    assert cpus == {"1.5"}
 
-
-def test_no_secret_stands_in_what_is_printed(launch: Script) -> None:
-    done = launch("create", "first", "--dry-run")
-    assert ("a2V5" in done.stdout, "kind: Secret" in done.stdout) == (False, False)
-
-
-def test_the_dump_of_the_launcher_is_loaded_with_all_that_it_said(launch: Script, settings: Object) -> None:
-    assert launch("create", "first", "--dry-run").returncode == 0
     loaded = ExperimentSpec.load_file(settings["dump"])
     assert {name: entry["port"] for name, entry in loaded.address_book.entries.items()} == PORTS
     assert ExperimentSpec.load_dict(loaded.dump_dict()).dump_dict() == loaded.dump_dict()
 
 
-def test_an_alias_is_the_verb_and_its_help_is_the_docstring(launch: Script) -> None:
+def test_an_alias_is_the_verb_its_help_is_the_docstring_and_symphonys_verbs_are_there(launch: Script) -> None:
     assert launch("c", "first", "-dr").returncode == 0
     assert "Create an experiment." in launch("create", "--help").stdout
     assert "create, c" in launch("--help").stdout
-
-
-def test_symphonys_own_verbs_are_there_too(launch: Script) -> None:
-    for verb in ("list-processes", "logs", "delete", "list-experiments"):
+    for verb in ("list-processes", "list-experiments"):
         assert launch(verb, "--help").stdout.startswith("usage: ")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from symphony_charts.commandline import SymphonyParser
 from tests.compat.conftest import Script
 
@@ -56,10 +54,9 @@ Project().main()
 """
 
 
-@pytest.mark.parametrize("verb", ARGUMENTS)
-def test_the_arguments_of_a_verb_have_symphonys_names(verb: str) -> None:
-    parser = SymphonyParser().get_subparser(verb)
-    assert ARGUMENTS[verb] <= {action.dest for action in parser._actions}
+def test_the_arguments_of_a_verb_have_symphonys_names() -> None:
+    for verb, names in ARGUMENTS.items():
+        assert names <= {action.dest for action in SymphonyParser().get_subparser(verb)._actions}, verb
 
 
 def test_a_verb_of_a_project_may_name_the_service_by_a_default(script: Script, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The test cluster and the fixtures of every end-to-end test.
 
-With KUBECONFIG set, the tests run against that cluster, and those that need the rig's own nodes are skipped. Without
-it, the session starts a cluster of its own; under xdist the controlling process does, and the workers share it.
+The session starts a cluster of its own; under xdist the controlling process does, and the workers share it.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from symphony_charts.settings.user import SymphonyConfig
 from tests.e2e.charts import ExampleCharts
 from tests.e2e.programs import Programs
 from tests.e2e.release import Release, describe
@@ -25,16 +24,14 @@ from tests.e2e.rig.cluster import Cluster
 from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
 from tests.waiting import eventually
 
-_FOREIGN = os.environ.get("KUBECONFIG", "")
 _SHARED = "SYMPH_E2E_CLUSTER"
 _STATE = pytest.StashKey[Cluster]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks; in the controlling process of xdist, start the cluster that the workers share."""
-    config.addinivalue_line("markers", "rig: needs the rig's own nodes, which run containers as processes here")
+    """In the controlling process of xdist, start the cluster that the workers share."""
     is_controller = not hasattr(config, "workerinput") and bool(getattr(config.option, "numprocesses", None))
-    if is_controller and not _FOREIGN and not config.option.collectonly:
+    if is_controller and not config.option.collectonly:
         cluster = config.stash[_STATE] = _start()
         os.environ[_SHARED] = str(cluster.folder)
 
@@ -45,11 +42,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything here as e2e; skip tests that need the rig on a foreign cluster."""
     for item in items:
         item.add_marker(pytest.mark.e2e)
-        if _FOREIGN and item.get_closest_marker("rig"):
-            item.add_marker(pytest.mark.skip(reason="needs the rig's own nodes; KUBECONFIG names another cluster"))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -64,12 +58,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster | None]:
-    """Yield the rig's cluster, or None if KUBECONFIG names another."""
+def cluster() -> Iterator[Cluster]:
     shared = os.environ.get(_SHARED)
-    if _FOREIGN:
-        yield None
-    elif shared:
+    if shared:
         yield Cluster(folder=Path(shared))
     else:
         own = _start()
@@ -78,39 +69,18 @@ def cluster() -> Iterator[Cluster | None]:
 
 
 @pytest.fixture(scope="session")
-def programs(cluster: Cluster | None, tmp_path_factory: pytest.TempPathFactory) -> Programs:
+def programs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Programs:
     unpack_all()
-    found = kubectl() or Path(shutil.which("kubectl") or "")
-    if not found.is_file():
+    found = kubectl()
+    if not found:
         pytest.fail("no kubectl: python -m tests.tools says what to install")
-    kubeconfig = cluster.kubeconfig if cluster else Path(_FOREIGN).resolve()
-    return Programs(kubeconfig=kubeconfig, home=tmp_path_factory.mktemp("home"), kubectl_path=found)
+    return Programs(kubeconfig=cluster.kubeconfig, home=tmp_path_factory.mktemp("home"), kubectl_path=found)
 
 
 @pytest.fixture(scope="session")
-def api(cluster: Cluster | None, programs: Programs) -> Iterator[Api]:
-    """Yield a client of the cluster; through kubectl for a foreign cluster, whose credentials may take many forms."""
-    if cluster:
-        with cluster.api() as client:
-            yield client
-        return
-    argv = [str(programs.kubectl_path), "proxy", "--port=0"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=dict(programs.environment())) as proxy:
-        assert proxy.stdout
-        address = proxy.stdout.readline().rpartition(" ")[2].strip()
-        config = programs.home / "proxy.kubeconfig"
-        config.write_text(_PROXY_CONFIG.format(address=address))
-        with Api(config) as client:
-            yield client
-        proxy.terminate()
-
-
-_PROXY_CONFIG = """
-clusters: [{{name: proxy, cluster: {{server: "http://{address}"}}}}]
-users: [{{name: none, user: {{}}}}]
-contexts: [{{name: proxy, context: {{cluster: proxy, user: none}}}}]
-current-context: proxy
-"""
+def api(cluster: Cluster) -> Iterator[Api]:
+    with cluster.api() as client:
+        yield client
 
 
 @pytest.fixture
@@ -130,6 +100,22 @@ def namespace(programs: Programs) -> Iterator[str]:
 @pytest.fixture(params=HELM_VERSIONS)
 def any_helm(request: pytest.FixtureRequest) -> Path:
     return _helm(request.param)
+
+
+@pytest.fixture
+def as_user(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Give this process a user's environment with the cluster's kubeconfig, without helm unless HELM_BIN is set.
+
+    No test may change the kubeconfig.
+    """
+    for name, value in programs.environment().items():
+        monkeypatch.setenv(name, value)
+    found = "symphony_charts.kubernetes.releases.helm_client.shutil.which"
+    monkeypatch.setattr(found, lambda program: program if "/" in program else None)
+    before = programs.kubeconfig.read_bytes()
+    yield monkeypatch
+    SymphonyConfig.reset()
+    assert programs.kubeconfig.read_bytes() == before
 
 
 @pytest.fixture

@@ -80,52 +80,47 @@ def pair_of(seed: int) -> Pair:
     return Pair(first=list(first.values()), second=list(second.values()), edits=edits)
 
 
+_BASE = """
+StatefulSet:
+  apiVersion: apps/v1
+  spec: {serviceName: web, replicas: 1, selector: {matchLabels: {app: web}}}
+Service:
+  apiVersion: v1
+  spec: {selector: {app: web}, ports: [{name: http, port: 80}, {name: more, port: 81}]}
+ConfigMap: {apiVersion: v1, data: {a: '1', b: '2'}}
+Job: {apiVersion: batch/v1, spec: {suspend: true}}
+NetworkPolicy:
+  apiVersion: networking.k8s.io/v1
+  spec: {podSelector: {matchLabels: {app: web}}, ingress: [{ports: [{port: 80}]}]}
+Widget:
+  apiVersion: symph-e2e.dev/v1
+  spec: {size: 1, color: red, parts: [{name: x, n: 1}, {name: y, n: 2}]}
+"""
+_POD = """
+containers:
+- name: main
+  image: busybox:1.37.0
+  command: [sleep, '1000']
+  env: [{name: A, value: '1'}, {name: B, value: '2'}]
+  ports: [{name: http, containerPort: 80}]
+  volumeMounts: [{name: data, mountPath: /data}]
+  resources: {requests: {cpu: 10m}}
+- {name: side, image: busybox:1.37.0, command: [sleep, '1000']}
+volumes: [{name: data, emptyDir: {}}]
+"""
+
+
 def _objects(dice: random.Random) -> dict[str, Object]:
-    labels = {"app": "web"}
-    pod: Object = {
-        "containers": [
-            {
-                "name": "main",
-                "image": "busybox:1.37.0",
-                "command": ["sleep", "1000"],
-                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
-                "ports": [{"name": "http", "containerPort": 80}],
-                "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-                "resources": {"requests": {"cpu": "10m"}},
-            },
-            {"name": "side", "image": "busybox:1.37.0", "command": ["sleep", "1000"]},
-        ][: dice.choice((1, 2))],
-        "volumes": [{"name": "data", "emptyDir": {}}],
-    }
-    template: Object = {"metadata": {"labels": labels}, "spec": pod}
-    finite = copy.deepcopy(template)
-    finite["spec"]["restartPolicy"] = "Never"
-    made: list[Object] = [
-        {
-            "apiVersion": "apps/v1",
-            "kind": "StatefulSet",
-            "spec": {"serviceName": "web", "replicas": 1, "selector": {"matchLabels": labels}, "template": template},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "spec": {"selector": labels, "ports": [{"name": "http", "port": 80}, {"name": "more", "port": 81}]},
-        },
-        {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1", "b": "2"}},
-        {"apiVersion": "batch/v1", "kind": "Job", "spec": {"suspend": True, "template": finite}},
-        {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "spec": {"podSelector": {"matchLabels": labels}, "ingress": [{"ports": [{"port": 80}]}]},
-        },
-        {
-            "apiVersion": f"{_GROUP}/v1",
-            "kind": "Widget",
-            "spec": {"size": 1, "color": "red", "parts": [{"name": "x", "n": 1}, {"name": "y", "n": 2}]},
-        },
-    ]
-    kept = [item for item in made if item["kind"] == "StatefulSet" or dice.random() < 0.6]
-    return {item["kind"]: {**item, "metadata": {"name": "web"}} for item in kept}
+    pod: Object = yaml.safe_load(_POD)
+    del pod["containers"][dice.choice((1, 2)) :]
+    made: dict[str, Object] = yaml.safe_load(_BASE)
+    for kind, more in (("StatefulSet", {}), ("Job", {"restartPolicy": "Never"})):
+        made[kind]["spec"]["template"] = {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {**copy.deepcopy(pod), **more},
+        }
+    kept = [kind for kind in made if kind == "StatefulSet" or dice.random() < 0.6]
+    return {kind: {"kind": kind, **made[kind], "metadata": {"name": "web"}} for kind in kept}
 
 
 # --- changes of the release ---

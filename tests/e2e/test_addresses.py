@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.programs import Programs
 from tests.e2e.release import Release, describe
-from tests.e2e.rig.cluster import Cluster
-
-pytestmark = pytest.mark.rig
 
 Releases = Callable[..., Release]
 
@@ -98,25 +92,15 @@ def test_shared_memory_has_its_size(release: Releases, tmp_path: Path) -> None:
     assert run.log("a").split()[1] == str(16 * 1024), describe(run.programs, run.namespace)
 
 
-@pytest.fixture
-def bare(tmp_path: Path, programs: Programs, any_helm: Path) -> Iterator[Release]:
-    """Yield a release on its own cluster, whose LoadBalancers wait forever."""
-    cluster = Cluster(folder=tmp_path / "cluster")
-    cluster.up(has_load_balancers=False, dies_with_us=True)
-    home = Programs(kubeconfig=cluster.kubeconfig, home=programs.home, kubectl_path=programs.kubectl_path)
-    with cluster.api() as api:
-        yield Release(name="rl", namespace="default", helm_path=any_helm, programs=home, api=api)
-    cluster.down()
-
-
-def test_an_experiment_ends_though_its_load_balancer_never_comes(bare: Release, charts: ExampleCharts) -> None:
-    exposed_to_all = ("--set", "services.tensorboard.type=LoadBalancer")
-    bare.install(charts["rl"], *exposed_to_all)
-    bare.wait_finished()
-    (exposed,) = [s for s in bare.objects("services") if s["spec"]["type"] == "LoadBalancer"]
+def test_an_experiment_ends_though_its_load_balancer_never_comes(release: Releases, charts: ExampleCharts) -> None:
+    run = release("rl")
+    waits = "services.tensorboard.type=LoadBalancer,services.tensorboard.loadBalancerClass=e2e.symph.dev/nobody"
+    run.install(charts["rl"], "--set", waits)
+    run.wait_finished()
+    (exposed,) = [s for s in run.objects("services") if s["spec"]["type"] == "LoadBalancer"]
     assert exposed["status"]["loadBalancer"] == {}
-    assert "learner done" in bare.log("learner")
-    bare.upgrade(charts["rl"], *exposed_to_all, "--set", "groups.learner.containers.learner.env.NOTE=again")
-    bare.wait_finished()
-    bare.uninstall()
-    bare.wait_gone()
+    assert "learner done" in run.log("learner")
+    run.upgrade(charts["rl"], "--set", waits, "--set", "groups.learner.containers.learner.env.NOTE=again")
+    run.wait_finished()
+    run.uninstall()
+    run.wait_gone()

@@ -18,8 +18,6 @@ from tests.gitops.servers import commit, git
 from tests.tools import HELM_VERSIONS, helm
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.rig
-
 _WAIT_S = 90
 _SOURCE = f"git+https://git.example.org/symphony-charts@{'0a' * 20}"
 _SPEC = """\
@@ -187,29 +185,24 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
     team.argo.programs.kubectl("delete", "namespace", elsewhere, "--wait=false")
 
 
-def test_a_pointer_that_aims_at_another_environments_place_runs_nothing_there(team: Team) -> None:
+def test_status_says_why_argo_cd_cannot_apply_it(team: Team) -> None:
+    """A pointer that aims at another environment's place runs nothing there, and a taken name is told."""
     team.publish("naps", "one")
-    team.wait_synced("dev", "naps", "0.1.0")
-    repository = team.folder / "charts.git"
-    path = "envs/dev/ml/naps.symph-app.yaml"
+    [name] = team.wait_synced("dev", "naps", "0.1.0")
+    repository, path, programs = team.folder / "charts.git", "envs/dev/ml/naps.symph-app.yaml", team.argo.programs
     text = git(repository, "show", f"main:{path}")
     stolen = text.replace(f"namespace: {team.dev}\n", f"namespace: {team.prod}\n").replace("env: dev", "env: prod")
     commit(repository, {path: stolen})
     eventually(lambda: "InvalidSpecError" in team.argo.conditions("dev-ml-naps"), _WAIT_S, lambda: team.state(team.dev))
-    assert team.argo.application("dev-ml-naps")["spec"]["project"] == "symph-dev", (
-        "the path says which, not the pointer"
-    )
+    # The path says which project, not the pointer.
+    assert team.argo.application("dev-ml-naps")["spec"]["project"] == "symph-dev"
     assert not team.argo.application("prod-ml-naps")
     assert not team.jobs(team.prod, "naps")
     why = team.why("naps")
     assert (why["cause"], why["code"]) == ("sync", 1), why
     assert why["text"].startswith("Argo CD cannot apply it: application destination")
+    commit(repository, {path: text})
 
-
-def test_status_names_the_field_that_argo_cd_cannot_change(team: Team) -> None:
-    team.publish("naps", "one")
-    [name] = team.wait_synced("dev", "naps", "0.1.0")
-    programs = team.argo.programs
     job = json.loads(programs.kubectl("-n", team.dev, "get", "job", name, "-o", "json"))
     team.publish("naps", "two")
     team.wait_synced("dev", "naps", "0.1.1")

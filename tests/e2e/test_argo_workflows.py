@@ -73,19 +73,19 @@ def test_the_api_server_knows_every_field_of_a_flow(programs: Programs, namespac
     accept(programs, namespace, *[item for item in flows if item["kind"] in (*FLOWS, *RIGHTS)])
 
 
-@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "none"])
-def test_argos_own_lint_finds_nothing(variant: str, tmp_path: Path) -> None:
-    sets, own, said = VARIANTS[variant]
-    objects = list(native(*sets, argo=own, **said).values())
-    ended = lint(objects, tmp_path)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-
-
-@pytest.mark.parametrize("name", EXAMPLE_NAMES)
-def test_argos_own_lint_finds_nothing_in_the_examples(name: str, tmp_path: Path) -> None:
-    chart = built_of(example(name, {"kind": "argo"}))
-    ended = lint(chart.objects(chart.values, Release(name="r1")), tmp_path)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+def test_argos_own_lint_finds_nothing_in_variants_examples_and_a_sweep(tmp_path: Path) -> None:
+    flows = {
+        name: list(native(*sets, argo=own, **said).values())
+        for name, (sets, own, said) in VARIANTS.items()
+        if name != "none"
+    }
+    for name in EXAMPLE_NAMES:
+        chart = built_of(example(name, {"kind": "argo"}))
+        flows[name] = chart.objects(chart.values, Release(name="r1"))
+    flows["sweep"] = [flow_of(TRIALS, parallel=2)]
+    for name, objects in flows.items():
+        ended = lint(objects, tmp_path)
+        assert ended.returncode == 0, (name, ended.stdout + ended.stderr)
 
 
 def test_argos_own_lint_finds_what_one_flow_needs_of_another(tmp_path: Path) -> None:

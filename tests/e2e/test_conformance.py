@@ -1,4 +1,4 @@
-"""The conformance suite on a real API server, once with helm and once by server-side apply."""
+"""The conformance suite on a real API server by server-side apply; changes of experiments also with helm."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from symphony_charts.clusters.kubernetes import KubeCluster
-from symphony_charts.settings.user import SymphonyConfig
 from tests.clusters.conformance import (
     ConformanceOfChanges,
     ConformanceOfFiles,
@@ -16,28 +15,17 @@ from tests.clusters.conformance import (
     ConformanceOfStates,
     Place,
 )
-from tests.e2e.programs import Programs
 from tests.tools import HELM_VERSIONS, helm
 
 
-@pytest.fixture(params=["helm", "apply"])
-def place(
-    request: pytest.FixtureRequest, programs: Programs, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Place]:
-    """Yield a namespace of the cluster; the first has helm, the second has not."""
-    for name, value in programs.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_client.shutil.which", _nowhere)
-    if request.param == "helm":
-        monkeypatch.setenv("HELM_BIN", str(helm(HELM_VERSIONS[-1])))
+@pytest.fixture
+def place(request: pytest.FixtureRequest, as_user: pytest.MonkeyPatch, namespace: str) -> Iterator[Place]:
+    """Yield a namespace of the cluster; there is helm if the parameter is true."""
+    if getattr(request, "param", False):
+        as_user.setenv("HELM_BIN", str(helm(HELM_VERSIONS[-1])))
     cluster = KubeCluster(namespace=namespace)
     yield Place(cluster=cluster, flags=("-n", namespace), env=dict(os.environ))
-    SymphonyConfig.reset()
     cluster.watcher.api.close()
-
-
-def _nowhere(_program: str) -> None:
-    return None
 
 
 class TestStates(ConformanceOfStates):
@@ -52,5 +40,6 @@ class TestFiles(ConformanceOfFiles):
     """Files on Kubernetes."""
 
 
+@pytest.mark.parametrize("place", [False, True], ids=["apply", "helm"], indirect=True)
 class TestChanges(ConformanceOfChanges):
     """Changes on Kubernetes."""

@@ -104,7 +104,6 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line]
 
 
-@pytest.mark.rig
 def test_the_job_of_the_overview_is_shown_as_the_overview_shows_it(programs: Programs, namespace: str) -> None:
     programs.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
     programs.establish("dijobs.diengine.opendilab.org")

@@ -36,6 +36,6 @@ def test_helm_makes_the_objects_that_we_render(half: int, tmp_path: Path, capsys
     with capsys.disabled():
         print(f"\n{_COUNT} experiments from {first}: {judge.counts}")  # noqa: T201 - what a soak is read for
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults[:20])
-    # Each goes to two helms, with its own values and with three overrides: most must be comparable.
-    assert judge.counts["equal"] > 2 * _COUNT * 2
+    # Each goes to two helms, with its own values and with two overrides: most must be comparable.
+    assert judge.counts["equal"] > 3 * _COUNT
     assert judge.counts["umbrellas"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.e2e.charts import EXAMPLES, ExampleCharts
 from tests.e2e.release import Release, prove
+from tests.tools import HELM_VERSIONS, helm
 from tests.waiting import eventually
 
 Releases = Callable[..., Release]
@@ -24,21 +24,17 @@ RESULTS = {
 }
 
 
-@pytest.mark.rig
 @pytest.mark.parametrize("example", RESULTS)
-def test_an_example_runs_from_its_chart_to_its_result(
-    release: Releases, charts: ExampleCharts, any_helm: Path, example: str
-) -> None:
-    run = release("result", any_helm)
+def test_an_example_runs_from_its_chart_to_its_result(release: Releases, charts: ExampleCharts, example: str) -> None:
+    run = release("result")
     run.install(charts[example])
     run.wait_finished()
     missing = {line for group, lines in RESULTS[example].items() for line in lines if line not in run.log(group)}
     assert not missing
 
 
-@pytest.mark.rig
-def test_surreal_comes_up_and_every_service_answers(release: Releases, charts: ExampleCharts, any_helm: Path) -> None:
-    run = release("surreal", any_helm)
+def test_surreal_comes_up_and_every_service_answers(release: Releases, charts: ExampleCharts) -> None:
+    run = release("surreal")
     run.install(charts["surreal"])
     run.wait_started()
     answers = [f"{service}: {by} heard agent-0" for service, by in _SURREAL_SERVERS.items()]
@@ -54,11 +50,11 @@ _SURREAL_SERVERS = {
 }
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize(("example", "version"), [*((name, HELM_VERSIONS[-1]) for name in EXAMPLES), ("ring", "3.19")])
 def test_a_held_example_is_served_tested_and_leaves_nothing(
-    release: Releases, charts: ExampleCharts, any_helm: Path, example: str
+    release: Releases, charts: ExampleCharts, example: str, version: str
 ) -> None:
-    run = release("held", any_helm)
+    run = release("held", helm(version))
     prove(run, charts[example])
     run.uninstall()
     run.wait_gone()

@@ -22,7 +22,7 @@ from tests.gitops.ssh_server import ssh_server
 from tests.gitops.walk.walk import GitWalk
 from tests.gitops.walk.world import Server
 
-STEPS = int(os.environ.get("SYMPH_SOAK", "1000"))
+STEPS = int(os.environ.get("SYMPH_SOAK", "500"))
 SEED, SHRINKS = int(os.environ.get("SYMPH_SEED", "1")), "SYMPH_SHRINK" in os.environ
 
 

@@ -11,8 +11,10 @@ import os
 import random
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+import yaml
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.names import join
@@ -30,9 +32,187 @@ _COUNT, _FIRST = int(os.environ.get("SYMPH_IMPORT_CASES", "200")), int(os.enviro
 # Compose itself reads none of these; the name is in every object in another spelling.
 _SILENT = re.compile(r"(?:^|\.)x-|^version$|(?:^|\.)(?:name|apiVersion|kind)$")
 
+# The forms of inputs. `$T` is a unique text, `$N` a unique number, `$S` one in quotes; of a list under `$one` one item
+# is chosen, and of the fields under `$some` up to as many as `$most`, each with one of its values.
+_FORMS: dict[str, Any] = yaml.safe_load(
+    """
+compose:
+  $most: 3
+  $some:
+    networks: [{default: null}, {back: {driver: $T}}, {default: {ipam: {}}}]
+    x-more: [{a: $T}]
+    include: [[$T]]
+    version: ['3']
+volumes:
+  data: {$one: [null, {}, {driver: $T}, {labels: {a: $T}}]}
+  net: {driver_opts: {type: {$one: [nfs, none]}, o: 'addr=10.0.0.7,rw', device: ':/x'}}
+service:
+  $most: 9
+  $some:
+    command: [[$T, $T], $T $T, []]
+    entrypoint: [[$T], $T, '']
+    working_dir: [/$T]
+    environment: [{A: $T, B: $N}, [A=$T, C], {D: null}]
+    labels: [{l: $T}, [l=$T]]
+    annotations: [{a: $T}]
+    ports:
+    - ['$N:$N']
+    - ['127.0.0.1:$N:$N']
+    - [{target: $N, published: $S, mode: host, app_protocol: $T}]
+    - [$N/udp]
+    expose: [[$N]]
+    volumes:
+    - ['data:/d:z']
+    - ['/$T:/$T:ro']
+    - ['net:/n']
+    - [/$T]
+    - [{type: bind, source: /$T, target: /$T, bind: {propagation: rslave}, consistency: cached}]
+    - [{type: tmpfs, target: /$T, tmpfs: {size: $Nm, mode: 448}}]
+    - [{type: volume, source: data, target: /$T, volume: {nocopy: true, subpath: $T}}]
+    - [{type: npipe, source: $T, target: /$T}]
+    tmpfs: [/$T, ['/$T:size=$N']]
+    shm_size: [$Nm]
+    devices: [['/dev/$T:/dev/$T:r']]
+    healthcheck:
+    - {test: [{$one: [CMD, CMD-SHELL]}, $T], interval: $Ns, start_period: 5s, start_interval: 2s}
+    - {test: $T, retries: 7}
+    - {disable: true}
+    restart: ['no', always, 'on-failure:3', unless-stopped]
+    deploy:
+    - $most: 4
+      $some:
+        replicas: [1, 2, 3]
+        mode: [replicated, global]
+        labels: [{x: $T}]
+        endpoint_mode: [vip]
+        update_config: [{parallelism: 2}]
+        placement: [{constraints: [$T]}]
+        restart_policy: [{condition: {$one: [any, on-failure]}, delay: 5s, max_attempts: 4, window: 9s}]
+        resources:
+        - limits: {cpus: $S, memory: $NM, pids: 5}
+          reservations:
+            memory: $NK
+            devices:
+            - $one:
+              - {capabilities: [gpu], count: 2, driver: {$one: [nvidia, amd]}}
+              - {capabilities: [tpu]}
+              - {capabilities: [gpu], device_ids: ['0', '3'], options: {a: b}}
+    gpus: [all, [{count: 2, driver: amd}], [{device_ids: ['1']}]]
+    cpus: [$N]
+    mem_limit: [$Nm]
+    mem_reservation: [$Nk]
+    hostname: [$T]
+    domainname: [$T]
+    container_name: [$T]
+    mac_address: [$T]
+    runtime: [$T]
+    networks: [[back], {back: {aliases: [$T]}}]
+    logging: [{driver: $T, options: {max-size: $T}}]
+    ulimits: [{nofile: $N}]
+    sysctls: [{net.core.somaxconn: $N}]
+    stop_signal: [SIGINT]
+    stop_grace_period: [$Ns]
+    init: [true]
+    tty: [true]
+    stdin_open: [true]
+    attach: [false]
+    user: [$S, '$N:$N', $T]
+    group_add: [[$T]]
+    security_opt: [[$T]]
+    pid: [host]
+    ipc: [host]
+    cap_add: [[SYS_PTRACE]]
+    cap_drop: [[NET_RAW]]
+    privileged: [true]
+    read_only: [true]
+    extra_hosts: [['$T:10.0.0.7'], {$T: host-gateway}]
+    dns: [[10.0.0.9]]
+    dns_search: [$T]
+    platform: [linux/arm64, linux/arm/v7, linux]
+    pull_policy: [always, missing, daily]
+    build: [., {context: $T, args: {a: $T}}]
+    profiles: [['off'], [], [], [], []]
+    develop: [{watch: []}]
+    blkio_config: [{weight: 300}]
+    oom_score_adj: [5]
+    cpu_shares: [$N]
+    cpuset: ['0,1']
+    x-note: [{a: $T}]
+symphony:
+  $most: 2
+  $some:
+    odd: [$T]
+    port_range: [7000-8999, '7000-7005,7010-8000']
+    ab: [{s: {host: $T, port: $N}}]
+    preamble_cmds: [[$T]]
+    start_dir: [/$T]
+tmux group: {$most: 1, $some: {start_dir: [/$T], odd: [$T], preamble_cmds: [[$T]]}}
+docker: {$most: 2, $some: {environment: [[A=$T]], hostname: [$T], odd: [$T]}}
+process: {$most: 1, $some: {odd: [$T], binded_services: [{$T: null}]}}
+container:
+  $most: 5
+  $some:
+    command: [[$T]]
+    args: [[$T, $T $T]]
+    workingDir: [/$T]
+    env:
+    - - {name: A, value: $T}
+      - $one:
+        - {name: B, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+        - {name: B, valueFrom: {secretKeyRef: {name: $T, key: $T, optional: true}}}
+        - {name: B, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}
+    envFrom: [[{secretRef: {name: $T}}]]
+    resources:
+    - {requests: {cpu: $N, memory: $NMi}, limits: {nvidia.com/gpu: 2}}
+    - {requests: {cpu: $N, memory: $NMi}, limits: {nvidia.com/gpu: 2}, claims: [{name: $T}]}
+    imagePullPolicy: [Always]
+    livenessProbe: [{exec: {command: [$T]}, periodSeconds: $N}]
+    readinessProbe: [{exec: {command: [$T]}, periodSeconds: $N}, {grpc: {port: $N}}]
+    lifecycle: [{preStop: {exec: {command: [$T]}}}]
+    securityContext: [{runAsUser: $N, capabilities: {add: [SYS_PTRACE]}}]
+    ports: [[{name: $T, containerPort: $N, hostPort: $N}]]
+    stdin: [true]
+    tty: [true]
+    terminationMessagePolicy: [FallbackToLogsOnError]
+record:
+  $one:
+  - {type: KubeNFSVolume, server: $T, path: /$T}
+  - {type: KubeHostPathVolume, path: /$T, hostpath_type: Directory}
+  - {type: KubeSecretVolume, secret_name: $T, defaultMode: 256}
+  - {type: KubeGitVolume, repository: https://$T.example.com/x.git, revision: $T}
+  - {type: KubeEmptyDirVolume, use_memory: true, odd: $T}
+mount: {$most: 2, $some: {readOnly: [true], subPath: [$T], mountPropagation: [HostToContainer]}}
+odd: {$most: 1, $some: {odd: [$T]}}
+metadata: {$most: 2, $some: {labels: [{l: $T}], annotations: [{a: $T}], finalizers: [[$T]]}}
+pod:
+  $most: 5
+  $some:
+    restartPolicy: [Never, OnFailure]
+    nodeSelector: [{n: $T}]
+    tolerations: [[{key: $T, operator: Exists, effect: NoExecute, tolerationSeconds: $N}]]
+    hostNetwork: [true]
+    dnsPolicy: [Default]
+    priority: [$N]
+    affinity:
+    - nodeAffinity:
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - {weight: 1, preference: {matchExpressions: [{key: $T, operator: Exists}]}}
+    serviceAccountName: [$T]
+    priorityClassName: [$T]
+    schedulerName: [$T]
+    terminationGracePeriodSeconds: [$N]
+    activeDeadlineSeconds: [$N]
+    securityContext: [{fsGroup: $N}]
+    imagePullSecrets: [[{name: $T}]]
+    hostAliases: [[{ip: 10.0.0.1, hostnames: [$T]}]]
+    initContainers: [[{name: $T, image: $T, command: [$T]}]]
+    volumes: [[{name: $T, hostPath: {path: /$T}}]]
+"""
+)
+
 
 class Draw:
-    """Random choices, and unique texts and numbers."""
+    """Fills in forms with random choices, and with unique texts and numbers."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -42,316 +222,87 @@ class Draw:
         self._last += 1
         return self._last
 
-    def text(self) -> str:
-        return f"t{self.number()}"
+    def form(self, name: str) -> Any:
+        return self.fill(_FORMS[name])
 
-    def some(self, fields: dict[str, Callable[[], object]], most: int) -> dict[str, object]:
-        """Return up to `most` of the fields."""
-        names = self.rng.sample(list(fields), self.rng.randint(0, min(most, len(fields))))
-        return {name: fields[name]() for name in names}
-
-    def one(self, *values: object) -> object:
-        return self.rng.choice(values)
+    def fill(self, form: Any) -> Any:
+        if form == "$N":
+            return self.number()
+        if isinstance(form, str):
+            return re.sub(r"\$([TNS])", lambda found: f"{'t' * (found[1] == 'T')}{self.number()}", form)
+        if isinstance(form, list):
+            return [self.fill(item) for item in form]
+        if not isinstance(form, dict):
+            return form
+        if "$one" in form:
+            return self.fill(self.rng.choice(form["$one"]))
+        if "$some" in form:
+            fields = form["$some"]
+            names = self.rng.sample(list(fields), self.rng.randint(0, min(form["$most"], len(fields))))
+            form = {name: {"$one": fields[name]} for name in names}
+        return {self.fill(key): self.fill(value) for key, value in form.items()}
 
 
 def compose_case(draw: Draw) -> dict[str, object]:
     names = ["web", "db", "cache", "job"][: draw.rng.randint(1, 4)]
     services = {name: _compose_service(draw, names[:index]) for index, name in enumerate(names)}
-    top = draw.some(
-        {
-            "networks": lambda: draw.one(
-                {"default": None}, {"back": {"driver": draw.text()}}, {"default": {"ipam": {}}}
-            ),
-            "x-more": lambda: {"a": draw.text()},
-            "include": lambda: [draw.text()],
-            "version": lambda: "3",
-        },
-        3,
-    )
-    volumes: dict[str, object] = {"data": draw.one(None, {}, {"driver": draw.text()}, {"labels": {"a": draw.text()}})}
-    volumes["net"] = {"driver_opts": {"type": draw.one("nfs", "none"), "o": "addr=10.0.0.7,rw", "device": ":/x"}}
-    return {"name": "fuzz", "services": services, "volumes": volumes, **top}
+    return {"name": "fuzz", "services": services, "volumes": draw.form("volumes"), **draw.form("compose")}
 
 
 def _compose_service(draw: Draw, earlier: list[str]) -> dict[str, object]:
-    text, number, one = draw.text, draw.number, draw.one
-    fields: dict[str, Callable[[], object]] = {
-        "command": lambda: one([text(), text()], f"{text()} {text()}", []),
-        "entrypoint": lambda: one([text()], text(), ""),
-        "working_dir": lambda: f"/{text()}",
-        "environment": lambda: one({"A": text(), "B": number()}, [f"A={text()}", "C"], {"D": None}),
-        "labels": lambda: one({"l": text()}, [f"l={text()}"]),
-        "annotations": lambda: {"a": text()},
-        "ports": lambda: one(
-            [f"{number()}:{number()}"],
-            [f"127.0.0.1:{number()}:{number()}"],
-            [{"target": number(), "published": str(number()), "mode": "host", "app_protocol": text()}],
-            [f"{number()}/udp"],
-        ),
-        "expose": lambda: [number()],
-        "volumes": lambda: one(
-            ["data:/d:z"],
-            [f"/{text()}:/{text()}:ro"],
-            ["net:/n"],
-            [f"/{text()}"],
-            [
-                {
-                    "type": "bind",
-                    "source": f"/{text()}",
-                    "target": f"/{text()}",
-                    "bind": {"propagation": "rslave"},
-                    "consistency": "cached",
-                }
-            ],
-            [{"type": "tmpfs", "target": f"/{text()}", "tmpfs": {"size": f"{number()}m", "mode": 448}}],
-            [
-                {
-                    "type": "volume",
-                    "source": "data",
-                    "target": f"/{text()}",
-                    "volume": {"nocopy": True, "subpath": text()},
-                }
-            ],
-            [{"type": "npipe", "source": text(), "target": f"/{text()}"}],
-        ),
-        "tmpfs": lambda: one(f"/{text()}", [f"/{text()}:size={number()}"]),
-        "shm_size": lambda: f"{number()}m",
-        "devices": lambda: [f"/dev/{text()}:/dev/{text()}:r"],
-        "healthcheck": lambda: one(
-            {
-                "test": [one("CMD", "CMD-SHELL"), text()],
-                "interval": f"{number()}s",
-                "start_period": "5s",
-                "start_interval": "2s",
-            },
-            {"test": text(), "retries": 7},
-            {"disable": True},
-        ),
-        "restart": lambda: one("no", "always", "on-failure:3", "unless-stopped"),
-        "deploy": lambda: draw.some(
-            {
-                "replicas": lambda: draw.rng.randint(1, 3),
-                "mode": lambda: one("replicated", "global"),
-                "labels": lambda: {"x": text()},
-                "endpoint_mode": lambda: "vip",
-                "update_config": lambda: {"parallelism": 2},
-                "placement": lambda: {"constraints": [text()]},
-                "restart_policy": lambda: {
-                    "condition": one("any", "on-failure"),
-                    "delay": "5s",
-                    "max_attempts": 4,
-                    "window": "9s",
-                },
-                "resources": lambda: {
-                    "limits": {"cpus": str(number()), "memory": f"{number()}M", "pids": 5},
-                    "reservations": {
-                        "memory": f"{number()}K",
-                        "devices": [
-                            one(
-                                {"capabilities": ["gpu"], "count": 2, "driver": one("nvidia", "amd")},
-                                {"capabilities": ["tpu"]},
-                                {"capabilities": ["gpu"], "device_ids": ["0", "3"], "options": {"a": "b"}},
-                            )
-                        ],
-                    },
-                },
-            },
-            4,
-        ),
-        "gpus": lambda: one("all", [{"count": 2, "driver": "amd"}], [{"device_ids": ["1"]}]),
-        "cpus": number,
-        "mem_limit": lambda: f"{number()}m",
-        "mem_reservation": lambda: f"{number()}k",
-        "hostname": text,
-        "domainname": text,
-        "container_name": text,
-        "mac_address": text,
-        "runtime": text,
-        "networks": lambda: one(["back"], {"back": {"aliases": [text()]}}),
-        "logging": lambda: {"driver": text(), "options": {"max-size": text()}},
-        "ulimits": lambda: {"nofile": number()},
-        "sysctls": lambda: {"net.core.somaxconn": number()},
-        "stop_signal": lambda: "SIGINT",
-        "stop_grace_period": lambda: f"{number()}s",
-        "init": lambda: True,
-        "tty": lambda: True,
-        "stdin_open": lambda: True,
-        "attach": lambda: False,
-        "user": lambda: one(str(number()), f"{number()}:{number()}", text()),
-        "group_add": lambda: [text()],
-        "security_opt": lambda: [text()],
-        "pid": lambda: "host",
-        "ipc": lambda: "host",
-        "cap_add": lambda: ["SYS_PTRACE"],
-        "cap_drop": lambda: ["NET_RAW"],
-        "privileged": lambda: True,
-        "read_only": lambda: True,
-        "extra_hosts": lambda: one([f"{text()}:10.0.0.{draw.rng.randint(1, 9)}"], {text(): "host-gateway"}),
-        "dns": lambda: ["10.0.0.9"],
-        "dns_search": text,
-        "platform": lambda: one("linux/arm64", "linux/arm/v7", "linux"),
-        "pull_policy": lambda: one("always", "missing", "daily"),
-        "build": lambda: one(".", {"context": text(), "args": {"a": text()}}),
-        "profiles": lambda: ["off"] if draw.rng.random() < 0.2 else [],
-        "develop": lambda: {"watch": []},
-        "blkio_config": lambda: {"weight": 300},
-        "oom_score_adj": lambda: 5,
-        "cpu_shares": number,
-        "cpuset": lambda: "0,1",
-        "x-note": lambda: {"a": text()},
-    }
-    if earlier:
+    made: dict[str, object] = {"image": draw.fill("$T:1"), **draw.form("service")}
+    if earlier and draw.rng.random() < 0.3:
         other = draw.rng.choice(earlier)
-        fields["depends_on"] = lambda: one(
-            [other], {other: {"condition": "service_started", "restart": True, "required": False}}
-        )
-        fields["links"] = lambda: one([other], [f"{other}:{text()}"])
-    return {"image": f"{text()}:1", **draw.some(fields, 9)}
+        started = {other: {"condition": "service_started", "restart": True, "required": False}}
+        made["depends_on"] = draw.rng.choice([[other], started])
+        made["links"] = draw.rng.choice([[other], [draw.fill(f"{other}:$T")]])
+    return made
 
 
 def symphony_case(draw: Draw) -> dict[str, object]:
-    text = draw.text
     kind = draw.rng.choice(["kube", "kube", "kube", "tmux", "docker"])
     groups = [
         {
             "name": f"g{index}",
-            **({"pod_yml": _symphony_pod(draw)} if kind == "kube" else {}),
+            **_symphony_pod(draw, kind),
             "processes": [_symphony_process(draw, f"p{member}", kind) for member in range(draw.rng.randint(1, 3))],
-            **draw.some(
-                {"start_dir": lambda: f"/{text()}", "odd": text, "preamble_cmds": lambda: [text()]}
-                if kind == "tmux"
-                else {},
-                1,
-            ),
+            **(draw.form("tmux group") if kind == "tmux" else {}),
         }
         for index in range(draw.rng.randint(0, 2))
     ]
     lone = [
-        {
-            **_symphony_process(draw, f"lone{index}", kind),
-            **({"pod_yml": _symphony_pod(draw)} if kind == "kube" else {}),
-        }
+        {**_symphony_process(draw, f"lone{index}", kind), **_symphony_pod(draw, kind)}
         for index in range(draw.rng.randint(1, 2))
     ]
-    more: dict[str, Callable[[], object]] = {
-        "odd": text,
-        "port_range": lambda: draw.one("7000-8999", "7000-7005,7010-8000"),
-        "ab": lambda: {"s": {"host": text(), "port": draw.number()}},
-        "preamble_cmds": lambda: [text()],
-        "start_dir": lambda: f"/{text()}",
-    }
-    return {"name": "fuzz", "process_groups": groups, "processes": lone, **draw.some(more, 2)}
+    return {"name": "fuzz", "process_groups": groups, "processes": lone, **draw.form("symphony")}
 
 
 def _symphony_process(draw: Draw, name: str, kind: str) -> dict[str, object]:
-    text = draw.text
-    image = f"{text()}:1"
+    image = draw.fill("$T:1")
     process: dict[str, object] = {"name": name, "binded_services": {}, "connected_services": {}, "exposed_services": {}}
     if kind == "kube":
         process |= {"container_image": image, "container_yml": _symphony_container(draw, image)}
     elif kind == "docker":
-        data = {"image": image, **draw.some({"environment": lambda: [f"A={text()}"], "hostname": text, "odd": text}, 2)}
-        process["service_yml"] = {"name": name, "data": data}
+        process["service_yml"] = {"name": name, "data": {"image": image, **draw.form("docker")}}
     else:
-        process |= {"cmds": [text(), text()]}
-    return process | draw.some({"odd": text, "binded_services": lambda: {f"{name}-{text()}": None}}, 1)
+        process["cmds"] = draw.fill(["$T", "$T"])
+    return {**process, **draw.form("process")}
 
 
 def _symphony_container(draw: Draw, image: str) -> dict[str, object]:
-    text, number, one = draw.text, draw.number, draw.one
-    fields: dict[str, Callable[[], object]] = {
-        "command": lambda: [text()],
-        "args": lambda: [text(), f"{text()} {text()}"],
-        "workingDir": lambda: f"/{text()}",
-        "env": lambda: [
-            {"name": "A", "value": text()},
-            one(
-                {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-                {"name": "B", "valueFrom": {"secretKeyRef": {"name": text(), "key": text(), "optional": True}}},
-                {"name": "B", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}},
-            ),
-        ],
-        "envFrom": lambda: [{"secretRef": {"name": text()}}],
-        "resources": lambda: {
-            "requests": {"cpu": number(), "memory": f"{number()}Mi"},
-            "limits": {"nvidia.com/gpu": 2},
-            **draw.some({"claims": lambda: [{"name": text()}]}, 1),
-        },
-        "imagePullPolicy": lambda: "Always",
-        "livenessProbe": lambda: {"exec": {"command": [text()]}, "periodSeconds": number()},
-        "readinessProbe": lambda: one(
-            {"exec": {"command": [text()]}, "periodSeconds": number()}, {"grpc": {"port": number()}}
-        ),
-        "lifecycle": lambda: {"preStop": {"exec": {"command": [text()]}}},
-        "securityContext": lambda: {"runAsUser": number(), "capabilities": {"add": ["SYS_PTRACE"]}},
-        "ports": lambda: [{"name": text(), "containerPort": number(), "hostPort": number()}],
-        "stdin": lambda: True,
-        "tty": lambda: True,
-        "terminationMessagePolicy": lambda: "FallbackToLogsOnError",
-    }
-    data = {"name": "c", "image": image, **draw.some(fields, 5)}
-    records = []
+    data, records = {"name": "c", "image": image, **draw.form("container")}, []
     if draw.rng.random() < 0.5:
-        volume = draw.text()
-        records.append({"name": volume, **draw.rng.choice(_records(draw))})
-        data["volumeMounts"] = [
-            {
-                "name": volume,
-                "mountPath": f"/{text()}",
-                **draw.some(
-                    {"readOnly": lambda: True, "subPath": text, "mountPropagation": lambda: "HostToContainer"}, 2
-                ),
-            }
-        ]
-    return {"data": data, "mounted_volumes": records, **draw.some({"odd": text}, 1)}
+        volume = draw.fill("$T")
+        records.append({"name": volume, **draw.form("record")})
+        data["volumeMounts"] = [{"name": volume, "mountPath": draw.fill("/$T"), **draw.form("mount")}]
+    return {"data": data, "mounted_volumes": records, **draw.form("odd")}
 
 
-def _records(draw: Draw) -> list[dict[str, object]]:
-    return [
-        {"type": "KubeNFSVolume", "server": draw.text(), "path": f"/{draw.text()}"},
-        {"type": "KubeHostPathVolume", "path": f"/{draw.text()}", "hostpath_type": "Directory"},
-        {"type": "KubeSecretVolume", "secret_name": draw.text(), "defaultMode": 256},
-        {"type": "KubeGitVolume", "repository": f"https://{draw.text()}.example.com/x.git", "revision": draw.text()},
-        {"type": "KubeEmptyDirVolume", "use_memory": True, "odd": draw.text()},
-    ]
-
-
-def _symphony_pod(draw: Draw) -> dict[str, object]:
-    text, number, one = draw.text, draw.number, draw.one
-    fields: dict[str, Callable[[], object]] = {
-        "restartPolicy": lambda: one("Never", "OnFailure"),
-        "nodeSelector": lambda: {"n": text()},
-        "tolerations": lambda: [
-            {"key": text(), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": number()}
-        ],
-        "hostNetwork": lambda: True,
-        "dnsPolicy": lambda: "Default",
-        "priority": number,
-        "affinity": lambda: {
-            "nodeAffinity": {
-                "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": 1, "preference": {"matchExpressions": [{"key": text(), "operator": "Exists"}]}}
-                ]
-            }
-        },
-        "serviceAccountName": text,
-        "priorityClassName": text,
-        "schedulerName": text,
-        "terminationGracePeriodSeconds": number,
-        "activeDeadlineSeconds": number,
-        "securityContext": lambda: {"fsGroup": number()},
-        "imagePullSecrets": lambda: [{"name": text()}],
-        "hostAliases": lambda: [{"ip": "10.0.0.1", "hostnames": [text()]}],
-        "initContainers": lambda: [{"name": text(), "image": text(), "command": [text()]}],
-        "volumes": lambda: [{"name": text(), "hostPath": {"path": f"/{text()}"}}],
-    }
-    metadata = {
-        "name": "pod",
-        **draw.some(
-            {"labels": lambda: {"l": text()}, "annotations": lambda: {"a": text()}, "finalizers": lambda: [text()]}, 2
-        ),
-    }
-    return {"data": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": draw.some(fields, 5)}}
+def _symphony_pod(draw: Draw, kind: str) -> dict[str, object]:
+    if kind != "kube":
+        return {}
+    metadata = {"name": "pod", **draw.form("metadata")}
+    return {"pod_yml": {"data": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": draw.form("pod")}}}
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:

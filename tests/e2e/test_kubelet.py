@@ -16,8 +16,6 @@ from tests.e2e.programs import Programs
 from tests.e2e.release import describe
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.rig
-
 Fields = dict[str, Any]
 
 

@@ -1,9 +1,13 @@
-"""Many ends of processes, log lines and generated experiments in real tmux; `make test` runs a few of each."""
+"""Many ends of processes, stubborn trees and generated experiments in real tmux; `make test` runs a few of each.
+
+`SYMPH_SOAK` runs five times as many.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +20,13 @@ from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from symphony_charts.system import processes
-from tests.local.generated import NASTY, generated
+from tests.local.generated import generated
 from tests.local.parity.compare import compare
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 pytestmark = pytest.mark.slow
 
+_SCALE = 5 if "SYMPH_SOAK" in os.environ else 1
 # Records the moment of its death and dies: with status N, or by signal N - 128 if N is above 128.
 _DIE = """
 import os, sys, time
@@ -65,23 +70,15 @@ def _statuses(batch: int) -> list[int]:
     return [(batch * 50 + number) % 120 if number % 3 else 128 + _FATAL[number % len(_FATAL)] for number in range(50)]
 
 
-def test_a_thousand_deaths_have_their_statuses(tmp_path: Path) -> None:
+def test_many_deaths_have_their_statuses(tmp_path: Path) -> None:
     late: tuple[list[float], list[float]] = ([], [])
     wrong = []
-    for batch in range(20):
+    for batch in range(4 * _SCALE):
         wanted = _statuses(batch)
         data = {
             f"p{number}": {
-                "command": [
-                    sys.executable,
-                    "-I",
-                    "-S",
-                    "-c",
-                    _DIE,
-                    str(status),
-                    str(tmp_path / f"{batch}.{number}"),
-                    str(0 if batch % 2 else 1 + number / 25),
-                ],
+                "command": [sys.executable, "-I", "-S", "-c", _DIE, str(status), str(tmp_path / f"{batch}.{number}")],
+                "args": [str(0 if batch % 2 else 1 + number / 25)],
                 "restart": "never",
                 "retries": 0,
                 "local": {"on_exit": "keep", "tty": number % 2 == 0},
@@ -95,16 +92,13 @@ def test_a_thousand_deaths_have_their_statuses(tmp_path: Path) -> None:
                 wrong.append((batch, number, wanted[number], item.status))
             late[batch % 2].append((item.ended or 0.0) - float((tmp_path / f"{batch}.{number}").read_text()))
     for when, found in zip(("", " during the start"), late, strict=True):
-        found.sort()
-        middle, most, all_of = (found[at] * 1000 for at in (250, 495, -1))
+        middle, most, all_of = (sorted(found)[int(len(found) * share) - 1] * 1000 for share in (0.5, 0.99, 1))
         sys.stdout.write(f"known after death{when}: median {middle:.1f} ms, 99 % {most:.1f} ms, all {all_of:.1f} ms\n")
     assert wrong == []
-    assert sum(map(len, late)) == 1000
 
 
-@pytest.mark.parametrize("victim", ["nothing", "tmux", "supervisor", "both"])
-@pytest.mark.parametrize("attempt", range(3))
-def test_no_tree_survives_one_down(tmp_path: Path, victim: str, attempt: int) -> None:
+@pytest.mark.parametrize("victim", ["both", "nothing", "tmux", "supervisor"][: None if _SCALE > 1 else 1])
+def test_no_tree_survives_one_down(tmp_path: Path, victim: str) -> None:
     tree = {**python(_STUBBORN), "grace_period": 1}
     run = start(tmp_path, processes={f"p{number}": tree for number in range(3)})
     until(lambda: all("ready" in log_of(run, f"p{number}") for number in range(3)))
@@ -123,16 +117,16 @@ def _left(run: Run) -> list[int]:
     return [record.pid for record in processes.members(str(run.folder / "scratch"), (), cookie)]
 
 
-@pytest.mark.parametrize("block", range(20))
-def test_plan_and_manifests_of_a_thousand_experiments_agree(block: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("block", range(4 * _SCALE))
+def test_plan_and_manifests_of_generated_experiments_agree(block: int, tmp_path: Path) -> None:
     for seed in range(block * 50, block * 50 + 50):
         result = compare(from_data(generated(seed)), {}, tmp_path, probes=False)
         assert (seed, result.differences) == (seed, ())
 
 
-@pytest.mark.parametrize("block", range(6))
-def test_a_probe_in_tmux_agrees_for_sixty_experiments(block: int, tmp_path: Path) -> None:
-    for seed in range(5000 + block * 10, 5010 + block * 10):
+@pytest.mark.parametrize("block", range(_SCALE))
+def test_a_probe_in_tmux_agrees_with_them(block: int, tmp_path: Path) -> None:
+    for seed in range(5000 + block * 12, 5012 + block * 12):
         result = compare(from_data(generated(seed)), {}, tmp_path, probes=True)
         assert (seed, result.differences) == (seed, ())
 
@@ -146,51 +140,13 @@ def test_a_secret_is_nowhere_to_be_read(tmp_path: Path) -> None:
     run = local_run.up(experiment, allocate(experiment), folder=tmp_path)
     assert run is not None
     until((run.process_dir(0) / "pid").exists)
-    own = ["tmux", "-S", str(run.socket), "-f", "/dev/null"]
     asked = (["show-environment", "-g"], ["show-environment", "-t", "symph"], ["capture-pane", "-p", "-S", "-"])
-    shown = b"".join(_said([*own, *words]) for words in asked)
-    assert secret.encode() not in shown
+    own = ["tmux", "-S", str(run.socket), "-f", "/dev/null"]
+    for words in asked:
+        assert secret.encode() not in subprocess.run([*own, *words], capture_output=True, check=True, timeout=20).stdout
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert not any(secret.encode() in command for command in commands)
     for name in ("plan.json", "state.json", "spec.json", "supervisor.log", "up.conf"):
         assert secret.encode() not in (run.folder / name).read_bytes()
     local_run.down(run)
     assert not any(secret.encode() in path.read_bytes() for path in run.folder.rglob("*") if path.is_file())
-
-
-def test_the_users_tmux_is_the_same_before_and_after_from_inside_it(
-    tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMUX_TMPDIR", str(private_places))
-    own = ["tmux", "-L", "default", "-f", "/dev/null"]
-    _said([*own, "new-session", "-d", "-s", "mine", "sleep", "60"])
-    try:
-        path = _said([*own, "display-message", "-p", "#{socket_path},#{pid},0"]).decode().strip()
-        monkeypatch.setenv("TMUX", path)
-        before = _all_of(own)
-        data = {"command": ["/bin/true"], "args": list(NASTY)}
-        local_run.wait(start(tmp_path, processes={"agent-1": data, "agent-10": data}))
-        assert _all_of(own) == before
-    finally:
-        _said([*own, "kill-server"])
-
-
-def _all_of(own: list[str]) -> list[bytes]:
-    asked = (
-        ["list-sessions"],
-        ["list-panes", "-a"],
-        ["show-options", "-g"],
-        ["show-options", "-s"],
-        ["show-options", "-gw"],
-        ["show-environment", "-g"],
-        ["list-keys"],
-        ["list-buffers"],
-        ["show-hooks", "-g"],
-    )
-    return [_said([*own, *words]) for words in asked]
-
-
-def _said(argv: list[str]) -> bytes:
-    import subprocess
-
-    return subprocess.run(argv, capture_output=True, check=True, timeout=20).stdout

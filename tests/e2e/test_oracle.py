@@ -22,11 +22,10 @@ from tests.e2e.oracle.dumps import compare_dumps
 from tests.e2e.oracle.experiments import compare_experiments
 from tests.e2e.oracle.live import Scheduler, scheduler
 from tests.e2e.oracle.nodes import of_machine, read
-from tests.e2e.oracle.pairs import compare_filters
 from tests.e2e.oracle.pods import pods_of_objects
 
 # Read at import: inside a test, the user's environment variables are removed.
-_COUNT, _SEED = int(os.environ.get("SYMPH_SOAK", "40")), int(os.environ.get("SYMPH_SEED", "10000"))
+_COUNT, _SEED = int(os.environ.get("SYMPH_SOAK", "60")), int(os.environ.get("SYMPH_SEED", "10000"))
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +36,6 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
         yield found
 
 
-@pytest.mark.rig
-def test_every_node_is_refused_for_the_reasons_that_the_planner_gives(real: Scheduler) -> None:
-    report = compare_filters(real, max(5_000, _COUNT * 50), seed=_SEED)
-    assert not report.disagreements, report.disagreements[:5]
-
-
-@pytest.mark.rig
 def test_a_proven_group_is_bound_in_every_order_and_a_no_never_as_a_whole(real: Scheduler) -> None:
     report = compare_experiments(real, range(_SEED, _SEED + _COUNT))
     sys.stdout.write(f"{report.cases} experiments, {report.refused_specs} refused; groups: {dict(report.verdicts)}\n")
@@ -52,14 +44,12 @@ def test_a_proven_group_is_bound_in_every_order_and_a_no_never_as_a_whole(real: 
     assert report.cases > _COUNT // 2
 
 
-@pytest.mark.rig
 def test_a_group_that_a_dump_proves_is_bound_beside_pods_that_are_there_or_wait(real: Scheduler) -> None:
-    report = compare_dumps(real, range(100))
+    report = compare_dumps(real, range(max(50, _COUNT // 10)))
     assert report.faults == []
     assert report.verdicts.keys() == {"PROVEN", "PACKABLE", "UNKNOWN", "NO"}
 
 
-@pytest.mark.rig
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(
     ("call", "pool", "settings"),

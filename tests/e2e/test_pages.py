@@ -69,7 +69,6 @@ def test_a_page_works_as_it_is_written(page: Path, wheel: Path, registry: str) -
     assert not reader.faults, reader.faults[0]
 
 
-@pytest.mark.rig
 @pytest.mark.parametrize("page", [page for page in RUN if "cluster" in places_of(page)], ids=name_of)
 def test_a_page_works_with_a_cluster(page: Path, wheel: Path, programs: Programs, registry: str) -> None:
     newest = helm(HELM_VERSIONS[-1])

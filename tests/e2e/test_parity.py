@@ -17,8 +17,6 @@ import yaml
 from tests.e2e.charts import ExampleCharts, package_spec
 from tests.e2e.release import Release
 
-pytestmark = pytest.mark.rig
-
 Releases = Callable[..., Release]
 
 # Prints a process's view of its environment, and checks that it can bind and dial its addresses.

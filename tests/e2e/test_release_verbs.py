@@ -1,4 +1,4 @@
-"""`symph install|upgrade|uninstall|status|history|rollback` on a real cluster, with each helm."""
+"""`symph install|upgrade|uninstall|status|history|rollback` on a real cluster; in part with each helm."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ import pytest
 from tests.e2e.charts import package_data
 from tests.e2e.programs import Output, Programs
 from tests.e2e.release import Release
+from tests.tools import HELM_VERSIONS, helm
 from tests.waiting import eventually
 
 Symph = Callable[..., Output]
 
 
 @pytest.fixture
-def symph(programs: Programs, namespace: str, any_helm: Path) -> Symph:
-    return lambda *words, place=namespace: programs.symph(*words, "-n", place, env={"HELM_BIN": str(any_helm)})
+def helm_path(request: pytest.FixtureRequest) -> Path | None:
+    """Return each helm if the test uses `any_helm`, else the newest."""
+    each = "any_helm" in request.fixturenames
+    return request.getfixturevalue("any_helm") if each else helm(HELM_VERSIONS[-1])
+
+
+@pytest.fixture
+def symph(programs: Programs, namespace: str, helm_path: Path) -> Symph:
+    return lambda *words, place=namespace: programs.symph(*words, "-n", place, env={"HELM_BIN": str(helm_path)})
 
 
 @pytest.fixture
@@ -45,6 +53,7 @@ def spec_of(experiment: dict[str, object], folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.usefixtures("any_helm")
 def test_a_spec_is_installed_with_its_secrets_and_runs_to_its_end(
     symph: Symph, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
@@ -129,6 +138,7 @@ def test_a_missing_namespace_is_made_only_when_told(symph: Symph, programs: Prog
         programs.kubectl("delete", "namespace", place, "--ignore-not-found", "--wait=false")
 
 
+@pytest.mark.usefixtures("any_helm")
 def test_a_rollback_names_what_runs_again_and_wants_a_yes(symph: Symph, tmp_path: Path) -> None:
     spec = spec_of(naps(), tmp_path)
     assert symph("install", spec, "--wait-for-jobs").code == 0
@@ -144,6 +154,7 @@ def test_a_rollback_names_what_runs_again_and_wants_a_yes(symph: Symph, tmp_path
     assert symph("rollback", "naps", "--to", "9", "--yes").code == 8
 
 
+@pytest.mark.usefixtures("any_helm")
 def test_an_uninstall_sweeps_leftovers_and_leaves_what_is_not_the_releases(
     symph: Symph, programs: Programs, namespace: str, held: Callable[[], set[str]], tmp_path: Path
 ) -> None:
@@ -169,27 +180,22 @@ def test_an_uninstall_sweeps_leftovers_and_leaves_what_is_not_the_releases(
 
 
 @pytest.fixture
-def foreign(release: Callable[..., Release], any_helm: Path, tmp_path: Path) -> Path:
+def foreign(release: Callable[..., Release], tmp_path: Path) -> Path:
     """Return a foreign chart, installed as the release `theirs`."""
     chart = tmp_path / "theirs"
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: theirs\nversion: 0.1.0\n")
     body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: theirs\n"
     (chart / "templates" / "map.yaml").write_text(body)
-    release("theirs", any_helm).install(chart)
+    release("theirs").install(chart)
     return chart
 
 
 def test_a_release_that_is_no_experiment_is_never_touched(
     symph: Symph, foreign: Path, held: Callable[[], set[str]]
 ) -> None:
-    for words in (
-        ["uninstall", "theirs", "--yes"],
-        ["status", "theirs"],
-        ["rollback", "theirs"],
-        ["upgrade", str(foreign)],
-    ):
-        assert symph(*words).code == 8
+    for words in ("uninstall theirs --yes", "status theirs", "rollback theirs", f"upgrade {foreign}"):
+        assert symph(*words.split()).code == 8
     assert symph("install", str(foreign), "--name", "mine").code == 3
     assert held() == {"configmap/theirs"}
 
@@ -198,61 +204,40 @@ def test_an_object_of_somebody_else_is_a_conflict_before_anything_is_made(
     symph: Symph, programs: Programs, namespace: str, held: Callable[[], set[str]], tmp_path: Path
 ) -> None:
     chart = package_data({**naps(binds=["api"]), "name": "naps"}, tmp_path / "d")
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "naps-api"},
-        "spec": {"ports": [{"port": 1}]},
-    }
-    programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(service))
+    programs.kubectl("-n", namespace, "create", "service", "clusterip", "naps-api", "--tcp=1")
     done = symph("install", str(chart))
     assert (done.code, "Service/naps-api" in done.err) == (7, True)
     assert held() == {"service/naps-api"}
 
 
-@pytest.fixture
-def own_naps(namespace: str) -> str:
-    return f"naps-{namespace}"
-
-
-@pytest.fixture
-def in_git(programs: Programs, own_naps: str, tmp_path: Path) -> Path:
-    """Return a folder whose settings name a repository where dev runs `own_naps`."""
-    folder = tmp_path / "project"
+def test_a_name_in_git_and_on_the_cluster_is_wrong_usage_that_lists_both(
+    programs: Programs, namespace: str, helm_path: Path, tmp_path: Path
+) -> None:
+    name, folder, kubeconfig = f"naps-{namespace}", tmp_path / "project", tmp_path / "kubeconfig"
     folder.mkdir()
     programs.run(["git", "init", "-q", "--bare", "-b", "main", str(tmp_path / "charts.git")])
     settings = f"team: ml\nrepository: {{url: {tmp_path / 'charts.git'}, author: A <a@b.c>}}\nenvironments: [dev]\n"
     (folder / ".symph.yaml").write_text(settings)
-    spec = spec_of(naps(name=own_naps), folder)
-    words = ("publish", spec, "--env", "dev", "--version", "0.1.0")
-    done = programs.symph(*words, cwd=folder, env={"SYMPH_STATE_DIR": str(tmp_path / "state")})
-    assert done.code == 0, done.err
-    return folder
-
-
-@pytest.mark.parametrize("verb", ["history", "rollback"])
-def test_a_name_in_git_and_on_the_cluster_is_wrong_usage_that_lists_both(
-    verb: str, in_git: Path, own_naps: str, programs: Programs, namespace: str, any_helm: Path, tmp_path: Path
-) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
+    spec_of(naps(name=name), folder)
     kubeconfig.write_bytes(programs.kubeconfig.read_bytes())
-    programs.run(
-        [str(programs.kubectl_path), "config", "set-context", "--current", "--namespace", namespace],
-        more_env={"KUBECONFIG": str(kubeconfig)},
-    )
-    env = {"KUBECONFIG": str(kubeconfig), "HELM_BIN": str(any_helm), "SYMPH_STATE_DIR": str(tmp_path / "state")}
+    words = ("config", "set-context", "--current", "--namespace", namespace)
+    programs.run([str(programs.kubectl_path), *words], more_env={"KUBECONFIG": str(kubeconfig)})
+    env = {"KUBECONFIG": str(kubeconfig), "HELM_BIN": str(helm_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}
 
     def symph(*words: str) -> Output:
-        return programs.symph(*words, cwd=in_git, env=env)
+        return programs.symph(*words, cwd=folder, env=env)
 
-    alone = symph("status", own_naps, "-o", "json")
-    assert (alone.code, json.loads(alone.out)["items"][0]["env"]) == (0, "dev"), alone.err
+    def found(*words: str) -> list[dict[str, object]]:
+        done = symph("status", name, *words, "-o", "json")
+        assert done.out, done.err
+        return list(json.loads(done.out)["items"])
+
+    assert symph("publish", "naps.json", "--env", "dev", "--version", "0.1.0").code == 0
+    assert [item["env"] for item in found()] == ["dev"]
     assert symph("install", "naps.json").code == 0
-    both = symph(verb, own_naps)
-    assert (both.code, "--env dev or -n " + namespace in both.err) == (2, True), both.err
-    everywhere = symph("status", own_naps, "-o", "json")
-    places = [(item["env"], item["namespace"]) for item in json.loads(everywhere.out)["items"]]
-    assert places == [("dev", "default"), (None, namespace)], everywhere.err
-    (there,) = json.loads(symph("status", own_naps, "-n", namespace, "-o", "json").out)["items"]
-    assert there["heldBy"] == [f"Helm release {own_naps}, revision 1"]
-    assert json.loads(symph("status", own_naps, "--env", "dev", "-o", "json").out)["items"][0]["env"] == "dev"
+    for verb in ("history", "rollback"):
+        both = symph(verb, name)
+        assert (both.code, "--env dev or -n " + namespace in both.err) == (2, True), both.err
+    assert [(item["env"], item["namespace"]) for item in found()] == [("dev", "default"), (None, namespace)]
+    assert [item["heldBy"] for item in found("-n", namespace)] == [[f"Helm release {name}, revision 1"]]
+    assert [item["env"] for item in found("--env", "dev")] == ["dev"]

@@ -41,7 +41,6 @@ def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=180, check=False)
 
 
-@pytest.mark.rig
 @pytest.mark.parametrize("with_helm", [True, False], ids=["helm", "objects"])
 def test_a_cluster_is_run_on_as_this_machine_is(
     programs: Programs, namespace: str, tmp_path: Path, with_helm: bool
@@ -65,7 +64,6 @@ def test_a_cluster_is_run_on_as_this_machine_is(
     assert 'process "learner" failed 3' in failed.stderr
 
 
-@pytest.mark.rig
 def test_an_interrupt_ends_what_runs_on_the_cluster(programs: Programs, namespace: str, tmp_path: Path) -> None:
     env = environment(programs, True)
     path = write(tmp_path, learner={**LEARNER, "cmds": ["echo up; exec sleep 300"], "grace_period": 1})
@@ -79,7 +77,6 @@ def test_an_interrupt_ends_what_runs_on_the_cluster(programs: Programs, namespac
     eventually(lambda: not programs.kubectl("-n", namespace, "get", "jobs", "-o", "name").split(), 60, "its Jobs go")
 
 
-@pytest.mark.rig
 def test_the_cockpit_shows_a_cluster_as_it_shows_this_machine(
     programs: Programs, namespace: str, tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +96,6 @@ def test_the_cockpit_shows_a_cluster_as_it_shows_this_machine(
         own.close()
 
 
-@pytest.mark.rig
 def test_tiles_show_a_cluster_as_they_show_this_machine(
     programs: Programs, namespace: str, tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +152,6 @@ def test_no_line_is_lost_of_a_hundred_processes_that_write_ten_thousand_lines_a_
     assert got == {str(index): list(range(500)) for index in range(100)}
 
 
-@pytest.mark.rig
 def test_the_end_on_a_cluster_has_the_price_of_the_planned_nodes(
     programs: Programs, namespace: str, tmp_path: Path
 ) -> None:

@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.e2e.charts import ExampleCharts, package_data
 from tests.e2e.programs import Programs
 from tests.e2e.release import Release, start_pod
@@ -54,30 +52,41 @@ def _pod_names(release: Release) -> set[str]:
     return {pod["metadata"]["name"] for pod in release.pods()}
 
 
-def test_a_changed_value_makes_a_new_run_and_removes_the_old(release: Releases, tmp_path: Path, any_helm: Path) -> None:
+WORD = "groups.nap.containers.nap.env.WORD"
+
+
+def test_only_a_change_is_a_new_run_and_a_rollback_runs_the_older_one_again(
+    release: Releases, tmp_path: Path, any_helm: Path
+) -> None:
     chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
     run.install(chart)
     run.wait_finished()
-    (before,) = run.runs()
-    run.upgrade(chart, "--set", "groups.nap.containers.nap.env.WORD=two")
-    run.wait_finished()
-    (after,) = run.runs()
-    assert after != before
-    eventually(lambda: len(run.pods()) == 1, 60, "the old run's pods go")
-    assert "napping two" in run.log("nap")
+    (first,), pods = run.runs(), _pod_names(run)
 
-
-def test_an_unchanged_upgrade_runs_nothing_again(release: Releases, tmp_path: Path, any_helm: Path) -> None:
-    chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
-    run.install(chart)
-    run.wait_finished()
-    before = _pod_names(run)
     run.upgrade(chart)
     run.upgrade(package_data(_sleeper(), tmp_path / "later", version="0.1.1"))
-    assert _pod_names(run) == before
+    assert _pod_names(run) == pods
+
+    # An object that only the API server refuses, after it has created others of the new run.
+    extra = chart / "templates" / "extra-refused.yaml"
+    extra.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n")
+    failed = run.try_helm("upgrade", "naps", str(chart), "--cleanup-on-fail", "--set", f"{WORD}=x")
+    extra.unlink()
+    assert (failed.code != 0, "Not_A_Name" in failed.err) == (True, True), failed.err
+
+    run.upgrade(chart, "--set", f"{WORD}=two")
+    run.wait_finished()
+    eventually(lambda: len(run.runs()) == len(run.pods()) == 1, 60, "the pods of older runs go")
+    assert (run.runs() != {first}, "napping two" in run.log("nap")) == (True, True)
+
+    run.helm("rollback", "naps", "1")
+    run.wait_finished()
+    eventually(lambda: len(run.pods()) == 1, 60, "only the pods of one run")
+    assert (run.runs(), _pod_names(run) & pods, "napping one" in run.log("nap")) == ({first}, set(), True)
+    run.uninstall()
+    run.wait_gone()
 
 
-@pytest.mark.rig
 def test_a_service_never_leads_to_an_old_pod_after_it_led_to_a_new_one(
     release: Releases, tmp_path: Path, programs: Programs, namespace: str
 ) -> None:
@@ -157,50 +166,6 @@ def test_two_releases_of_one_chart_run_side_by_side(release: Releases, charts: E
     first.uninstall()
     first.wait_gone()
     assert second.objects("jobs")
-
-
-def test_a_rollback_runs_the_older_experiment_again(release: Releases, tmp_path: Path, any_helm: Path) -> None:
-    chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
-    run.install(chart)
-    run.wait_finished()
-    before, first_pods = run.runs(), _pod_names(run)
-    run.upgrade(chart, "--set", "groups.nap.containers.nap.env.WORD=two")
-    run.wait_finished()
-    run.helm("rollback", "naps", "1")
-    run.wait_finished()
-    eventually(lambda: len(run.pods()) == 1, 60, "only the pods of one run")
-    assert run.runs() == before
-    assert not _pod_names(run) & first_pods
-    assert "napping one" in run.log("nap")
-
-
-def test_a_failed_upgrade_changes_nothing_that_a_good_one_does_not_mend(
-    release: Releases, tmp_path: Path, any_helm: Path
-) -> None:
-    chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
-    run.install(chart)
-    run.wait_finished()
-    # An object that only the API server refuses, after it has created others of the new run.
-    extra = chart / "templates" / "extra-refused.yaml"
-    extra.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n")
-    failed = run.try_helm(
-        "upgrade", "naps", str(chart), "--cleanup-on-fail", "--set", "groups.nap.containers.nap.env.WORD=x"
-    )
-    extra.unlink()
-    assert failed.code != 0
-    assert "Not_A_Name" in failed.err
-    run.upgrade(chart, "--set", "groups.nap.containers.nap.env.WORD=four")
-    run.wait_finished()
-    eventually(lambda: len(run.runs()) == 1, 60, lambda: f"one run: {run.runs()}")
-    run.uninstall()
-    run.wait_gone()
-
-
-def test_replicas_given_at_install_run_that_often(release: Releases, charts: ExampleCharts) -> None:
-    run = release("many")
-    run.install(charts["rl"], "--set", "groups.agent.replicas=4")
-    run.wait_finished()
-    assert len([p for p in run.pods() if p["metadata"]["labels"]["symph.dev/group"] == "agent"]) == 4
 
 
 def test_a_new_experiment_keeps_the_settings_of_its_release_and_refuses_old_defaults(

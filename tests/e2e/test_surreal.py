@@ -131,7 +131,6 @@ def test_verbs_that_ask_the_cluster_say_that_there_is_none(surreal: Surreal, ver
     assert (done.returncode, "no cluster is configured" in done.stderr) == (6, True)
 
 
-@pytest.mark.rig
 def test_the_dashboard_of_an_experiment_is_found_by_tensorboard(
     surreal: Surreal, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:

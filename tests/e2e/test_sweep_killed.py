@@ -17,7 +17,7 @@ import pytest
 from symphony_charts.local.runs import live_runs
 from tests.waiting import eventually
 
-TRIALS, KILLS = int(os.environ.get("SYMPH_TRIALS", "200")), 20
+TRIALS, KILLS = int(os.environ.get("SYMPH_TRIALS", "80")), 10
 _SPEC = """
 name: once
 processes:

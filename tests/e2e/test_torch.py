@@ -21,8 +21,8 @@ from tests.waiting import eventually
 pytest.importorskip("torchx")
 
 PROGRAM = Path(__file__).with_name("torch_all_reduce.py")
-# Nodes and processes per node, and the sum over all ranks.
-SHAPES = [("2x1", 2, 3), ("2x2", 4, 10)]
+# Nodes and processes per node, the number of ranks, and the sum over all of them.
+SHAPE, RANKS, TOTAL = "2x2", 4, 10
 LONGEST = 240
 
 
@@ -44,9 +44,9 @@ def here(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None
         up.down(run)
 
 
-def component(torch_bin: Path, shape: str) -> list[str]:
+def component(torch_bin: Path) -> list[str]:
     path = f"PATH={torch_bin}:/usr/bin:/bin"
-    return ["dist.ddp", "-j", shape, "--cpu", "1", "--memMB", "700", "--env", path, "--script", str(PROGRAM)]
+    return ["dist.ddp", "-j", SHAPE, "--cpu", "1", "--memMB", "700", "--env", path, "--script", str(PROGRAM)]
 
 
 def torchx(folder: Path, environment: dict[str, str], *words: str) -> str:
@@ -58,29 +58,24 @@ def torchx(folder: Path, environment: dict[str, str], *words: str) -> str:
     return done.stdout
 
 
-def assert_every_rank_said(text: str, ranks: int, total: int) -> None:
-    missing = [rank for rank in range(ranks) if f"rank {rank} of {ranks}: {total}" not in text]
-    assert not missing, f"{missing} of {ranks}: {text}"
+def assert_every_rank_said(text: str) -> None:
+    missing = [rank for rank in range(RANKS) if f"rank {rank} of {RANKS}: {TOTAL}" not in text]
+    assert not missing, f"{missing} of {RANKS}: {text}"
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(("shape", "ranks", "total"), SHAPES)
-def test_every_rank_finds_its_peers_in_tmux(
-    torch_bin: Path, tmp_path: Path, shape: str, ranks: int, total: int
-) -> None:
+def test_every_rank_finds_its_peers_in_tmux(torch_bin: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "NO_COLOR": "1"}
-    run = ("run", "-s", "symph", "--workspace", "", "--wait", "--log", *component(torch_bin, shape))
-    assert_every_rank_said(torchx(tmp_path, environment, *run), ranks, total)
+    run = ("run", "-s", "symph", "--workspace", "", "--wait", "--log", *component(torch_bin))
+    assert_every_rank_said(torchx(tmp_path, environment, *run))
 
 
-@pytest.mark.rig
-@pytest.mark.parametrize(("shape", "ranks", "total"), SHAPES)
 def test_every_rank_finds_its_peers_on_the_cluster_as_with_the_objects_of_torchx(
-    programs: Programs, namespace: str, torch_bin: Path, tmp_path: Path, shape: str, ranks: int, total: int
+    programs: Programs, namespace: str, torch_bin: Path, tmp_path: Path
 ) -> None:
     environment = dict(programs.environment())
     own = ("run", "-s", "kubernetes_mcad", "-cfg", f"namespace={namespace}", "--workspace", "", "--dryrun")
-    shown = torchx(tmp_path, environment, *own, *component(torch_bin, shape))
+    shown = torchx(tmp_path, environment, *own, *component(torch_bin))
     items = items_of(yaml.safe_load(shown.partition("=== SCHEDULER REQUEST ===\n")[2]))
     (tmp_path / "own.yaml").write_text(yaml.safe_dump_all(items))
     programs.kubectl("apply", "-n", namespace, "-f", str(tmp_path / "own.yaml"))
@@ -89,17 +84,17 @@ def test_every_rank_finds_its_peers_on_the_cluster_as_with_the_objects_of_torchx
         tmp_path,
         environment,
         *("run", "-s", "symph", "-cfg", f"on=kube,namespace={namespace}", "--workspace", ""),
-        *component(torch_bin, shape),
+        *component(torch_bin),
     ).splitlines()[-1]
     eventually(lambda: "State: SUCCEEDED" in torchx(tmp_path, environment, "status", handle), LONGEST, "it goes on")
-    assert_every_rank_said(torchx(tmp_path, environment, "log", handle), ranks, total)
+    assert_every_rank_said(torchx(tmp_path, environment, "log", handle))
 
     pods = [item["metadata"]["name"] for item in items if item["kind"] == "Pod"]
     for pod in pods:
         condition = ("--for=jsonpath={.status.phase}=Succeeded", f"--timeout={LONGEST}s")
         programs.kubectl("wait", "-n", namespace, *condition, f"pod/{pod}", timeout_s=LONGEST + 30)
     logs = "".join(programs.kubectl("logs", "-n", namespace, pod) for pod in pods)
-    assert_every_rank_said(logs, ranks, total)
+    assert_every_rank_said(logs)
 
 
 def items_of(request: dict[str, Any]) -> list[dict[str, Any]]:

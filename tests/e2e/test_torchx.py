@@ -15,7 +15,6 @@ from tests.waiting import eventually
 pytest.importorskip("torchx")
 
 
-@pytest.mark.rig
 def test_an_application_goes_to_the_cluster_and_back_by_torchx_alone(
     programs: Programs, namespace: str, tmp_path: Path
 ) -> None:

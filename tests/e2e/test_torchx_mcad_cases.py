@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ pytest.importorskip("torchx")
 
 from kubernetes.client import ApiClient
 from torchx.schedulers import kubernetes_mcad_scheduler as theirs
-from torchx.specs import AppDef, BindMount, DeviceMount, Resource, Role, VolumeMount, macros
+from torchx.specs import AppDef, AppState, BindMount, DeviceMount, Resource, Role, VolumeMount, macros
 
 from symphony_charts.integrations.torchx.kubernetes_mcad import McadScheduler
 from symphony_charts.torchx_scheduler import mcad
@@ -87,17 +88,17 @@ def service(made: AppDef) -> Pair:
     return ours, wanted
 
 
-def roles(drop: Callable[[dict[str, Any]], object]) -> Pair:
-    """Return the roles read from the items of an AppWrapper from which `drop` removes a part."""
+def roles(*paths: str) -> Pair:
+    """Return the roles read from the items of an AppWrapper without the parts at `paths`."""
     wrapper: Any = objects(app())[1]
     items = wrapper["spec"]["resources"]["GenericItems"]
-    drop(items[0])
+    for path in paths:
+        *above, last = path.split(".")
+        part: Any = items[0]["generictemplate"]
+        for key in above:
+            part = part[int(key) if key.isdecimal() else key]
+        part.pop(last.replace("|", "."))
     return mcad.get_role_information(deepcopy(items)), theirs.get_role_information(deepcopy(items))
-
-
-def container(item: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = item["generictemplate"]["spec"]["containers"][0]
-    return found
 
 
 def options() -> Pair:
@@ -153,24 +154,7 @@ CASES: dict[str, Callable[[], Pair]] = {
         "get_tasks_status_description", {"state": "Running", "running": "1", "failed": "3", "Succeeded": "4"}
     ),
     "submit_dryrun": lambda: objects(app(), priority=0, **_SECRET, service_account="a"),
-    "get_role_information": lambda: roles(lambda _item: None),
     "get_role_information_no_generic_items": lambda: (mcad.get_role_information([]), theirs.get_role_information([])),
-    "get_role_information_no_metadata": lambda: roles(lambda item: item["generictemplate"].pop("metadata")),
-    "get_role_information_no_label": lambda: roles(lambda item: item["generictemplate"]["metadata"].pop("labels")),
-    "get_role_information_no_role_name": lambda: roles(
-        lambda item: item["generictemplate"]["metadata"]["labels"].pop("torchx.pytorch.org/role-name")
-    ),
-    "get_role_information_no_specs": lambda: roles(lambda item: item["generictemplate"].pop("spec")),
-    "get_role_information_no_image_name": lambda: roles(lambda item: container(item).pop("image")),
-    "get_role_information_no_resources": lambda: roles(lambda item: container(item).pop("resources")),
-    "get_role_information_no_cpu": lambda: roles(
-        lambda item: [container(item)["resources"][kind].pop("cpu") for kind in ("limits", "requests")]
-    ),
-    "get_role_information_no_memory": lambda: roles(
-        lambda item: [container(item)["resources"][kind].pop("memory") for kind in ("limits", "requests")]
-    ),
-    "get_role_information_no_ports": lambda: roles(lambda item: container(item).pop("ports")),
-    "get_role_information_no_volume_mounts": lambda: roles(lambda item: container(item).pop("volumeMounts")),
     "volume_mounts": lambda: objects(app(mounts=_VOLUMES)),
     "device_mounts": lambda: objects(app(mounts=_DEVICES)),
     "resource_devices": lambda: objects(app(resource=Resource(1, 0, 1, devices={"vpc.amazonaws.com/efa": 4}))),
@@ -186,10 +170,45 @@ CASES: dict[str, Callable[[], Pair]] = {
 }
 
 
+_C = "spec.containers.0"
+_DROPPED: dict[str, tuple[str, ...]] = {
+    "get_role_information": (),
+    "get_role_information_no_metadata": ("metadata",),
+    "get_role_information_no_label": ("metadata.labels",),
+    "get_role_information_no_role_name": ("metadata.labels.torchx|pytorch|org/role-name",),
+    "get_role_information_no_specs": ("spec",),
+    "get_role_information_no_image_name": (f"{_C}.image",),
+    "get_role_information_no_resources": (f"{_C}.resources",),
+    "get_role_information_no_cpu": (f"{_C}.resources.limits.cpu", f"{_C}.resources.requests.cpu"),
+    "get_role_information_no_memory": (f"{_C}.resources.limits.memory", f"{_C}.resources.requests.memory"),
+    "get_role_information_no_ports": (f"{_C}.ports",),
+    "get_role_information_no_volume_mounts": (f"{_C}.volumeMounts",),
+}
+CASES |= {name: partial(roles, *paths) for name, paths in _DROPPED.items()}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_they_ask_is_answered_as_by_torchx(name: str) -> None:
     ours, wanted = CASES[name]()
     assert ours == wanted
+
+
+@pytest.mark.parametrize(
+    ("app_wrapper", "state"),
+    [
+        ({"status": {"state": "Completed"}}, AppState.SUCCEEDED),
+        ({"status": {"state": "RunningHoldCompletion"}}, AppState.RUNNING),
+        ({"status": {}}, AppState.PENDING),
+        ({"status": {"state": "Odd"}}, AppState.UNKNOWN),
+    ],
+)
+def test_no_state_of_an_appwrapper_is_an_error(app_wrapper: dict[str, Any], state: AppState) -> None:
+    assert mcad.get_appwrapper_status(app_wrapper) is state
+
+
+def test_without_an_app_id_the_same_application_gives_the_same_objects() -> None:
+    made = [mcad.app_to_resource(app(), "ml", None, None, None, None, None) for _ in range(2)]
+    assert made[0] == made[1]
 
 
 def test_each_of_their_tests_is_a_case_here_or_stands_on_the_page() -> None:

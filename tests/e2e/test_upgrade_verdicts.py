@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,7 @@ from tests.tools import HELM_VERSIONS, helm
 HELMS = (("3.19", "3.19"), ("4.3", "4.3"), ("3.19", "4.3"))
 Step = Callable[[HelmReleases], object]
 Verdict = Rehearsal | SymphError
+_GIVEN = dict(os.environ)
 SEEDS = range(int(os.environ.get("SYMPH_SOAK", "1")))
 # Values that the server or its controllers choose for each write, dry or not.
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -103,10 +104,10 @@ def settled(item: Object) -> Object:
     return found
 
 
-def live(programs: Programs, namespace: str, title: str) -> Object:
-    text = programs.kubectl("-n", namespace, "get", title, "-o", "json", "--show-managed-fields")
-    found: Object = json.loads(text)
-    return found
+def live(programs: Programs, namespace: str, titles: Iterable[str]) -> dict[str, Object]:
+    words = ("get", *titles, "--ignore-not-found", "-o", "json", "--show-managed-fields")
+    found: Object = json.loads(programs.kubectl("-n", namespace, *words))
+    return {f"{item['kind']}/{item['metadata']['name']}": settled(item) for item in found.get("items", [found])}
 
 
 def edit(programs: Programs, pair: Pair, namespace: str) -> None:
@@ -147,7 +148,14 @@ def hold(programs: Programs, verdict: Verdict, done: Output, namespace: str, pai
         return
     assert done.code == 0, f"not foreseen: {done.err}\n{pair}"
     foreseen = {f"{item['kind']}/{item['metadata']['name']}": settled(item) for item in verdict.answers}
-    assert {title: settled(live(programs, namespace, title)) for title in foreseen} == foreseen
+    assert (live(programs, namespace, foreseen) if foreseen else {}) == foreseen
+
+
+# After helm 3, helm 4 merges like helm 3: it depends on what edits left in the managed fields.
+AFTER_BOTH = (
+    *("an env entry goes from value to source", "nothing changes after somebody scaled"),
+    *("a new object was left over by this release", "a field is misspelt"),
+)
 
 
 @pytest.mark.parametrize("helms", HELMS, ids="-then-".join)
@@ -161,7 +169,12 @@ def test_the_verdict_on_a_scenario_is_what_helm_does(
     namespace: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    upgraded(programs, SCENARIOS[name], helms, chart, namespace, monkeypatch)
+    if helms[0] != helms[1] and name not in AFTER_BOTH and "SYMPH_SOAK" not in _GIVEN:
+        pytest.skip("the same way as with one helm: SYMPH_SOAK=1 tries it")
+    verdict = upgraded(programs, SCENARIOS[name], helms, chart, namespace, monkeypatch)
+    if name == "a field is misspelt" and helms[1] == "3.19":  # the cluster drops it
+        assert isinstance(verdict, Rehearsal)
+        assert verdict.warnings == ['StatefulSet/web: unknown field "spec.replcas"']
 
 
 @pytest.mark.parametrize("helms", HELMS, ids="-then-".join)
@@ -206,11 +219,3 @@ def test_a_verdict_changes_nothing_on_the_cluster(
         monkeypatch,
     )
     assert (isinstance(verdict, Rehearsal), state()) == (True, before)
-
-
-def test_what_helm_3_lets_the_cluster_drop_is_warned_of(
-    programs: Programs, widgets: None, chart: Path, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    verdict = upgraded(programs, SCENARIOS["a field is misspelt"], ("3.19", "3.19"), chart, namespace, monkeypatch)
-    assert isinstance(verdict, Rehearsal)
-    assert verdict.warnings == ['StatefulSet/web: unknown field "spec.replcas"']

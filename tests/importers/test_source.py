@@ -14,24 +14,18 @@ from symphony_charts.importers.input_file import read
 from symphony_charts.importers.report import Note, Report
 
 
-def data(text: str) -> object:
-    return read(text.encode(), "f.yaml").documents[0].data
-
-
-def test_words_that_yaml_readers_differ_on_are_text() -> None:
-    assert data("a: no\nb: on\nc: 0440\nd: 1_000") == {"a": "no", "b": "on", "c": "0440", "d": "1_000"}
-
-
-def test_keys_that_are_no_text_become_text() -> None:
-    assert data("8080: a\ntrue: b\n~: c") == {"8080": "a", "true": "b", "~": "c"}
-
-
-def test_true_and_numbers_as_values_stay_what_they_are() -> None:
-    assert data("a: true\nb: 7\nc: null") == {"a": True, "b": 7, "c": None}
-
-
-def test_quoted_words_stay_text_without_second_quotes() -> None:
-    assert data("a: 'no'\nb: \"0440\"") == {"a": "no", "b": "0440"}
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: no\nb: on\nc: 0440\nd: 1_000", {"a": "no", "b": "on", "c": "0440", "d": "1_000"}),
+        ("8080: a\ntrue: b\n~: c", {"8080": "a", "true": "b", "~": "c"}),
+        ("a: true\nb: 7\nc: null", {"a": True, "b": 7, "c": None}),
+        ("a: 'no'\nb: \"0440\"", {"a": "no", "b": "0440"}),
+    ],
+    ids=["words that readers differ on", "keys that are no text", "values", "quoted words"],
+)
+def test_what_may_be_read_in_two_ways_is_text(text: str, expected: object) -> None:
+    assert read(text.encode(), "f.yaml").documents[0].data == expected
 
 
 def test_every_document_that_holds_something_is_read() -> None:
@@ -39,14 +33,10 @@ def test_every_document_that_holds_something_is_read() -> None:
     assert [document.data for document in documents] == [{"a": 1}, {"b": 2}]
 
 
-def test_the_line_of_a_path_in_a_later_document_counts_in_the_file() -> None:
+def test_the_line_of_a_path_counts_in_the_file() -> None:
     source = read(b"a: 1\n---\n# words\nb:\n  c: 2\n", "f.yaml")
-    assert source.locate("[1].b.c") == "f.yaml:5, [1].b.c"
-
-
-def test_the_line_of_a_path_in_json_is_found() -> None:
-    source = read(b'{\n "a": {\n  "b": 1\n }\n}', "f.json")
-    assert source.locate("a.b") == "f.json:3, a.b"
+    assert (source.locate("[1].b.c"), source.locate("[1]")) == ("f.yaml:5, [1].b.c", "f.yaml:4, [1]")
+    assert read(b'{\n "a": {\n  "b": 1\n }\n}', "f.json").locate("a.b") == "f.json:3, a.b"
 
 
 def test_notes_name_file_and_line() -> None:
@@ -54,12 +44,9 @@ def test_notes_name_file_and_line() -> None:
     assert source.located(Report(notes=(Note(path="b", what="x"),))).notes[0].path == "f.yaml:2, b"
 
 
-def test_json_with_half_an_emoji_is_refused() -> None:
+def test_json_with_half_an_emoji_is_refused_and_with_a_whole_one_read() -> None:
     with pytest.raises(SpecError, match=r"f\.json"):
         read(b'{"a": "\\ud83d"}', "f.json")
-
-
-def test_json_with_a_whole_emoji_is_read() -> None:
     assert read(b'{"a": "\\ud83d\\ude00"}', "f.json").documents[0].data == {"a": "\U0001f600"}
 
 
@@ -131,7 +118,3 @@ def test_any_json_is_read_as_it_is_also_by_the_yaml_reader(value: dict[str, obje
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with suppress(SpecError):
         read(content, "f")
-
-
-def test_a_whole_later_document_stands_where_it_begins() -> None:
-    assert read(b"a: 1\n---\n# words\nb: 2\n", "f.yaml").locate("[1]") == "f.yaml:4, [1]"

@@ -130,23 +130,15 @@ def imported(kind: str = "dijob") -> Imported:
     return import_dijob(read(page().encode(), "dijob-qbert.yaml"), kind=kind)
 
 
-def test_the_host_path_is_a_volume_that_each_worker_mounts() -> None:
+def test_volume_config_environment_and_resources_are_those_of_the_page() -> None:
     experiment = imported().experiment
+    processes = experiment.processes
     assert experiment.volumes == {"work-dir": HostPathVolume(path="/data/nfs/ding/qbert")}
-    assert {tuple(one.mounts) for one in experiment.processes.values()} == {(Mount(volume="work-dir", at="/ding"),)}
-
-
-def test_the_inserted_config_is_a_file_of_the_experiment() -> None:
-    experiment = imported().experiment
-    text = experiment.configs["qbert_dqn_config_k8s.py"].text
-    assert text is not None
+    assert {tuple(one.mounts) for one in processes.values()} == {(Mount(volume="work-dir", at="/ding"),)}
+    text = experiment.configs["qbert_dqn_config_k8s.py"].text or ""
     assert text.startswith("from easydict import EasyDict\nqbert_dqn_config = dict(\n")
     assert text.endswith("system_config = qbert_dqn_system_config\n")
-    assert "EOF" not in "\n".join(experiment.processes["coordinator"].cmds or [])
-
-
-def test_environment_and_resources_are_those_of_the_page() -> None:
-    processes = imported().experiment.processes
+    assert "EOF" not in "\n".join(processes["coordinator"].cmds or [])
     assert processes["coordinator"].env["PYTHONUNBUFFERED"] == "1"
     assert (processes["learner"].requests, processes["learner"].gpus) == ({"cpu": "6", "memory": "10Gi"}, 1)
     assert processes["learner"].limits == {"cpu": "6", "memory": "10Gi"}
@@ -217,20 +209,17 @@ def symph(*words: str) -> str:
     return done.stdout
 
 
-def without_gpus(spec: Path) -> None:
-    """Adapt the spec to a machine without GPUs."""
-    data = yaml.safe_load(spec.read_text())
-    data["processes"]["learner"]["local"] = {"gpus": 0}
-    spec.write_text(yaml.safe_dump(data))
-
-
 def items(*words: str) -> list[dict[str, Any]]:
     return list(json.loads(symph(*words, "-o", "json"))["items"])
 
 
 def test_submit_view_describe_and_delete_on_one_machine(place: Path) -> None:
     symph("import", "dijob", "dijob-qbert.yaml", "--to", "qbert.yaml")  # kubectl create -f dijob-qbert.yaml
-    without_gpus(place / "qbert.yaml")
+    data = yaml.safe_load((place / "qbert.yaml").read_text())
+    roles = {role: role for role in ("coordinator", "collector", "learner")}
+    assert data["workload"] == {"kind": "dijob", "dijob": {"group": "xxx", "operator": "v0", "containers": roles}}
+    data["processes"]["learner"]["local"] = {"gpus": 0}  # a machine without GPUs
+    (place / "qbert.yaml").write_text(yaml.safe_dump(data))
     symph("up", "qbert.yaml", "--wait")
     assert "Serving Flask app" in symph("logs", "coordinator", "qbert-dqn")  # kubectl logs qbert-dqn-coordinator
     assert [one["name"] for one in items("ls", "--all")] == ["qbert-dqn"]  # kubectl get dijob
@@ -240,10 +229,3 @@ def test_submit_view_describe_and_delete_on_one_machine(place: Path) -> None:
     assert (place / "nfs/collector").read_text().startswith("from easydict")
     symph("delete", "qbert.yaml", "--yes")  # kubectl delete -f qbert-dqn.yaml
     assert items("ls", "--all") == []
-
-
-def test_what_was_imported_reads_as_plain_yaml(place: Path) -> None:
-    symph("import", "dijob", "dijob-qbert.yaml", "--to", "qbert.yaml")
-    data = yaml.safe_load((place / "qbert.yaml").read_text())
-    roles = {role: role for role in ("coordinator", "collector", "learner")}
-    assert data["workload"] == {"kind": "dijob", "dijob": {"group": "xxx", "operator": "v0", "containers": roles}}

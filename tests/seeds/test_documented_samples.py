@@ -200,16 +200,15 @@ def test_the_kubernetes_guide_prints_its_objects(capsys: pytest.CaptureFixture[s
     assert isinstance(names["agent"], KubeProcessSpec)
 
 
-def test_the_kubernetes_guide_as_written_is_a_spec_file(script: Callable[[str], Path]) -> None:
-    experiment = files.read(script(KUBERNETES_GUIDE.format(launch=""))).experiment
+def test_the_kubernetes_guide_as_written_is_a_spec_file_and_without_a_cluster_says_how_to_name_one(
+    script: Callable[[str], Path],
+) -> None:
+    path = script(KUBERNETES_GUIDE.format(launch=""))
+    experiment = files.read(path).experiment
     assert list(experiment.processes) == ["learner", "agent"]
     assert experiment.processes["agent"].args == ["agent.py", "--env", "half-cheetah"]
-
-
-def test_the_kubernetes_guide_run_without_a_cluster_says_how_to_name_one(script: Callable[[str], Path]) -> None:
-    done = run(script(KUBERNETES_GUIDE.format(launch="")))
-    assert done.returncode != 0
-    assert "set $KUBECONFIG" in done.stderr
+    done = run(path)
+    assert (done.returncode != 0, "set $KUBECONFIG" in done.stderr) == (True, True), done.stderr
 
 
 @pytest.mark.usefixtures("local_runs")
@@ -245,18 +244,15 @@ def test_launched_experiments_are_saved_and_not_overwritten(script: Callable[[st
     assert "force=True" in again.stderr
 
 
-def test_a_project_extends_the_parser(script: Callable[[str], Path]) -> None:
+def test_a_project_extends_the_parser_and_without_a_cluster_is_told_how_to_name_one(
+    script: Callable[[str], Path],
+) -> None:
     done = run(script(MYPROJECT), "create", "--dry-run")
     assert done.returncode == 0, done.stderr
     (job,) = [item for item in yaml.safe_load_all(done.stdout) if item["kind"] == "Job"]
     assert job["metadata"]["labels"]["symph.dev/experiment"] == "sarah-foo"
-
-
-def test_a_project_that_launches_without_a_cluster_is_told_how_to_name_one(script: Callable[[str], Path]) -> None:
     done = run(script(MYPROJECT), "create")
-    assert done.returncode == 6
-    assert done.stderr.startswith("error: ")
-    assert "set $KUBECONFIG" in done.stderr
+    assert (done.returncode, done.stderr[:7], "set $KUBECONFIG" in done.stderr) == (6, "error: ", True), done.stderr
 
 
 def process() -> KubeProcessSpec:

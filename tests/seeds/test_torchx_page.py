@@ -144,24 +144,25 @@ def test_every_option_of_the_page_reaches_the_objects() -> None:
     assert [line for line in wanted if line not in text] == []
 
 
+# The mounts of the page: the volume of the pod, its path, and if it is read-only.
+MOUNTS: dict[str, tuple[dict[str, object], str, bool]] = {
+    "type=bind,src=/host,dst=/data,readonly": ({"hostPath": {"path": "/host"}}, "/data", True),
+    "type=volume,src=claim,dst=/ckpt": ({"persistentVolumeClaim": {"claimName": "claim"}}, "/ckpt", False),
+    "type=device,src=/dev/foo,perm=rwm": ({"hostPath": {"path": "/dev/foo"}}, "/dev/foo", False),
+}
+
+
 @pytest.mark.usefixtures("project")
-@pytest.mark.parametrize(
-    ("mount", "source", "target"),
-    [
-        ("type=bind,src=/host,dst=/data,readonly", {"hostPath": {"path": "/host"}}, "/data"),
-        ("type=volume,src=claim,dst=/ckpt", {"persistentVolumeClaim": {"claimName": "claim"}}, "/ckpt"),
-        ("type=device,src=/dev/foo,perm=rwm", {"hostPath": {"path": "/dev/foo"}}, "/dev/foo"),
-    ],
-)
-def test_every_mount_of_the_page_reaches_the_pod(mount: str, source: dict[str, object], target: str) -> None:
-    line = f"torchx run -s symph -cfg on=kube --dryrun dist.ddp -j 1x1 --script main.py --mount {mount}"
+def test_every_mount_of_the_page_reaches_the_pod() -> None:
+    line = f"torchx run -s symph -cfg on=kube --dryrun dist.ddp -j 1x1 --script main.py --mount {','.join(MOUNTS)}"
     spec = pod_of(line)["spec"]
     (container,) = spec["containers"]
-    (seen,) = [one for one in container["volumeMounts"] if one["mountPath"] == target]
-    (volume,) = [one for one in spec["volumes"] if one["name"] == seen["name"]]
-    assert volume.items() >= source.items()
-    assert seen.get("readOnly", False) is ("readonly" in mount)
-    assert ("privileged" in container["securityContext"]) is ("device" in mount)
+    for source, target, is_read_only in MOUNTS.values():
+        (seen,) = [one for one in container["volumeMounts"] if one["mountPath"] == target]
+        (volume,) = [one for one in spec["volumes"] if one["name"] == seen["name"]]
+        assert volume.items() >= source.items()
+        assert seen.get("readOnly", False) is is_read_only
+    assert container["securityContext"]["privileged"]
 
 
 @pytest.mark.usefixtures("project")

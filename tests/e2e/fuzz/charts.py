@@ -21,7 +21,7 @@ from tests.e2e.fuzz.values import Said, say
 from tests.spec.drawn_experiments import Drawn
 from tests.tools import HELM_VERSIONS
 
-_OVERRIDES = 3
+_OVERRIDES = 2
 _NOTHING = "(nothing)"
 
 

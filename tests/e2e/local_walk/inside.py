@@ -296,14 +296,9 @@ def main(role: str, words: list[str]) -> None:
         line, buffer = buffer.split(b"\n", 1)
         request = json.loads(line)
         answer = (machine or world).answer(request)  # type: ignore[union-attr]  # one of them is there
-        write_whole(1, (json.dumps(answer) + "\n").encode())
-
-
-def write_whole(descriptor: int, data: bytes) -> None:
-    """Write all of `data`: a signal, such as the end of a child, interrupts a write that waits for its reader."""
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]
+        # Buffered: it goes on with a write that a signal, such as the end of a child, has cut short.
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

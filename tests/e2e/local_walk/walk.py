@@ -1,20 +1,20 @@
 """A walk: a sequence of steps in a world, with a check of all invariants after each.
 
-A step is a tuple of texts and numbers, so that a failing walk can be recorded and replayed:
+A step is a line of text, so that a failing walk can be recorded and replayed:
 
-- ``("up", machine, experiment, shape, number, *options)``: write and start the spec of that shape; `number` sets
-  a variable of its processes;
-- ``("symph", machine, *words)``: any verb; ``("together", machine, *lines)``: verbs in parallel, one per line;
-  ``("cut", machine, milliseconds, line)``: a verb that gets KILL after that time;
-- ``("kill", machine, kind, index, signal)``: signal a supervisor, tmux server, wrapper or process; ``("close", machine,
-  index)``: close a pane;
-- ``("damage", experiment, how)``; ``("fill",)``: fill the disk; ``("shut", machine)``: make the state folder read-only
-  there; ``("recover",)``: undo all of these;
-- ``("boot", machine, kind)``, ``("reboot", machine, kind)``: kind is ``machine``, or
-  ``container``, whose boot id is the same for all;
-- ``("foreign", kind)``: put a foreign file in the state folder; ``("squat", machine)``: in the runtime folder;
-- ``("gc", machine)``: remove old runs;
-- ``("fetch", machine, experiment)``: copy a file behind a link.
+- ``up MACHINE EXPERIMENT SHAPE NUMBER [OPTION...]``: write and start the spec of that shape; NUMBER sets a variable of
+  its processes;
+- ``symph MACHINE WORD...``: any verb; ``together MACHINE LINE...``: verbs in parallel, one per quoted line;
+  ``cut MACHINE MILLISECONDS LINE``: a verb that gets KILL after that time;
+- ``kill MACHINE KIND INDEX SIGNAL``: signal a supervisor, tmux server, wrapper or process; ``close MACHINE INDEX``:
+  close a pane;
+- ``damage EXPERIMENT HOW``; ``fill``: fill the disk; ``shut MACHINE``: make the state folder read-only there;
+  ``recover``: undo all of these;
+- ``boot MACHINE KIND``, ``reboot MACHINE KIND``: KIND is ``machine``, or ``container`` with the boot id of all
+  containers;
+- ``foreign KIND``: put a foreign file in the state folder; ``squat MACHINE``: in the runtime folder;
+- ``gc MACHINE``: remove old runs;
+- ``fetch MACHINE EXPERIMENT``: copy a file behind a link.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from tests.e2e.local_walk.specs import own_file, spec
 from tests.e2e.local_walk.world import HOME, Answer, Process, Sight, World
 from tests.local import nvidia
 
-Step = Sequence[str | int]
 STATE = f"{HOME}/.local/state/symph"
 _HOST_BOOT = "11111111-2222-3333-4444-555555555555"
 _SQUATTER = 61002
@@ -43,8 +42,8 @@ _SETTLE_S = 15.0
 class WalkError(AssertionError):
     """A broken invariant, with the steps that led to it."""
 
-    def __init__(self, steps: Sequence[Step], faults: Sequence[str], answers: Sequence[Answer]) -> None:
-        replay = "\n".join(f"    {tuple(step)!r}," for step in steps)
+    def __init__(self, steps: Sequence[str], faults: Sequence[str], answers: Sequence[Answer]) -> None:
+        replay = "\n".join(f"    {step}" for step in steps)
         said = "\n".join(map(str, answers[-4:]))
         super().__init__("\n".join([*faults, "after these steps:", replay, "which said:", said]))
 
@@ -58,7 +57,7 @@ class Walk:
 
     world: World
     is_looking: bool = True
-    steps: list[Step] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     is_troubled: bool = False
     _canaries: dict[str, str] = field(default_factory=dict)
@@ -67,16 +66,17 @@ class Walk:
     def begin(self) -> None:
         """Boot the first machine, and create the files that no program may touch."""
         self.world.boot("A")
-        (self.world.shell)("A", _LAY_OUT, str(self.world.user), nvidia.QUERY, nvidia.LISTING)
+        self.world.shell("A", _LAY_OUT, str(self.world.user), nvidia.QUERY, nvidia.LISTING)
         self.world.env["PATH"] = f"{HOME}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         files = self.world.look("A", "/home").files
         self._canaries = {path: files[path] for path in ("/home/other/f", f"{HOME}/precious", f"{HOME}/exp/code.py")}
 
-    def do(self, step: Step) -> None:
+    def do(self, step: str) -> None:
         """Take a step. Raises WalkError if an invariant is broken afterwards."""
         self.steps.append(step)
         before = len(self.answers)
-        getattr(self, "_" + str(step[0]).replace("-", "_"))(*step[1:])
+        verb, *words = shlex.split(step)
+        getattr(self, f"_{verb}")(*words)
         self._check([fault for answer in self.answers[before:] if (fault := _misbehaved(answer))])
 
     def finish(self) -> None:
@@ -90,21 +90,21 @@ class Walk:
             there = {process.token.split(".")[0] for process in self._sight(machine).processes if process.token}
             for name in sorted(there | {item["name"] for item in self._listed(machine)}):
                 self._symph(machine, "down", name)
-        self.steps.append(("finish",))
+        self.steps.append("finish")
         self._await(lambda: [f"{process} is left" for process in self._everywhere() if _is_ours(process)])
         self._await(lambda: [f"ls still shows {item}" for one in self.world.booted for item in self._listed(one)])
         self._check([])
 
     # Steps
 
-    def _up(self, machine: str, name: str, shape: str, number: int, *options: str) -> None:
-        self.answers.append(self.world.symph(machine, *self._up_words(name, shape, number), *options))
-        if "--wait" in options and shape in ("finite", "failing"):
-            wanted = {"finite": 0, "failing": 3}[shape]
-            if self.answers[-1].status == wanted:
-                self._promise(f"{name}.{shape}.{number}.p")
+    def _up(self, machine: str, name: str, shape: str, number: str, *options: str) -> None:
+        ends = {"finite": 0, "failing": 3}
+        wait = ["--wait"] if shape in ends else []
+        self.answers.append(self.world.symph(machine, *self._up_words(name, shape, number), *options, *wait))
+        if self.answers[-1].status == ends.get(shape):
+            self._promise(f"{name}.{shape}.{number}.p")
 
-    def _up_words(self, name: str, shape: str, number: int) -> list[str]:
+    def _up_words(self, name: str, shape: str, number: str) -> list[str]:
         path = f"{HOME}/exp/{name}.{shape}.{number}.yaml"
         text = spec(name, shape, f"{name}.{shape}.{number}")
         self.world.shell(self._any(), '[ -e "$1" ] || { printf %s "$2" >"$1.new"; mv "$1.new" "$1"; }', path, text)
@@ -115,24 +115,22 @@ class Walk:
         self.answers.append(self.world.symph(machine, *words))
 
     def _gc(self, machine: str) -> None:
-        """Remove old runs, confirming the prompts of versions that ask."""
-        asks = "--yes" in self.world.symph(machine, "local", "gc", "--help").out
-        self._symph(machine, "local", "gc", "--keep", "0", *(["--yes"] if asks else []))
+        self._symph(machine, "local", "gc", "--keep", "0", "--yes")
 
     def _together(self, machine: str, *lines: str) -> None:
         self.answers += self.world.symphs(machine, *map(self._words, lines))
 
-    def _cut(self, machine: str, milliseconds: int, line: str) -> None:
-        self.world.symph(machine, *self._words(line), kill_after_s=milliseconds / 1000)
+    def _cut(self, machine: str, milliseconds: str, line: str) -> None:
+        self.world.symph(machine, *self._words(line), kill_after_s=int(milliseconds) / 1000)
 
     def _words(self, line: str) -> list[str]:
         words = shlex.split(line)
         self._forget_what_goes(words)
         if words[0] != "up":
             return words
-        return [*self._up_words(words[1], words[2], int(words[3])), *words[4:]]
+        return [*self._up_words(*words[1:4]), *words[4:]]
 
-    def _kill(self, machine: str, kind: str, index: int, number: int) -> None:
+    def _kill(self, machine: str, kind: str, index: str, number: str) -> None:
         kinds: dict[str, Callable[[Process], bool]] = {
             "supervisor": lambda process: process.is_supervisor,
             "tmux": lambda process: process.is_tmux,
@@ -141,12 +139,12 @@ class Walk:
         }
         found = sorted(process.pid for process in self._sight(machine).processes if kinds[kind](process))
         if found:
-            self.world.signal(machine, found[index % len(found)], number)
+            self.world.signal(machine, found[int(index) % len(found)], int(number))
 
-    def _close(self, machine: str, index: int) -> None:
+    def _close(self, machine: str, index: str) -> None:
         servers = [process for process in self._sight(machine).processes if process.is_tmux]
         if servers:
-            socket = servers[index % len(servers)].argv[2]
+            socket = servers[int(index) % len(servers)].argv[2]
             script = 'tmux -S "$1" list-panes -a -F "#{pane_id}" | head -1 | xargs -r tmux -S "$1" kill-pane -t || :'
             self.world.shell(machine, script, socket, user=self.world.user)
 
@@ -308,14 +306,13 @@ class Walk:
         return min(self.world.booted)
 
 
-def walked(world: World, steps: Sequence[Step], *, is_looking: bool = True) -> Walk:
+def walked(world: World, steps: Iterable[str], *, is_looking: bool = True) -> None:
     """Take these steps in `world`, then finish the walk; raises WalkError."""
     walk = Walk(world, is_looking)
     walk.begin()
     for step in steps:
         walk.do(step)
     walk.finish()
-    return walk
 
 
 def _misbehaved(answer: Answer) -> str:

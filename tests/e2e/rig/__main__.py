@@ -15,7 +15,6 @@ from pathlib import Path
 
 from symphony_charts.errors import SymphError
 from tests.e2e.rig.cluster import Cluster
-from tests.e2e.rig.control_plane import GANGS, NO_FEATURES
 from tests.e2e.rig.nodes import DEFAULT_POOLS
 
 
@@ -26,7 +25,6 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     starting = commands.add_parser("up", help="start the control plane, the nodes and their kubelet")
     starting.add_argument("--pools", type=Path, default=DEFAULT_POOLS, help="YAML file of node pools (%(default)s)")
-    starting.add_argument("--no-load-balancers", action="store_true", help="leave LoadBalancer status empty")
     starting.add_argument("--gangs", action="store_true", help="switch on Kubernetes' own gang scheduling")
     commands.add_parser("down", help="stop everything")
     commands.add_parser("env", help="print the KUBECONFIG line")
@@ -44,8 +42,7 @@ def _run(options: argparse.Namespace) -> int:
     export = f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}"
     if options.command == "up":
         started = time.monotonic()
-        features = GANGS if options.gangs else NO_FEATURES
-        cluster.up(pools=options.pools, has_load_balancers=not options.no_load_balancers, features=features)
+        cluster.up(pools=options.pools, gangs=options.gangs)
         print(f"up in {time.monotonic() - started:.1f} s; logs in {options.state / 'log'}", file=sys.stderr)
         print(export)
     elif options.command == "down":

@@ -6,7 +6,6 @@ dictionaries here.
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import ssl
@@ -33,7 +32,7 @@ class ApiError(ToolFailed):
 
 
 class Api:
-    """One cluster, reached with the certificates or the token of a kubeconfig; usable from many threads."""
+    """One cluster, reached with the certificates of a kubeconfig; usable from many threads."""
 
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
@@ -41,8 +40,8 @@ class Api:
         cluster = next(c["cluster"] for c in config["clusters"] if c["name"] == context["cluster"])
         user = next(u["user"] for u in config["users"] if u["name"] == context["user"])
         self._address = urllib.parse.urlsplit(cluster["server"])
-        self._tls = _tls(cluster, user)
-        self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
+        self._tls = ssl.create_default_context(cafile=cluster["certificate-authority"])
+        self._tls.load_cert_chain(user["client-certificate"], user["client-key"])
         self._local = threading.local()
         self._open: list[http.client.HTTPConnection] = []
 
@@ -116,7 +115,7 @@ class Api:
         connection = self._connect(_WATCH_S + 30)
         try:
             query = f"?watch=1&allowWatchBookmarks=true&timeoutSeconds={_WATCH_S}&resourceVersion={version}"
-            connection.request("GET", path + query, headers=self._headers)
+            connection.request("GET", path + query)
             answer = connection.getresponse()
             if answer.status >= 400:
                 raise self._refusal(f"watch {path}", answer.status, answer.read())
@@ -138,7 +137,7 @@ class Api:
 
     def _exchange(self, verb: str, path: str, body: Object | None) -> tuple[int, bytes]:
         data = None if body is None else json.dumps(body).encode()
-        headers = {**self._headers, "Content-Type": _KINDS.get(verb, "application/json")}
+        headers = {"Content-Type": _KINDS.get(verb, "application/json")}
         kept: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
         if kept:
             try:
@@ -163,16 +162,4 @@ class Api:
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
         host, port = str(self._address.hostname), self._address.port
-        if self._address.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=timeout_s)
         return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=self._tls)
-
-
-def _tls(cluster: Object, user: Object) -> ssl.SSLContext:
-    authority = cluster.get("certificate-authority-data")
-    tls = ssl.create_default_context(
-        cafile=cluster.get("certificate-authority"), cadata=base64.b64decode(authority).decode() if authority else None
-    )
-    if "client-certificate" in user:
-        tls.load_cert_chain(user["client-certificate"], user["client-key"])
-    return tls

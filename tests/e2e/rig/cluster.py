@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.rig.api import Api
-from tests.e2e.rig.control_plane import NO_FEATURES, ControlPlane, Features
+from tests.e2e.rig.control_plane import ControlPlane
 from tests.e2e.rig.nodes import DEFAULT_POOLS
 from tests.e2e.rig.process import free_ports, start, wait_for
 from tests.e2e.tools.build import cache_folder
@@ -19,29 +19,22 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 class Cluster(ControlPlane):
     """A control plane with nodes, in the state folder `folder`, running or not."""
 
-    def up(
-        self,
-        *,
-        dies_with_us: bool = False,
-        features: Features = NO_FEATURES,
-        pools: Path = DEFAULT_POOLS,
-        has_load_balancers: bool = True,
-    ) -> None:
-        """Start everything, with `features` enabled; return when every node is ready.
+    def up(self, *, dies_with_us: bool = False, gangs: bool = False, pools: Path = DEFAULT_POOLS) -> None:
+        """Start everything; return when every node is ready.
 
         Raises Conflict if it runs already, ToolMissing without a needed program, ToolFailed if a part does not start.
         """
-        ControlPlane.up(self, dies_with_us=dies_with_us, features=features)
+        ControlPlane.up(self, dies_with_us=dies_with_us, gangs=gangs)
         try:
-            self._start_kubelet(pools, has_load_balancers, dies_with_us)
+            self._start_kubelet(pools, dies_with_us)
         except BaseException:
             self.down()
             raise
 
-    def _start_kubelet(self, pools: Path, has_load_balancers: bool, dies_with_us: bool) -> None:
+    def _start_kubelet(self, pools: Path, dies_with_us: bool) -> None:
         (port,) = free_ports(1)
         argv = [sys.executable, "-m", "tests.e2e.rig.kubelet", f"--state={self.folder}", f"--pools={pools.resolve()}"]
-        argv += [f"--port={port}", *([] if has_load_balancers else ["--no-load-balancers"])]
+        argv.append(f"--port={port}")
         # The kubelet's children must get neither our shell's settings nor a half-set Python.
         env = {"PATH": _path(), "PYTHONPATH": str(_CHECKOUT), "LC_ALL": "C.UTF-8", "HOME": "/root"}
         env["XDG_CACHE_HOME"] = str(cache_folder().parents[1])

@@ -35,29 +35,9 @@ _CLIENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 _API_NAMES = ("127.0.0.1", "10.96.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """Kubernetes features that are off by default: feature gates and API versions."""
-
-    gates: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
-
-    @property
-    def flags(self) -> list[str]:
-        return ["--feature-gates=" + ",".join(f"{gate}=true" for gate in self.gates)] if self.gates else []
-
-    @property
-    def server_flags(self) -> list[str]:
-        served = ["--runtime-config=" + ",".join(f"{version}=true" for version in self.versions)]
-        return [*self.flags, *(served if self.versions else [])]
-
-
-NO_FEATURES = Features()
-GANGS = Features(
-    gates=("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling"),
-    versions=("scheduling.k8s.io/v1alpha2",),
-)
-"""Kubernetes' own gang scheduling, as 1.36 has it: all or nothing, and on nodes near each other."""
+# Kubernetes' own gang scheduling, as 1.36 has it: all or nothing, and on nodes near each other.
+_GANGS = ["--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true"]
+_GANGS_SERVED = ["--runtime-config=scheduling.k8s.io/v1alpha2=true"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +50,7 @@ class ControlPlane:
     def kubeconfig(self) -> Path:
         return self.folder / "admin.kubeconfig"
 
-    def up(self, *, dies_with_us: bool = False, features: Features = NO_FEATURES) -> None:
+    def up(self, *, dies_with_us: bool = False, gangs: bool = False) -> None:
         """Start a cluster with an empty state folder; return when its first namespace takes pods.
 
         Raises Conflict if one runs there already, ToolMissing without the programs, ToolFailed if a part does not
@@ -82,7 +62,7 @@ class ControlPlane:
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)
         try:
-            self._start(dies_with_us, features)
+            self._start(dies_with_us, gangs)
         except BaseException:
             self.down()
             raise
@@ -117,7 +97,8 @@ class ControlPlane:
     def _pki(self) -> Path:
         return self.folder / "pki"
 
-    def _start(self, dies_with_us: bool, features: Features) -> None:
+    def _start(self, dies_with_us: bool, gangs: bool) -> None:
+        gates, served = (_GANGS, _GANGS_SERVED) if gangs else ([], [])
         ports = dict(
             zip(("etcd", "peer", "api", "kube-controller-manager", "kube-scheduler"), free_ports(5), strict=True)
         )
@@ -132,12 +113,12 @@ class ControlPlane:
 
         etcd = run("etcd", _etcd_flags(self.folder, ports))
         wait_for(etcd, lambda: _answers(f"http://127.0.0.1:{ports['etcd']}/health"), 30)
-        server = run("kube-apiserver", [*_apiserver_flags(self._pki, ports), *features.server_flags])
+        server = run("kube-apiserver", [*_apiserver_flags(self._pki, ports), *gates, *served])
         with self.api() as api:
             wait_for(server, lambda: _is_ready(api), 90)
         own = {"kube-controller-manager": _manager_flags(self._pki), "kube-scheduler": []}
         manager, scheduler = (
-            run(name, [*_component_flags(self.folder, name, ports[name]), *flags, *features.flags])
+            run(name, [*_component_flags(self.folder, name, ports[name]), *flags, *gates])
             for name, flags in own.items()
         )
         for daemon in (manager, scheduler):

@@ -15,25 +15,17 @@ import pytest
 
 from tests.e2e.operators import JOBSET_OPERATOR, KUEUE_OPERATOR, start_appwrapper, start_operator
 from tests.e2e.programs import Output, Programs
-from tests.e2e.rig.api import Api
 from tests.e2e.rig.cluster import Cluster
-from tests.e2e.rig.control_plane import GANGS
 from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
 
 Symph: TypeAlias = Callable[..., Output]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.rig)
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     own = Cluster(folder=Path(tempfile.mkdtemp(prefix="symph-e2e-")) / "cluster")
     try:
-        own.up(dies_with_us=True, features=GANGS)
+        own.up(dies_with_us=True, gangs=True)
         yield own
     finally:
         own.down()
@@ -45,19 +37,13 @@ def programs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Prog
     """Return helm and kubectl for the cluster where the operators run."""
     unpack_all()
     kubectl_path, helm_path = kubectl(), helm(HELM_VERSIONS[-1])
-    if not kubectl_path or not helm_path:
-        pytest.fail("no kubectl or helm: python -m tests.tools says what to install")
+    assert kubectl_path
+    assert helm_path
     found = Programs(kubeconfig=cluster.kubeconfig, home=tmp_path_factory.mktemp("home"), kubectl_path=kubectl_path)
     start_appwrapper(cluster.folder, found)
     for operator in (JOBSET_OPERATOR, KUEUE_OPERATOR):
         start_operator(operator, cluster.folder, found, helm_path)
     return found
-
-
-@pytest.fixture(scope="session")
-def api(cluster: Cluster) -> Iterator[Api]:
-    with cluster.api() as client:
-        yield client
 
 
 @pytest.fixture

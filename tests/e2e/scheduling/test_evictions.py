@@ -68,8 +68,7 @@ def job_of(run: Release, group: str) -> Object:
     return found
 
 
-@pytest.mark.parametrize("kind", ["jobs", "jobset"])
-@pytest.mark.parametrize("lose", [evict, taint])
+@pytest.mark.parametrize(("kind", "lose"), [("jobs", evict), ("jobset", taint)])
 def test_the_work_of_a_lost_pod_goes_on_without_retries(
     release: Releases, api: Api, tmp_path: Path, kind: str, lose: Callable[[Api, Object], None]
 ) -> None:

@@ -38,10 +38,10 @@ def flavor(programs: Programs, namespace: str) -> None:
     make_queue(programs, namespace, "100", flavor="near")
 
 
-def pair(gang: str, cpu: int) -> dict[str, object]:
+def pair(name: str, gang: str, cpu: int) -> dict[str, object]:
     process = {"cmds": ["sleep 1"], "requests": {"cpu": cpu, "memory": "64Mi"}, "replicas": 2}
     return {
-        "name": "pair",
+        "name": name,
         "image": "busybox:1.37.0",
         "workload": GANGS[gang],
         "placement": NEAR,
@@ -51,20 +51,14 @@ def pair(gang: str, cpu: int) -> dict[str, object]:
 
 @pytest.mark.usefixtures("flavor")
 @pytest.mark.parametrize("gang", GANGS)
-def test_pods_that_must_be_near_share_a_node(release: Releases, tmp_path: Path, gang: str) -> None:
-    run = release("pair")
-    run.install(package_data(pair(gang, 3), tmp_path))
-    run.wait_finished()
-    places = {pod["spec"]["nodeName"] for pod in run.pods()}
-    assert (len(run.pods()), len(places)) == (2, 1)
-
-
-@pytest.mark.usefixtures("flavor")
-@pytest.mark.parametrize("gang", GANGS)
-def test_pods_that_must_be_near_wait_while_no_node_has_room_for_all(
+def test_pods_that_must_be_near_share_a_node_or_wait_while_none_has_room_for_all(
     release: Releases, symph: Symph, tmp_path: Path, gang: str
 ) -> None:
-    run = release("pair")
-    run.install(package_data(pair(gang, 5), tmp_path))
-    eventually(lambda: NO_ROOM[gang] in symph("p", "pair", "--on", "kube").out, 60, "the reason is told")
-    assert not [pod for pod in run.pods() if pod["spec"].get("nodeName")]
+    near, large = release("near"), release("large")
+    near.install(package_data(pair("near", gang, 3), tmp_path))
+    near.wait_finished()
+    places = {pod["spec"]["nodeName"] for pod in near.pods()}
+    assert (len(near.pods()), len(places)) == (2, 1)
+    large.install(package_data(pair("large", gang, 5), tmp_path / "large"))
+    eventually(lambda: NO_ROOM[gang] in symph("p", "large", "--on", "kube").out, 60, "the reason is told")
+    assert not [pod for pod in large.pods() if pod["spec"].get("nodeName")]

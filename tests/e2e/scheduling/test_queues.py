@@ -19,8 +19,6 @@ from tests.waiting import eventually
 Releases = Callable[..., Release]
 Quota = Callable[..., None]
 
-KINDS = ("jobs", "jobset", "appwrapper")
-
 
 def experiment(name: str, seconds: int, **more: object) -> dict[str, object]:
     process = {"cmds": [f"sleep {seconds}"], "requests": {"cpu": 1, "memory": "64Mi"}, "grace_period": 1}
@@ -55,36 +53,26 @@ def why(symph: Symph, name: str) -> str:
 
 # Half of the set would fit into one processor.
 @pytest.mark.parametrize(("kind", "too_small"), [("jobs", "500m"), ("jobset", "1"), ("appwrapper", "1")])
-def test_an_experiment_is_held_while_its_quota_is_too_small(
+def test_an_experiment_is_held_until_there_is_quota_and_those_before_it_are_gone(
     release: Releases, symph: Symph, quota: Quota, tmp_path: Path, kind: str, too_small: str
 ) -> None:
+    first, second, third = release("first"), release("second"), release("third")
+    as_kind = f"workload.kind={kind}"
     quota(too_small)
-    run = release("held")
-    run.install(package_data(experiment("held", 1), tmp_path, f"workload.kind={kind}"))
-    eventually(lambda: "insufficient quota" in str(seen(symph, "held")), 60, lambda: str(seen(symph, "held")))
-    assert (seen(symph, "held")[0], run.pods()) == ("queued", [])
-    waited = symph("wait", "held", "--on", "kube", "--timeout", "1s")
+    first.install(package_data(experiment("first", 600), tmp_path, as_kind))
+    eventually(lambda: "insufficient quota" in str(seen(symph, "first")), 60, lambda: str(seen(symph, "first")))
+    assert (seen(symph, "first")[0], first.pods()) == ("queued", [])
+    waited = symph("wait", "first", "--on", "kube", "--timeout", "1s")
     assert (waited.code, "queued in mine" in waited.err) == (6, True), waited.err
-    (there,) = json.loads(symph("status", "held", "-o", "json").out)["items"]
+    (there,) = json.loads(symph("status", "first", "-o", "json").out)["items"]
     assert (there["phase"], there["why"]["cause"]) == ("queued", "queue")
     quota("2")
-    assert symph("wait", "held", "--on", "kube", "--timeout", "60s").code == 0
-    assert seen(symph, "held")[0] == "succeeded"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_experiment_starts_when_the_one_before_it_in_the_queue_goes(
-    release: Releases, symph: Symph, quota: Quota, tmp_path: Path, kind: str
-) -> None:
-    quota("2")
-    first, second = release("first"), release("second")
-    first.install(package_data(experiment("first", 600), tmp_path, f"workload.kind={kind}"))
     first.wait_ready()
-    second.install(package_data(experiment("second", 1), tmp_path / "next", f"workload.kind={kind}"))
+
+    second.install(package_data(experiment("second", 1), tmp_path / "next", as_kind))
     eventually(lambda: "insufficient unused quota" in str(seen(symph, "second")), 60, "the second one is queued")
     assert (seen(symph, "second")[0], second.pods()) == ("queued", [])
-    third = release("third")
-    third.install(package_data(experiment("third", 1), tmp_path / "third", f"workload.kind={kind}"))
+    third.install(package_data(experiment("third", 1), tmp_path / "third", as_kind))
     behind = f"second behind {third.namespace}/second"
     eventually(lambda: behind in why(symph, "third"), 60, lambda: why(symph, "third"))
     third.uninstall()

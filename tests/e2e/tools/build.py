@@ -1,8 +1,8 @@
 """Builds of the programs from their pinned Go modules, once per machine.
 
 A built program is kept in a cache that all checkouts on the machine share, in a folder named after the hash of its
-inputs; `.tools/` beside this package holds links into that cache (or to a fitting program already on the
-machine). So a second call does nothing, a fresh clone is warm, and an interrupted build resumes from Go's own cache.
+inputs; `.tools/` beside this package holds links into that cache. So a second call does nothing, a fresh clone is warm,
+and an interrupted build resumes from Go's own cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,7 +25,6 @@ from tests.e2e.tools.go import Go, environment, find_go
 FOLDER = Path(__file__).resolve().parent.parent / ".tools"
 _MODULES = Path(__file__).resolve().parent
 _BUILD_TIMEOUT_S = 3000
-_HEARTBEAT_S = 30
 
 
 def cache_folder() -> Path:
@@ -48,16 +46,6 @@ def find_tool(name: str) -> Path:
     return path
 
 
-def find_existing(tool: Tool) -> Path | None:
-    """Return a copy in $KUBEBUILDER_ASSETS or on PATH whose version fits, or None."""
-    places = [os.environ.get("KUBEBUILDER_ASSETS", ""), *os.environ.get("PATH", "").split(os.pathsep)]
-    for place in filter(None, places):
-        path = Path(place) / tool.name
-        if tool.asks and path.is_file() and os.access(path, os.X_OK) and tool.fits(_said(path, tool.asks)):
-            return path
-    return None
-
-
 def key_of(tool: Tool, go: Go) -> str:
     """Return the hash of the build's inputs, in 16 hex digits: Go's version, the module's files, package and stamp."""
     folder = _MODULES / tool.group
@@ -71,35 +59,18 @@ def build(names: Iterable[str] = ()) -> int:
     """Build the programs `names` (default: all but dear ones) into `FOLDER`; return the number of programs compiled."""
     wanted = [TOOLS[name] for name in names] or [tool for tool in TOOLS.values() if not tool.is_dear]
     FOLDER.mkdir(exist_ok=True)
-    missing = []
-    for tool in wanted:
-        existing = find_existing(tool)
-        if existing:
-            _link(tool, existing)
-        else:
-            missing.append(tool)
-    if not missing:
-        return 0
     cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     go = find_go(cache)
     compiled = 0
-    for number, tool in enumerate(missing, 1):
+    for number, tool in enumerate(wanted, 1):
         kept = cache / f"{tool.name}-{key_of(tool, go)}" / tool.name
         with _only_one(cache / f"{tool.name}.lock"):
             if not kept.exists():
-                _compile(tool, go, kept, f"[{number}/{len(missing)}] {tool.name}")
+                _compile(tool, go, kept, f"[{number}/{len(wanted)}] {tool.name}")
                 compiled += 1
         _link(tool, kept)
     return compiled
-
-
-def _said(path: Path, asks: tuple[str, ...]) -> str:
-    try:
-        done = subprocess.run([path, *asks], capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""  # a program that cannot print its version is no usable copy
-    return done.stdout + done.stderr if done.returncode == 0 else ""
 
 
 def _link(tool: Tool, target: Path) -> None:
@@ -120,17 +91,11 @@ def _compile(tool: Tool, go: Go, kept: Path, label: str) -> None:
     nice = shutil.which("nice")
     argv = [nice, "-n", "15", *argv] if nice else argv
     started = time.monotonic()
-    print(f"{label}: building", file=sys.stderr, flush=True)
-    with _heartbeat(label, started):
-        done = subprocess.run(
-            argv,
-            cwd=_MODULES / tool.group,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=_BUILD_TIMEOUT_S,
-            check=False,
-        )
+    print(f"{label}: building, which may take minutes", file=sys.stderr, flush=True)
+    where, env = _MODULES / tool.group, environment()
+    done = subprocess.run(
+        argv, cwd=where, env=env, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False
+    )
     seconds = time.monotonic() - started
     if done.returncode != 0:
         raise ToolFailed(
@@ -144,24 +109,6 @@ def _compile(tool: Tool, go: Go, kept: Path, label: str) -> None:
         )
     fresh.replace(kept)
     print(f"{label}: {kept.stat().st_size >> 20} MiB in {seconds:.0f} s", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _heartbeat(label: str, started: float) -> Iterator[None]:
-    """Report every half minute that the build is running: a cold one is silent for minutes."""
-    done = threading.Event()
-
-    def beat() -> None:
-        while not done.wait(_HEARTBEAT_S):
-            print(f"{label}: {time.monotonic() - started:.0f} s so far", file=sys.stderr, flush=True)
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import traceback
 import uuid
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -21,36 +20,29 @@ from symphony_charts.placement.pools.pool import Pool
 from tests.e2e.rig.api import Api, ApiError, Object
 from tests.e2e.rig.kubelet.dns import DnsServer
 from tests.e2e.rig.kubelet.environment import Lookup
-from tests.e2e.rig.kubelet.images import read_images
 from tests.e2e.rig.kubelet.network import Network
-from tests.e2e.rig.kubelet.pod import Machine, Pod
+from tests.e2e.rig.kubelet.pod import Pod
 from tests.e2e.rig.kubelet.services import forwards, names
 from tests.e2e.rig.kubelet.status import Reporter
 from tests.e2e.rig.nodes import LEASE_S, now, register, renew
 from tests.e2e.tools.build import cache_folder
 
-_FIRST_BACKOFF_S = 1.0
 _TRIES = 60
 _RETRY_S = 0.5
 _LOAD_BALANCERS = "198.18"  # for benchmarks (RFC 2544): unassigned, so it leads nowhere else
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    state: Path
-    kubeconfig: Path
-    pools: tuple[Pool, ...]
-    port: int
-    images: Path
-    has_load_balancers: bool = True
-
-
 class Agent:
     """The kubelet of all nodes of one cluster."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.api = Api(settings.kubeconfig)
+    def __init__(self, state: Path, pools: tuple[Pool, ...], port: int) -> None:
+        """Serve the nodes of `pools`; `state` is the cluster's folder, `port` the one of the kubelet's API."""
+        self.api = Api(state / "kubelet.kubeconfig")
+        self.scratch, self.logs = state / "pods", state / "containers"
+        places = (Path(__file__).resolve().parents[4], sys.prefix, sys.base_prefix, cache_folder().parent)
+        self.keep = tuple(sorted({os.path.realpath(place) for place in places}))
+        self.network: Network
+        self._pools, self._port = pools, port
         self.pods: dict[str, Pod] = {}
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(max_workers=16)
@@ -60,19 +52,16 @@ class Agent:
         self._names: dict[str, tuple[str, ...]] = {}
         self._dirty = asyncio.Event()
         self._reporter = Reporter(self._send_status)
+        self.tell = self._reporter.tell
         self._background: set[asyncio.Future[Any]] = set()
-        self._network: Network
-        self._machine: Machine
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then end every pod at once."""
-        scratch = self.settings.state / "pods"
-        scratch.mkdir(parents=True, exist_ok=True)
-        self._network = await Network.up(str(scratch / "router"))
-        self._machine = self._make_machine(scratch)
-        dns = self._network.socket_for_dns()
-        await self._loop.create_datagram_endpoint(self._make_dns, sock=dns)
-        self._nodes = set(await self.in_thread(register, self.api, self.settings.pools, self.settings.port))
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        self.network = await Network.up(str(self.scratch / "router"))
+        dns = self.network.socket_for_dns()
+        await self._loop.create_datagram_endpoint(lambda: DnsServer(lambda: self._names), sock=dns)
+        self._nodes = set(await self.in_thread(register, self.api, self._pools, self._port))
         self._keep(self._renew_leases())
         self._keep(self._forward_services())
         for path, handle in (
@@ -83,10 +72,13 @@ class Agent:
             threading.Thread(target=self._watch, args=(path, handle), daemon=True).start()
         await stop.wait()
         await asyncio.gather(*(pod.stop(0) for pod in list(self.pods.values())), return_exceptions=True)
-        await self._network.down()
+        await self.network.down()
 
     async def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await self._loop.run_in_executor(self._threads, functools.partial(function, *arguments))
+
+    def lookup_in(self, namespace: str) -> Lookup:
+        return lambda kind, name: self.api.find(f"/api/v1/namespaces/{namespace}/{kind}/{name}")
 
     def find_pod(self, namespace: str, name: str) -> Pod | None:
         for pod in self.pods.values():
@@ -115,7 +107,7 @@ class Agent:
 
     def _on_service(self, kind: str, item: Object) -> None:
         self._store(self._services, kind, item)
-        if kind in ("ADDED", "MODIFIED") and self.settings.has_load_balancers:
+        if kind in ("ADDED", "MODIFIED"):
             self._give_address(item)
 
     def _on_slice(self, kind: str, item: Object) -> None:
@@ -156,10 +148,10 @@ class Agent:
             if mine:
                 self._keep(self._remove(mine, float(meta.get("deletionGracePeriodSeconds", 30))))
             else:
-                self._keep(self._delete(item))
+                self._keep(self.delete(item))
         elif mine is None and not is_over:
             item["status"] = {"conditions": item["status"].get("conditions", [])}
-            self.pods[uid] = Pod(item, self._machine)
+            self.pods[uid] = Pod(item, self)
 
     async def _remove(self, pod: Pod, grace_s: float) -> None:
         try:
@@ -179,7 +171,7 @@ class Agent:
             if error.status != 422 or "metadata.uid" not in str(error):
                 raise
 
-    async def _delete(self, pod: Object) -> None:
+    async def delete(self, pod: Object) -> None:
         await self._reporter.finish(pod)
         body = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
         await self._persist(self.api.delete, _path(pod), body)
@@ -200,7 +192,7 @@ class Agent:
                 print(f"try {attempt}: {error}", file=sys.stderr, flush=True)
                 await asyncio.sleep(_RETRY_S)
 
-    def _event(self, pod: Object, reason: str, message: str, is_warning: bool) -> None:
+    def event(self, pod: Object, reason: str, message: str, is_warning: bool) -> None:
         meta = pod["metadata"]
         body = {
             # A name of ours, so that a repeated request makes no second Event.
@@ -245,7 +237,7 @@ class Agent:
             services, slices = list(self._services.values()), list(self._slices.values())
             self._names = names(services, slices)
             try:
-                await self._network.forward(forwards(services, slices))
+                await self.network.forward(forwards(services, slices))
             except (OSError, SymphError) as error:
                 print(f"services not forwarded: {error}", file=sys.stderr, flush=True)
                 self._dirty.set()
@@ -271,35 +263,6 @@ class Agent:
         if not task.cancelled() and task.exception():
             traceback.print_exception(task.exception(), file=sys.stderr)
             sys.stderr.flush()
-
-    def _make_dns(self) -> DnsServer:
-        return DnsServer(self._current_names)
-
-    def _current_names(self) -> dict[str, tuple[str, ...]]:
-        return self._names
-
-    def _make_machine(self, scratch: Path) -> Machine:
-        def lookup_in(namespace: str) -> Lookup:
-            return lambda kind, name: self.api.find(f"/api/v1/namespaces/{namespace}/{kind}/{name}")
-
-        checkout = Path(__file__).resolve().parents[4]
-        places = (checkout, sys.prefix, sys.base_prefix, cache_folder().parent)
-        keep = {os.path.realpath(place) for place in places}
-        return Machine(
-            pods=scratch,
-            logs=self.settings.state / "containers",
-            path=os.environ["PATH"],
-            keep=tuple(sorted(keep)),
-            images=read_images(self.settings.images),
-            network=self._network,
-            first_backoff_s=_FIRST_BACKOFF_S,
-            lookup_in=lookup_in,
-            services=self._services.values,
-            tell=self._reporter.tell,
-            event=self._event,
-            delete=self._delete,
-            in_thread=self.in_thread,
-        )
 
 
 def _path(item: Object, collection: str = "pods") -> str:

@@ -10,44 +10,24 @@ import uuid
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tests.e2e.rig.api import ApiError, Object
 from tests.e2e.rig.kubelet.channel import Exit, Launched, StartError, launch
-from tests.e2e.rig.kubelet.environment import ConfigMissing
-from tests.e2e.rig.kubelet.images import ImageRefused
+from tests.e2e.rig.kubelet.environment import ConfigMissing, ImageRefused
 from tests.e2e.rig.kubelet.probes import probe_once, watch_probe
 from tests.e2e.rig.kubelet.status import ContainerState
 
+if TYPE_CHECKING:
+    from tests.e2e.rig.kubelet.pod import Pod
+
 _CONFIG_RETRY_S = 0.5
+_FIRST_BACKOFF_S = 1.0
 _BACKOFF_RESET_S = 600.0
 
 
-class Host(Protocol):
-    """The interface that a container needs from its pod."""
-
-    address: str
-    first_backoff_s: float
-
-    @property
-    def sandbox_pid(self) -> int:
-        """The process that holds the pod's namespaces."""
-
-    async def launch_spec(self, container: Object, root: Path, log: Path) -> Object:
-        """Return the launcher's instructions; raises ConfigMissing."""
-
-    def container_folder(self, name: str) -> Path:
-        """Return the folder of its logs."""
-
-    def changed(self) -> None:
-        """Report a changed state to the API server."""
-
-    def event(self, reason: str, message: str, *, is_warning: bool = False) -> None:
-        """Record an Event."""
-
-
 class Container:
-    def __init__(self, spec: Object, host: Host, *, is_init: bool, restarts: str) -> None:
+    def __init__(self, spec: Object, host: Pod, *, is_init: bool, restarts: str) -> None:
         """Take the restart policy as `restarts`: Always, OnFailure or Never."""
         self.spec, self.host, self.restarts = spec, host, restarts
         is_sidecar = is_init and spec.get("restartPolicy") == "Always"
@@ -63,7 +43,7 @@ class Container:
 
     async def supervise(self) -> int:
         """Run the container, restarting it by its policy; return the last exit code."""
-        backoff = self.host.first_backoff_s
+        backoff = _FIRST_BACKOFF_S
         while True:
             began = time.monotonic()
             ended = await self._run_once()
@@ -71,7 +51,7 @@ class Container:
             if not again:
                 return ended.code
             if time.monotonic() - began > _BACKOFF_RESET_S:
-                backoff = self.host.first_backoff_s
+                backoff = _FIRST_BACKOFF_S
             await asyncio.sleep(0)
             self.state.restarts += 1
             if self.state.restarts > 1:

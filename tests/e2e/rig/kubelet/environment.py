@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from tests.e2e.rig.api import Object
@@ -25,28 +26,38 @@ _SUFFIXES = {
     **{s: Fraction(1000) ** i for i, s in enumerate("MGTPE", 2)},
     **{f"{s}i": Fraction(1024) ** i for i, s in enumerate("KMGTPE", 1)},
 }  # fmt: skip
+# Images that cannot be pulled, by pattern, in the words of containerd.
+_REFUSED = {
+    "denied.example/*": (
+        'failed to pull and unpack image "{0}": failed to resolve reference "{0}": pull access denied, repository does'
+        " not exist or may require authorization: server message: insufficient_scope: authorization failed"
+    ),
+    "absent.example/*": ('failed to pull and unpack image "{0}": failed to resolve reference "{0}": {0}: not found'),
+}
+
+
+class ImageRefused(Exception):  # noqa: N818 - as `ConfigMissing`
+    """An image that no registry has; the text is a container runtime's error."""
 
 
 class ConfigMissing(Exception):  # noqa: N818 - what the kubelet calls CreateContainerConfigError
     """A ConfigMap, Secret or key that the container needs is not there."""
 
 
+def check_image(name: str) -> None:
+    """Raise ImageRefused if the image cannot be pulled; any other is this machine's own file system."""
+    for pattern, said in _REFUSED.items():
+        if fnmatchcase(name, pattern):
+            raise ImageRefused(said.format(name))
+
+
 def expand(text: str, values: Mapping[str, str]) -> str:
     """Return `text` with ``$(NAME)`` replaced from `values` and ``$$`` by ``$``; unknown names stay."""
-
-    def one(match: re.Match[str]) -> str:
-        name = match.group(1)
-        if name is None:
-            return "$"
-        return values.get(name, match.group(0))
-
-    return _REFERENCE.sub(one, text)
+    return _REFERENCE.sub(lambda match: "$" if match[1] is None else values.get(match[1], match[0]), text)
 
 
-def environment_of(
-    pod: Object, container: Object, lookup: Lookup, links: Mapping[str, str], addresses: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the variables of `container`; `links` are those of services, `addresses` hold ``podIP`` and ``hostIP``.
+def environment_of(pod: Object, container: Object, lookup: Lookup, addresses: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of `container`, without those of Services; `addresses` hold ``podIP`` and ``hostIP``.
 
     Raises ConfigMissing, naming the object, if one that is not optional is absent.
     """
@@ -59,30 +70,14 @@ def environment_of(
             if found is not None:
                 values[entry["name"]] = found
         else:
-            values[entry["name"]] = expand(entry.get("value") or "", {**links, **values})
-    return {**{name: value for name, value in links.items() if name not in values}, **values}
+            values[entry["name"]] = expand(entry.get("value") or "", values)
+    return values
 
 
 def command_line(container: Object, environment: Mapping[str, str]) -> list[str]:
     """Return command and arguments with references expanded; the image's defaults are unknown here."""
     words = [*container.get("command", []), *container.get("args", [])]
     return [expand(word, environment) for word in words]
-
-
-def service_links(services: Iterable[Object], namespace: str, *, all_of_them: bool) -> dict[str, str]:
-    """Return the service variables: those of `namespace` if `all_of_them`, and always the API server's own.
-
-    Source: pkg/kubelet/envvars/envvars.go (FromServices).
-    """
-    found: dict[str, str] = {}
-    for service in services:
-        name, place = service["metadata"]["name"], service["metadata"]["namespace"]
-        is_master = (place, name) == ("default", "kubernetes")
-        address = service["spec"].get("clusterIP") or "None"
-        if address == "None" or not (is_master or (all_of_them and place == namespace)):
-            continue
-        found.update(_link(name.upper().replace("-", "_"), address, service["spec"].get("ports", [])))
-    return found
 
 
 def quantity(text: str) -> Fraction:
@@ -155,19 +150,3 @@ def _resource(container: Object, reference: Object) -> str:
     amount = container.get("resources", {}).get(kind, {}).get(name, "0")
     divisor = quantity(str(reference.get("divisor") or "1")) or Fraction(1)
     return str(math.ceil(quantity(str(amount)) / divisor))
-
-
-def _link(prefix: str, address: str, ports: list[Object]) -> dict[str, str]:
-    found = {f"{prefix}_SERVICE_HOST": address}
-    if ports:
-        first = ports[0]
-        found[f"{prefix}_SERVICE_PORT"] = str(first["port"])
-        found[f"{prefix}_PORT"] = f"{first.get('protocol', 'TCP').lower()}://{address}:{first['port']}"
-    for port in ports:
-        protocol, number = port.get("protocol", "TCP"), port["port"]
-        if port.get("name"):
-            found[f"{prefix}_SERVICE_PORT_{port['name'].upper().replace('-', '_')}"] = str(number)
-        stem = f"{prefix}_PORT_{number}_{protocol}"
-        found[stem] = f"{protocol.lower()}://{address}:{number}"
-        found |= {f"{stem}_PROTO": protocol.lower(), f"{stem}_PORT": str(number), f"{stem}_ADDR": address}
-    return found

@@ -3,54 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tests.e2e.rig.api import ApiError, Object
 from tests.e2e.rig.kubelet.channel import Exit, Launched, launch
 from tests.e2e.rig.kubelet.container import Container
-from tests.e2e.rig.kubelet.environment import Lookup, command_line, environment_of, quantity, service_links
-from tests.e2e.rig.kubelet.images import Image, find_image
-from tests.e2e.rig.kubelet.network import Network
+from tests.e2e.rig.kubelet.environment import check_image, command_line, environment_of, quantity
 from tests.e2e.rig.kubelet.security import identity_of
 from tests.e2e.rig.kubelet.services import DNS_ADDRESS
 from tests.e2e.rig.kubelet.status import phase_of, status_of
 from tests.e2e.rig.kubelet.volumes import VolumeMissing, files_of, is_read_only, memory_size, write_files
+
+if TYPE_CHECKING:
+    from tests.e2e.rig.kubelet.agent import Agent
 
 _MOUNT_RETRY_S = 0.5
 # The time that a pod may take to end beyond its grace period, in seconds.
 _STOP_MARGIN_S = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """The resources that all pods share: folders, network, images, and access to the API server."""
-
-    pods: Path
-    logs: Path
-    path: str
-    keep: tuple[str, ...]
-    images: dict[str, Image]
-    network: Network
-    first_backoff_s: float
-    lookup_in: Callable[[str], Lookup]
-    services: Callable[[], Iterable[Object]]
-    tell: Callable[[Object, Object], None]
-    event: Callable[[Object, str, str, bool], None]
-    delete: Callable[[Object], Coroutine[Any, Any, None]]
-    in_thread: Callable[..., Coroutine[Any, Any, Any]]
-
-
 class Pod:
-    def __init__(self, pod: Object, machine: Machine) -> None:
-        self.pod, self.machine = pod, machine
+    def __init__(self, pod: Object, agent: Agent) -> None:
+        self.pod, self.agent = pod, agent
         spec, policy = pod["spec"], pod["spec"].get("restartPolicy", "Always")
         self.inits = [
             Container(c, self, is_init=True, restarts=_init_policy(c, policy)) for c in spec.get("initContainers", [])
@@ -59,7 +41,6 @@ class Pod:
         for container in self.mains:
             container.state.state = {"waiting": {"reason": "PodInitializing" if self.inits else "ContainerCreating"}}
         self.address = ""
-        self.first_backoff_s = machine.first_backoff_s
         self._sandbox: Launched | None = None
         self._is_initialised = not self.inits
         self._phase_override = ""
@@ -75,7 +56,7 @@ class Pod:
 
     @property
     def folder(self) -> Path:
-        return self.machine.pods / str(self.pod["metadata"]["uid"])
+        return self.agent.scratch / str(self.pod["metadata"]["uid"])
 
     @property
     def has_sandbox(self) -> bool:
@@ -89,7 +70,7 @@ class Pod:
     def container_folder(self, name: str) -> Path:
         """Return the log folder of one container; it outlives the pod, for debugging."""
         meta = self.pod["metadata"]
-        return self.machine.logs / f"{meta['namespace']}_{meta['name']}_{meta['uid'][:8]}" / name
+        return self.agent.logs / f"{meta['namespace']}_{meta['name']}_{meta['uid'][:8]}" / name
 
     def changed(self) -> None:
         phase = self._phase_override or phase_of(
@@ -102,38 +83,30 @@ class Pod:
             phase = "Running"  # a pod is still running while a sidecar ends
         status = status_of(self.pod, states, phase, self.address, is_initialised=self._is_initialised)
         self.pod["status"].update(status)
-        self.machine.tell(self.pod, status)
+        self.agent.tell(self.pod, status)
 
     def event(self, reason: str, message: str, *, is_warning: bool = False) -> None:
-        self.machine.event(self.pod, reason, message, is_warning)
+        self.agent.event(self.pod, reason, message, is_warning)
 
     async def launch_spec(self, container: Object, root: Path, log: Path) -> Object:
         """Return the launcher's instructions for `container`; raises ConfigMissing."""
-        spec = self.pod["spec"]
-        image = find_image(self.machine.images, container["image"])
-        links = service_links(
-            self.machine.services(), self.pod["metadata"]["namespace"], all_of_them=spec.get("enableServiceLinks", True)
-        )
-        lookup = self.machine.lookup_in(self.pod["metadata"]["namespace"])
-        own = await self.machine.in_thread(environment_of, self.pod, container, lookup, links, self._addresses())
-        own_path = ":".join([*image.path, self.machine.path])
-        base = {"PATH": own_path, "HOSTNAME": _hostname(self.pod), "HOME": "/root", **image.env}
-        given = {**container, "command": container.get("command") or list(image.entrypoint)}
-        if not container.get("command") and not container.get("args"):
-            given["args"] = list(image.command)
+        check_image(container["image"])
+        lookup = self.agent.lookup_in(self.pod["metadata"]["namespace"])
+        own = await self.agent.in_thread(environment_of, self.pod, container, lookup, self._addresses())
+        base = {"PATH": os.environ["PATH"], "HOSTNAME": _hostname(self.pod), "HOME": "/root"}
         return {
             "mode": "container",
             "sandbox": self.sandbox_pid,
-            "argv": command_line(given, own) or ["(the image's own command)"],
+            "argv": command_line(container, own) or ["(the image's own command)"],
             "env": {**base, **own},
-            "cwd": container.get("workingDir") or image.workdir,
+            "cwd": container.get("workingDir") or "/",
             "root": str(root),
             "log": str(log),
             "shm": str(self.folder / "shm"),
             "mounts": [*self._own_files(), *self._mounts(container, own)],
-            "keep": self.machine.keep,
-            "open_paths": self.machine.keep,
-            **identity_of(self.pod, container, image.user),
+            "keep": self.agent.keep,
+            "open_paths": self.agent.keep,
+            **identity_of(self.pod, container),
         }
 
     # --- lifecycle ---
@@ -162,7 +135,7 @@ class Pod:
         self._settle()
         self.changed()
         await self._clean_up()
-        await self.machine.delete(self.pod)
+        await self.agent.delete(self.pod)
 
     async def _live(self) -> None:
         self.changed()
@@ -240,11 +213,11 @@ class Pod:
             size = memory_size(volume)
             if size is not None:
                 memory[str(self._volume_folder(volume["name"]))] = str(int(quantity(size))) if size else ""
-        sysctls = self.machine.network.pod_sysctls()
+        sysctls = self.agent.network.pod_sysctls()
         self._sandbox = await launch(
             {"mode": "sandbox", "hostname": _hostname(self.pod), "sysctls": sysctls, "memory": memory}
         )
-        self.address = await self.machine.network.attach(self._sandbox.launcher_pid)
+        self.address = await self.agent.network.attach(self._sandbox.launcher_pid)
         await self._fill_volumes(volumes)
         files = {
             "hosts": _hosts(self.pod, self.address),
@@ -257,13 +230,13 @@ class Pod:
 
     async def _fill_volumes(self, volumes: list[Object]) -> None:
         told: set[str] = set()
-        lookup = self.machine.lookup_in(self.pod["metadata"]["namespace"])
+        lookup = self.agent.lookup_in(self.pod["metadata"]["namespace"])
         group = (self.pod["spec"].get("securityContext") or {}).get("fsGroup")
         for volume in volumes:
             folder = self._volume_folder(volume["name"])
             while True:
                 try:
-                    files = await self.machine.in_thread(files_of, volume, self.pod, lookup, self._addresses())
+                    files = await self.agent.in_thread(files_of, volume, lookup)
                     break
                 except VolumeMissing as error:
                     if str(error) not in told:
@@ -285,7 +258,7 @@ class Pod:
         if self._sandbox:
             await self._sandbox.release()
             self._sandbox = None
-        await self.machine.in_thread(shutil.rmtree, self.folder, True)
+        await self.agent.in_thread(shutil.rmtree, self.folder, True)
 
     def _addresses(self) -> dict[str, str]:
         return {"podIP": self.address, "hostIP": "127.0.0.1"}

@@ -22,14 +22,14 @@ _DEFAULT = {
 _NOBODY = 65534
 
 
-def identity_of(pod: Object, container: Object, image_user: int) -> Object:
+def identity_of(pod: Object, container: Object) -> Object:
     """Return the launcher's `user`, `group`, `groups`, `capabilities`, `no_new_privileges` and `read_only_root`.
 
-    An image that must not run as root, and sets no user itself, is assumed to set `nobody`.
+    An image is assumed to set `nobody` if it must not run as root, else no user.
     """
     general, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
     both = {**general, **own}
-    user = both.get("runAsUser", _NOBODY if both.get("runAsNonRoot") and image_user == 0 else image_user)
+    user = both.get("runAsUser", _NOBODY if both.get("runAsNonRoot") else 0)
     group = both.get("runAsGroup", 0)
     groups = [*general.get("supplementalGroups", []), *([general["fsGroup"]] if "fsGroup" in general else [])]
     return {

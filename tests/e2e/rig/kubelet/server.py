@@ -1,4 +1,4 @@
-"""The kubelet's API, called by the API server: logs as plain HTTP, exec over SPDY, ports over SPDY or WebSocket."""
+"""The kubelet's API, called by the API server: logs as plain HTTP, exec over SPDY, ports over WebSocket."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tests.e2e.rig.kubelet import websocket
 from tests.e2e.rig.kubelet.logs import LogRequest, read_log
 from tests.e2e.rig.kubelet.spdy import Connection
-from tests.e2e.rig.kubelet.streams import EXEC_PROTOCOLS, FORWARD_PROTOCOL, forward_ports, run_exec
+from tests.e2e.rig.kubelet.streams import EXEC_PROTOCOL, run_exec
 
 if TYPE_CHECKING:
     from tests.e2e.rig.kubelet.agent import Agent
@@ -71,8 +71,9 @@ async def _exec(agent: Agent, request: Request, reader: asyncio.StreamReader, wr
     container = _find(agent, namespace, name, container_name)
     if container is None or container.run is None or not container.run.is_running:
         return _refuse(writer, 404, f"container {container_name} of pod {name} does not run")
-    if not _upgrade(request, writer, EXEC_PROTOCOLS):
-        return None
+    if EXEC_PROTOCOL not in request.headers.get("x-stream-protocol-version", ""):
+        return _refuse(writer, 400, f"only SPDY/3.1 with {EXEC_PROTOCOL} is spoken here")
+    _upgrade(writer, "SPDY/3.1", {"X-Stream-Protocol-Version": EXEC_PROTOCOL})
     flags = {name for name, value in request.one().items() if value in ("1", "true")}
     has_tty = "tty" in flags
     kinds = {kind for flag, kind in (("input", "stdin"), ("output", "stdout"), ("error", "stderr")) if flag in flags}
@@ -87,27 +88,18 @@ async def _port_forward(
     pod = agent.find_pod(request.parts[1], request.parts[2])
     if pod is None or not pod.has_sandbox:
         return _refuse(writer, 404, f"pod {request.parts[2]} does not run here")
-    if request.headers.get("upgrade", "").lower() == "websocket":
-        lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket"]
-        lines.append(f"Sec-WebSocket-Accept: {websocket.accept_key(request.headers['sec-websocket-key'])}")
-        lines.append(f"Sec-WebSocket-Protocol: {websocket.FORWARD_PROTOCOL}")
-        writer.write("\r\n".join([*lines, "", ""]).encode())
-        await websocket.forward_over_websocket(reader, writer, pod, int(request.one()["port"]))
-    elif _upgrade(request, writer, (FORWARD_PROTOCOL,)):
-        await forward_ports(Connection(reader, writer), pod)
+    if request.headers.get("upgrade", "").lower() != "websocket":
+        return _refuse(writer, 400, "ports are forwarded over WebSocket only")
+    key = websocket.accept_key(request.headers["sec-websocket-key"])
+    protocol = {"Sec-WebSocket-Accept": key, "Sec-WebSocket-Protocol": websocket.FORWARD_PROTOCOL}
+    _upgrade(writer, "websocket", protocol)
+    await websocket.forward_over_websocket(reader, writer, pod, int(request.one()["port"]))
     return None
 
 
-def _upgrade(request: Request, writer: asyncio.StreamWriter, protocols: tuple[str, ...]) -> bool:
-    """Switch to SPDY with the first of `protocols` that the caller offers; False if it was refused."""
-    offered = request.headers.get("x-stream-protocol-version", "").replace(" ", "").split(",")
-    chosen = next((protocol for protocol in protocols if protocol in offered), None)
-    if request.headers.get("upgrade", "").lower() != "spdy/3.1" or chosen is None:
-        _refuse(writer, 400, f"only SPDY/3.1 with {' or '.join(protocols)} is spoken here")
-        return False
-    lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: SPDY/3.1"]
-    writer.write("\r\n".join([*lines, f"X-Stream-Protocol-Version: {chosen}", "", ""]).encode())
-    return True
+def _upgrade(writer: asyncio.StreamWriter, name: str, headers: Mapping[str, str]) -> None:
+    lines = [f"{key}: {value}" for key, value in {"Connection": "Upgrade", "Upgrade": name, **headers}.items()]
+    writer.write("\r\n".join(["HTTP/1.1 101 Switching Protocols", *lines, "", ""]).encode())
 
 
 def _find(agent: Agent, namespace: str, name: str, container_name: str) -> Container | None:

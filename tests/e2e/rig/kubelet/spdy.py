@@ -1,4 +1,4 @@
-"""SPDY/3.1 as Kubernetes uses it for exec and port-forward: many byte streams over one upgraded connection.
+"""SPDY/3.1 as Kubernetes uses it for exec: many byte streams over one upgraded connection.
 
 Flow control is left out, as in the peers' own implementation. Source: SPDY Protocol, Draft 3.1 (sections 2.2-2.6).
 """

@@ -1,6 +1,6 @@
-"""Exec and port-forward, on the streams of an upgraded connection.
+"""Exec, on the streams of an upgraded connection.
 
-Source: kubernetes/cri-streaming pkg/streaming (remotecommand and portforward).
+Source: kubernetes/cri-streaming pkg/streaming (remotecommand).
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from typing import Any
 
 from tests.e2e.rig.kubelet.channel import Exit, StartError
 from tests.e2e.rig.kubelet.container import Container
-from tests.e2e.rig.kubelet.pod import Pod
-from tests.e2e.rig.kubelet.probes import connect
 from tests.e2e.rig.kubelet.spdy import Connection, Stream
 
 # Each pipe of a command blocks a thread; the loop's own pool is too small for the commands that wait for input.
 _THREADS = ThreadPoolExecutor(512, "stream")
 
-EXEC_PROTOCOLS = ("v4.channel.k8s.io",)
-FORWARD_PROTOCOL = "portforward.k8s.io"
+EXEC_PROTOCOL = "v4.channel.k8s.io"
 
 
 async def run_exec(
@@ -47,23 +44,6 @@ async def run_exec(
             await stream.close()
         pump.cancel()
         await asyncio.gather(pump, return_exceptions=True)
-
-
-async def forward_ports(connection: Connection, pod: Pod) -> None:
-    """Serve pairs of streams, one for data and one for errors; each pair is a connection to a port of the pod."""
-    errors: dict[str, Stream] = {}
-    running: set[asyncio.Task[None]] = set()
-    async for stream in connection.streams():
-        request = stream.headers.get("requestid", "")
-        if stream.headers["streamtype"] == "error":
-            errors[request] = stream
-        elif request in errors:
-            task = asyncio.ensure_future(_forward(pod, stream, errors.pop(request)))
-            running.add(task)
-            task.add_done_callback(running.discard)
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
 
 
 async def _execute(container: Container, argv: list[str], streams: dict[str, Stream], *, has_tty: bool) -> bytes:
@@ -159,36 +139,6 @@ async def _resize(stream: Stream, terminal: int) -> None:
 async def _drain(arriving: Any) -> None:
     async for _ in arriving:
         continue
-
-
-async def _forward(pod: Pod, data: Stream, error: Stream) -> None:
-    port = int(data.headers["port"])
-    try:
-        reader, writer = await asyncio.wait_for(connect(pod.sandbox_pid, "127.0.0.1", port), 10)
-    except (OSError, asyncio.TimeoutError) as problem:
-        await error.write(f"an error occurred forwarding port {port}: {problem}".encode())
-        await error.close()
-        await data.close()
-        return
-    try:
-        inward = asyncio.ensure_future(_pour(data.reader, writer))
-        while chunk := await reader.read(1 << 16):
-            await data.write(chunk)
-        inward.cancel()
-    except ConnectionError:
-        pass  # either side may hang up at any time
-    finally:
-        writer.close()
-        await data.close()
-        await error.close()
-
-
-async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(1 << 16):
-        writer.write(chunk)
-        await writer.drain()
-    if writer.can_write_eof():
-        writer.write_eof()
 
 
 def _status(problem: str, ended: Exit | None) -> bytes:

@@ -1,4 +1,4 @@
-"""The volumes of a pod as folders on this machine, and the files of ConfigMaps, Secrets and downward API in them.
+"""The volumes of a pod as folders on this machine, and the files of ConfigMaps and Secrets in them.
 
 Source of layout and modes: kubernetes/kubernetes pkg/volume/util/atomic_writer.go and pkg/volume/{configmap,secret}.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.rig.api import Object
-from tests.e2e.rig.kubelet.environment import Lookup, field_of
+from tests.e2e.rig.kubelet.environment import Lookup
 
 _DEFAULT_MODE = 0o644
 
@@ -30,8 +29,8 @@ class File:
     mode: int
 
 
-def files_of(volume: Object, pod: Object, lookup: Lookup, addresses: Mapping[str, str]) -> list[File] | None:
-    """Return the files of a configMap, secret, projected or downwardAPI volume; None for any other kind.
+def files_of(volume: Object, lookup: Lookup) -> list[File] | None:
+    """Return the files of a configMap or secret volume; None for any other kind that a chart has.
 
     Raises VolumeMissing, naming the object, if one that is not optional is absent.
     """
@@ -39,16 +38,12 @@ def files_of(volume: Object, pod: Object, lookup: Lookup, addresses: Mapping[str
         return _keys(volume["configMap"], "configmaps", volume["configMap"]["name"], lookup)
     if "secret" in volume:
         return _keys(volume["secret"], "secrets", volume["secret"]["secretName"], lookup)
-    if "downwardAPI" in volume:
-        return _downward(volume["downwardAPI"], pod, addresses)
-    if "projected" in volume:
-        return _projected(volume["projected"], pod, lookup, addresses)
     return None
 
 
 def is_read_only(volume: Object) -> bool:
     """Return True if containers cannot write to it, regardless of their settings."""
-    return any(kind in volume for kind in ("configMap", "secret", "projected", "downwardAPI", "hostPath"))
+    return any(kind in volume for kind in ("configMap", "secret", "hostPath"))
 
 
 def memory_size(volume: Object) -> str | None:
@@ -99,30 +94,3 @@ def _keys(source: Object, kind: str, name: str, lookup: Lookup) -> list[File]:
         for item in items
         if item["key"] in data
     ]
-
-
-def _downward(source: Object, pod: Object, addresses: Mapping[str, str]) -> list[File]:
-    files = []
-    for item in source.get("items", []):
-        path = item.get("fieldRef", {}).get("fieldPath", "")
-        text = field_of(pod, path, addresses) if path else ""
-        if path in ("metadata.labels", "metadata.annotations"):
-            pairs = pod["metadata"].get(path.removeprefix("metadata."), {})
-            text = "\n".join(f'{key}="{value}"' for key, value in sorted(pairs.items()))
-        mode = item.get("mode", source.get("defaultMode", _DEFAULT_MODE))
-        files.append(File(path=item["path"], data=text.encode(), mode=mode))
-    return files
-
-
-def _projected(source: Object, pod: Object, lookup: Lookup, addresses: Mapping[str, str]) -> list[File]:
-    files: list[File] = []
-    mode = source.get("defaultMode", _DEFAULT_MODE)
-    for part in source.get("sources", []):
-        if "configMap" in part:
-            files += _keys({"defaultMode": mode, **part["configMap"]}, "configmaps", part["configMap"]["name"], lookup)
-        elif "secret" in part:
-            files += _keys({"defaultMode": mode, **part["secret"]}, "secrets", part["secret"]["name"], lookup)
-        elif "downwardAPI" in part:
-            files += _downward({"defaultMode": mode, **part["downwardAPI"]}, pod, addresses)
-        # A service account's token is left out: it would reach no API server from a pod's network.
-    return files

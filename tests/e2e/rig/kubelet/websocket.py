@@ -1,4 +1,4 @@
-"""Port-forward over WebSocket, for clients without SPDY: ``v4.channel.k8s.io``, two channels for each port.
+"""Port-forward over WebSocket: ``v4.channel.k8s.io``, two channels for each port.
 
 Source: RFC 6455; kubernetes/cri-streaming pkg/streaming/portforward/websocket.go.
 """
@@ -86,12 +86,8 @@ async def _receive(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 def _send(writer: asyncio.StreamWriter, code: int, data: bytes) -> None:
     size = len(data)
-    head = bytes([0x80 | code])
-    head += (
-        bytes([size])
-        if size < 126
-        else struct.pack(">BH", 126, size)
-        if size < 1 << 16
-        else struct.pack(">BQ", 127, size)
-    )
-    writer.write(head + data)
+    if size < 126:
+        length = bytes([size])
+    else:
+        length = struct.pack(">BH", 126, size) if size < 1 << 16 else struct.pack(">BQ", 127, size)
+    writer.write(bytes([0x80 | code]) + length + data)
