@@ -25,19 +25,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="SPEC|EXPERIMENT", nargs="?", type=_what, default=".", help=text)
     parser.add_argument("versions", metavar="VERSION", nargs="*", help="one or two published versions")
     options.add_env(parser, text="the environment to compare with, or whose values both versions get")
-    parser.add_argument(
-        "--from", metavar="ENV", dest="before", default=None, help="compare two environments: the first"
-    )
-    parser.add_argument("--to", metavar="ENV", dest="after", default=None, help="... and the second")
+    parser.add_argument("--from", metavar="ENV", dest="before", help="compare two environments: the first")
+    parser.add_argument("--to", metavar="ENV", dest="after", help="... and the second")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something differs")
     parser.add_argument("--all", action="store_true", help="list what does not differ, too")
     options.add_repository(parser)
     options.add_output(parser, options.CHANGE_FORMATS, headers=False)
-    parser.add_argument(
+    options.add_list(
+        parser,
         "--pools",
         metavar="FILE",
-        action="append",
-        default=[],
         help="node pools to place the spec on; may be repeated"
         " (default: the spec's placement.pools, else the project's)",
     )

@@ -55,8 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_release(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
-    parser.add_argument("-n", "--namespace", default=None, help="a namespace to write into every object")
+    options.add_release(parser)
+    parser.add_argument("-n", "--namespace", help="a namespace to write into every object")
     options.add_values(parser)
 
 
@@ -64,7 +64,6 @@ def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--api",
         choices=("v1beta2", "v1beta1"),
-        default=None,
         help="the version that the cluster serves; v1beta1 is MCAD's (default: the spec's workload.appwrapper.version)",
     )
     parser.add_argument(

@@ -149,13 +149,9 @@ def _wait_for_interrupt() -> None:
 
 def configure_collect(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    parser.add_argument(
-        "--path", metavar="PATH", action="append", default=[], help="also this file or folder of each process"
-    )
-    parser.add_argument(
-        "-p", "--process", metavar="PROCESS", action="append", default=[], help="only of these (default: of all)"
-    )
-    parser.add_argument("--to", metavar="FOLDER", default=None, help="where to (default: ./EXPERIMENT-RUN)")
+    options.add_list(parser, "--path", metavar="PATH", help="also this file or folder of each process")
+    options.add_list(parser, "-p", "--process", metavar="PROCESS", help="only of these (default: of all)")
+    parser.add_argument("--to", metavar="FOLDER", help="where to (default: ./EXPERIMENT-RUN)")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml"))
     options.add_examples(parser, "symph collect rl", "symph collect rl --path /results -p learner --to out --on kube")

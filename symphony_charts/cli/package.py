@@ -26,12 +26,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser)
     parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
     options.add_output(parser, headers=False)
-    parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
+    parser.add_argument("--version", metavar="V", help="the chart's version (default: by what changed)")
     parser.add_argument(
         "-t",
         "--template",
         metavar="DIR|URL@REF",
-        default=None,
         help="a fork of the chart template: its folder, or a Git repository at a tag or commit; no hook of it runs"
         " (default: `template` of .symph.yaml; '' is the template of this installation)",
     )
@@ -60,17 +59,13 @@ def _add_workspace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workspace",
         metavar="DIR",
-        default=None,
         help="put the files of DIR (without those of its .dockerignore) into the working folder of every image",
     )
-    parser.add_argument(
-        "--image-repo", metavar="HOST/PATH", default=None, help="where the images with the workspace are pushed to"
-    )
-    parser.add_argument(
+    parser.add_argument("--image-repo", metavar="HOST/PATH", help="where the images with the workspace are pushed to")
+    options.add_list(
+        parser,
         "--platform",
         metavar="OS/ARCH",
-        action="append",
-        default=[],
         help="keep only this platform of the images; may be repeated (default: all of Linux)",
     )
 

@@ -43,28 +43,23 @@ def _trials(text: str) -> int:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
-    parser.add_argument(
+    options.add_list(
+        parser,
         "--pools",
         metavar="FILE",
-        action="append",
-        default=[],
         help="node pools: a Terraform file, plan or state, gcloud's or kubectl's output, a pools.yaml;"
         " may be repeated (default: the spec's placement.pools, else the project's)",
     )
-    parser.add_argument(
-        "--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable; may be repeated"
-    )
+    options.add_list(parser, "--var", metavar="KEY=VALUE", help="a Terraform variable; may be repeated")
     options.add_system(parser)
     options.add_values(parser)
-    parser.add_argument(
-        "--hours", metavar="H", type=_hours, default=None, help="say what it costs to run for so many hours"
-    )
+    parser.add_argument("--hours", metavar="H", type=_hours, help="say what it costs to run for so many hours")
     parser.add_argument(
         "--trials", metavar="N", type=_trials, default=1, help="with --hours: that many runs, as a sweep makes them"
     )
     options.add_output(parser, ("table", "wide", "json", "yaml"))
-    parser.add_argument("--explain", metavar="PROCESS", default=None, help="why this pool, and why not the others")
-    parser.add_argument("--svg", metavar="FILE", default=None, help="draw the nodes with their pods")
+    parser.add_argument("--explain", metavar="PROCESS", help="why this pool, and why not the others")
+    parser.add_argument("--svg", metavar="FILE", help="draw the nodes with their pods")
     options.add_examples(
         parser,
         "symph plan experiment.yaml --pools cluster.tf.json",

@@ -179,7 +179,7 @@ def configure_promote(parser: argparse.ArgumentParser) -> None:
     options.add_named(parser)
     parser.add_argument("--from", metavar="ENV", dest="before", required=True, help="the environment that runs it")
     parser.add_argument("--to", metavar="ENV", dest="after", required=True, help="the environment that shall run it")
-    parser.add_argument("--version", metavar="V", default=None, help="only if the first environment runs this version")
+    parser.add_argument("--version", metavar="V", help="only if the first environment runs this version")
     parser.add_argument(
         "--copy-values", action="store_true", help="take the environment's values along (default: keep those of --to)"
     )
@@ -224,9 +224,7 @@ def run_promote(args: argparse.Namespace) -> int:
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
     options.add_named(parser)
-    parser.add_argument(
-        "--to", metavar="VERSION", default=None, help="the version, or the revision of a release (default: the last)"
-    )
+    parser.add_argument("--to", metavar="VERSION", help="the version, or the revision of a release (default: the last)")
     options.add_env(parser)
     options.add_repository(parser)
     options.add_change_options(parser)

@@ -23,7 +23,7 @@ from symphony_charts.system import files as system_files
 
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser)
-    parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
+    parser.add_argument("--version", metavar="V", help="the chart's version (default: by what changed)")
     options.add_values(parser)
     options.add_publish_options(parser)
     options.add_change_options(parser)

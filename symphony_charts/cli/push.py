@@ -31,9 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--url", default="", help="where the folder is served (default: addresses relative to the index)"
     )
-    parser.add_argument(
-        "--sign", metavar="KEY", default=None, help="make a .prov with this key of gpg; helm verifies it"
-    )
+    parser.add_argument("--sign", metavar="KEY", help="make a .prov with this key of gpg; helm verifies it")
     options.add_registry(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_dry_run(parser)

@@ -26,10 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " is there with all keys",
     )
     options.add_specs(parser, many=False)
-    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
+    options.add_release(parser)
     options.add_cluster(parser, "the namespace (default: the experiment's)")
-    parser.add_argument("--name", default=None, help="the Secret's name (default: <release>-secrets)")
-    parser.add_argument("--cert", metavar="FILE|URL|cluster", default=None, help="seal: the controller's certificate")
+    parser.add_argument("--name", help="the Secret's name (default: <release>-secrets)")
+    parser.add_argument("--cert", metavar="FILE|URL|cluster", help="seal: the controller's certificate")
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
     parser.add_argument(
         "--hide-values", action="store_true", help="with --dry-run: print sizes instead of the contents"

@@ -31,52 +31,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", nargs="?", type=_spec, default=".", help=options.SPEC_HELP)
     options.add_spec_changes(parser)
     parser.add_argument(
-        "sweep_name",
-        metavar="NAME",
-        nargs="?",
-        default=None,
-        help="after `show` in place of SPEC: the sweep to look at",
+        "sweep_name", metavar="NAME", nargs="?", help="after `show` in place of SPEC: the sweep to look at"
     )
     shown = parser.add_argument_group("show", "`symph sweep show NAME`: trials and what they measured, at any time")
-    shown.add_argument("--metric", metavar="KEY", default=None, help="the metric to judge by")
+    shown.add_argument("--metric", metavar="KEY", help="the metric to judge by")
     text = "the best value of the metric (default: max for names such as reward or accuracy, else min)"
-    shown.add_argument("--goal", choices=("min", "max"), default=None, help=text)
+    shown.add_argument("--goal", choices=("min", "max"), help=text)
     shown.add_argument(
         "--pattern",
         metavar="REGEX",
-        default=None,
         help="what gives metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)",
     )
     text = "order by a metric, which then also names the best trial, or by a setting, state or seconds"
-    shown.add_argument("--sort", metavar="KEY", default=None, help=text)
-    shown.add_argument("--mean", metavar="KEYS", default=None, help="means over these settings, as seed")
-    shown.add_argument("--csv", metavar="FILE", default=None, help="write the table as CSV; `-` is standard output")
-    parser.add_argument(
+    shown.add_argument("--sort", metavar="KEY", help=text)
+    shown.add_argument("--mean", metavar="KEYS", help="means over these settings, as seed")
+    shown.add_argument("--csv", metavar="FILE", help="write the table as CSV; `-` is standard output")
+    options.add_list(
+        parser,
         "-g",
         "--grid",
         metavar="KEY=VALUES",
-        action="append",
-        default=[],
         help="values of one setting: a,b,c or first..last[..step]; may be repeated. KEY is a variable that processes"
         " declare (lr or LR), or a path of the spec",
     )
     for flag, text in (("--uniform", "evenly"), ("--loguniform", "evenly in the logarithm")):
-        parser.add_argument(
-            flag, metavar="KEY=LOW..HIGH", action="append", default=[], help=f"draw a setting {text}; needs --random"
-        )
+        options.add_list(parser, flag, metavar="KEY=LOW..HIGH", help=f"draw a setting {text}; needs --random")
     parser.add_argument(
         "--list",
         metavar="FILE",
-        default=None,
         help="points in CSV: the first line names the settings, each other line is one; `-` is standard input",
     )
-    parser.add_argument("--random", metavar="N", type=int, default=None, help="draw N trials instead of taking all")
+    parser.add_argument("--random", metavar="N", type=int, help="draw N trials instead of taking all")
     parser.add_argument("--seed", type=int, default=0, help="of --random (default: 0); the same seed, the same trials")
     parser.add_argument(
         "--search",
         metavar="N",
         type=int,
-        default=None,
         help="with --up --metric, here or on kube: N trials, each proposed by optuna out of what those before measured"
         " (extra `optuna`)",
     )
@@ -94,7 +84,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--parallel",
         metavar="N",
         type=int,
-        default=None,
         help="how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)",
     )
     options.add_target(parser)
@@ -102,14 +91,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=options.seconds,
-        default=None,
         metavar="TIME",
         help="how long a trial may take before it is ended: 90, 90s, 5m, 2d (default: as long as it does)",
     )
     parser.add_argument(
         "--early-stop",
         choices=("median", "halving"),
-        default=None,
         help="with --up --metric, here or on kube: end trials that are worse than the median of the others by the same"
         " step, or that are not in the best third at the steps GRACE, 3 GRACE, 9 GRACE...",
     )

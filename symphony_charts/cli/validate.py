@@ -23,10 +23,7 @@ def configure_validate(parser: argparse.ArgumentParser) -> None:
     options.add_output(parser, options.FINDING_FORMATS, headers=False)
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument(
-        "--kube-version",
-        metavar="1.NN",
-        default=None,
-        help="Kubernetes to check for (default: 1.34, or one that has all kinds)",
+        "--kube-version", metavar="1.NN", help="Kubernetes to check for (default: 1.34, or one that has all kinds)"
     )
     parser.add_argument("--helm", action="store_true", help="ask the helm on this machine as well")
     options.add_values(parser)
@@ -85,7 +82,7 @@ def _line_finder() -> Callable[[str, str], int | None]:
 def configure_render(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
-    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
+    options.add_release(parser)
     parser.add_argument("-n", "--namespace", default="default", help="its namespace, for --helm (default: default)")
     parser.add_argument("--no-tests", action="store_true", help="leave out the pod that `helm test` starts")
     parser.add_argument("--helm", action="store_true", help="let the helm on this machine render the chart")
