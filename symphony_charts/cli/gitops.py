@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
-from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.errors import CheckFailed
 from symphony_charts.gitops import lint, promote_rollback_retire
 from symphony_charts.gitops.store import environments
 from symphony_charts.system.git import program
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_place(render)
     options.add_output(render, ("yaml", "json", "name"), default="yaml", headers=False)
     tidy = actions.add_parser("gc", help="remove chart versions that no environment runs or can roll back to")
-    tidy.add_argument("--keep", metavar="N", type=int, default=5, help="newest versions to keep (default: 5)")
+    tidy.add_argument("--keep", metavar="N", type=options.count, default=5, help="newest versions to keep (default: 5)")
     options.add_repository(tidy)
     options.add_change_options(tidy)
     options.add_yes(tidy)
@@ -69,7 +69,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--destination",
         metavar="ENV=[CLUSTER/]NAMESPACE",
-        type=_destination,
         action="append",
         default=[],
         help="an environment and where it runs, the first to the last; a .symph.yaml that says so is written if absent",
@@ -119,12 +118,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     options.add_change_options(parser)
 
 
-def _destination(text: str) -> str:
-    if not re.fullmatch(r"[^=/]+=(.+/)?[^/]+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no destination: write ENV=NAMESPACE or ENV=CLUSTER/NAMESPACE")
-    return text
-
-
 def _owners(text: str) -> str:
     """Parse names as in a CODEOWNERS file: accounts, teams and email addresses, separated by blanks."""
     if not re.fullmatch(r"[\w.+-]*@[\w./-]+( [\w.+-]*@[\w./-]+)*", text):
@@ -170,8 +163,6 @@ def _render(args: argparse.Namespace) -> int:
 
 
 def _tidy(args: argparse.Namespace) -> int:
-    if args.keep < 1:
-        raise UsageError(f"--keep takes a number of at least 1, got {args.keep}")
     settings = git_repository.settings_of(args)
     store = git_repository.open_store(args, settings)
     read = store.at_tip()
@@ -189,5 +180,5 @@ def _tidy(args: argparse.Namespace) -> int:
     removed = changes[0].facts["removed"]
     assert isinstance(removed, list)  # noqa: S101 - a fact of Tidy
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
-    git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
+    git_repository.print_changes(args, settings, changes, receipt, text)
     return 0

@@ -265,6 +265,14 @@ def seconds(text: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
+def count(text: str) -> int:
+    """Parse a number of at least 1; argparse reports a ValueError as wrong usage."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
 _FLAGS = (
     ("--set", "KEY=VALUE", "change one value; may be repeated"),
     ("--set-string", "KEY=TEXT", "the same, and the value stays a text"),
