@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from dataclasses import asdict
 
 from symphony_charts.backend import diagnosis, protocol
 from symphony_charts.backend import status as backend_status
@@ -36,51 +36,19 @@ def run_describe(args: argparse.Namespace) -> int:
 
 
 def record_of(status: backend_status.ExperimentStatus) -> dict[str, object]:
+    names = ("name", "experiment", "backend", "phase", "started", "ended", "seconds", "run", "namespace", "note")
     return {
-        "name": status.name,
-        "experiment": status.experiment,
-        "backend": status.backend,
-        "phase": status.phase,
-        "started": status.started,
-        "ended": status.ended,
-        "seconds": status.seconds,
-        "run": status.run,
-        "namespace": status.namespace,
+        **{name: getattr(status, name) for name in names},
         "heldBy": list(status.held_by),
-        "note": status.note,
         "processes": [_process_record(process) for process in status.processes],
-        "services": [
-            {"name": service.name, "address": service.address, "outside": service.outside}
-            for service in status.services
-        ],
-        "events": [
-            {
-                "time": event.time,
-                "kind": event.kind,
-                "about": event.about,
-                "reason": event.reason,
-                "message": event.message,
-                "count": event.count,
-            }
-            for event in status.events
-        ],
+        "services": [asdict(service) for service in status.services],
+        "events": [asdict(event) for event in status.events],
     }
 
 
 def _process_record(one: backend_status.ProcessStatus) -> dict[str, object]:
-    return {
-        "name": one.name,
-        "group": one.group,
-        "phase": one.phase,
-        "active": one.active,
-        "succeeded": one.succeeded,
-        "failed": one.failed,
-        "ready": one.ready,
-        "restarts": one.restarts,
-        "places": list(one.places),
-        "gpus": list(one.gpus),
-        "reason": one.reason,
-    }
+    names = ("name", "group", "phase", "active", "succeeded", "failed", "ready", "restarts", "reason")
+    return {**{name: getattr(one, name) for name in names}, "places": list(one.places), "gpus": list(one.gpus)}
 
 
 def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: diagnosis.Diagnosis | None) -> str:
@@ -93,66 +61,36 @@ def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why
         lines.append(f"why:     {printable_line(why.sentence)}")
         lines += [f"next:    {why.next}"] if why.next else []
     color = output.use_color(sys.stdout, getattr(args, "color", None))
-    for title, items, columns in _tables(status):
+    process_columns = [
+        output.Column("GROUP", "group"),
+        output.Column("PROCESS", "name"),
+        output.Column("PHASE", "phase", state=experiments.phase_color),
+        *output.columns("active", "succeeded", "failed", "ready", "restarts"),
+        output.Column("WHERE", lambda item: ",".join(output.texts(item["places"])[:3])),
+        *([output.Column("GPUS", experiments.gpu_ids)] if any(process.gpus for process in status.processes) else []),
+        output.Column("REASON", "reason"),
+    ]
+    tables: list[tuple[list[dict[str, object]], list[output.Column]]] = [
+        ([_process_record(process) for process in status.processes], process_columns),
+        ([asdict(service) for service in status.services], output.columns("name", "address", "outside")),
+        ([_event_item(event) for event in status.events], _EVENT_COLUMNS),
+    ]
+    for items, columns in tables:
         if items:
-            lines += ["", title] if title else [""]
-            lines.append(output.format_table(items, columns, color=color, room=output.room_of(args.output)))
+            lines += ["", output.format_table(items, columns, color=color, room=output.room_of(args.output))]
     return "\n".join(lines)
 
 
-def _tables(
-    status: backend_status.ExperimentStatus,
-) -> list[tuple[str, list[dict[str, object]], Sequence[output.Column]]]:
-    processes = [_process_record(process) for process in status.processes]
-    services: list[dict[str, object]] = [
-        {"name": service.name, "address": service.address, "outside": service.outside} for service in status.services
-    ]
-    return [
-        (
-            "",
-            processes,
-            [
-                output.Column("GROUP", "group"),
-                output.Column("PROCESS", "name"),
-                output.Column("PHASE", "phase", state=experiments.phase_color),
-                *(output.Column(key.upper(), key) for key in ("active", "succeeded", "failed", "ready", "restarts")),
-                output.Column("WHERE", lambda item: ",".join(output.texts(item["places"])[:3])),
-                *(
-                    [output.Column("GPUS", experiments.gpu_ids)]
-                    if any(process.gpus for process in status.processes)
-                    else []
-                ),
-                output.Column("REASON", "reason"),
-            ],
-        ),
-        ("", services, [output.Column(key.upper(), key) for key in ("name", "address", "outside")]),
-        ("", event_items(status.events), EVENT_COLUMNS),
-    ]
+def _event_item(event: backend_status.Event) -> dict[str, object]:
+    message = event.message + (f" (x{event.count})" if event.count > 1 else "")
+    return {**asdict(event), "age": backend_status.age_since(event.time), "message": message}
 
 
-def event_items(events: Sequence[object]) -> list[dict[str, object]]:
-    return [
-        {
-            "time": event.time,
-            "age": backend_status.age_since(event.time),
-            "kind": event.kind,
-            "about": event.about,
-            "reason": event.reason,
-            "message": event.message + (f" (x{event.count})" if event.count > 1 else ""),
-            "count": event.count,
-        }
-        for event in events
-        if isinstance(event, backend_status.Event)
-    ]
-
-
-EVENT_COLUMNS = (
+_EVENT_COLUMNS = [
     output.Column("AGE", "age"),
     output.Column("KIND", "kind", state=lambda item: "bad" if item["kind"] == "Warning" else ""),
-    output.Column("ABOUT", "about"),
-    output.Column("REASON", "reason"),
-    output.Column("MESSAGE", "message"),
-)
+    *output.columns("about", "reason", "message"),
+]
 
 
 def configure_events(parser: argparse.ArgumentParser) -> None:
@@ -167,15 +105,15 @@ def run_events(args: argparse.Namespace) -> int:
     watcher = experiments.watcher_of(args)
     name = experiments.find_experiment(args, watcher)
     if not args.follow:
-        items = event_items(list(watcher.events(name)))
-        output.print_items(args, "Event", items, EVENT_COLUMNS, empty=f"nothing is known to have happened to {name}")
+        items = [_event_item(event) for event in watcher.events(name)]
+        output.print_items(args, "Event", items, _EVENT_COLUMNS, empty=f"nothing is known to have happened to {name}")
         return 0
     for event in watcher.events(name, follow=True):
-        (item,) = event_items([event])
+        item = _event_item(event)
         if args.output == "json":
             output.line(json.dumps(item, ensure_ascii=False))
         else:
-            output.line("  ".join(column.cell(item) for column in EVENT_COLUMNS))
+            output.line("  ".join(column.cell(item) for column in _EVENT_COLUMNS))
         sys.stdout.flush()
     return 0
 
@@ -190,7 +128,7 @@ def configure_wait(parser: argparse.ArgumentParser) -> None:
         help="running, ready, succeeded (default), failed, ended or deleted",
     )
     parser.add_argument("-p", "--process", metavar="PROCESS", default="", help="of this process alone")
-    parser.add_argument("--timeout", metavar="TIME", type=options.seconds, default=None, help="90, 90s, 5m, 1h")
+    parser.add_argument("--timeout", metavar="TIME", type=options.seconds, help="90, 90s, 5m, 1h")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
     options.add_examples(

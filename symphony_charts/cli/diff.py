@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from symphony_charts import prepare as preparing
@@ -14,7 +14,7 @@ from symphony_charts.cli import git_repository, options, output, reports, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
-from symphony_charts.gitops import diff, prepare, snapshot
+from symphony_charts.gitops import diff, prepare
 from symphony_charts.gitops import pointer as gitops_pointer
 from symphony_charts.settings import project
 from symphony_charts.spec import files
@@ -25,22 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="SPEC|EXPERIMENT", nargs="?", type=_what, default=".", help=text)
     parser.add_argument("versions", metavar="VERSION", nargs="*", help="one or two published versions")
     options.add_env(parser, text="the environment to compare with, or whose values both versions get")
-    parser.add_argument(
-        "--from", metavar="ENV", dest="before", default=None, help="compare two environments: the first"
-    )
-    parser.add_argument("--to", metavar="ENV", dest="after", default=None, help="... and the second")
+    parser.add_argument("--from", metavar="ENV", dest="before", help="compare two environments: the first")
+    parser.add_argument("--to", metavar="ENV", dest="after", help="... and the second")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something differs")
     parser.add_argument("--all", action="store_true", help="list what does not differ, too")
     options.add_repository(parser)
     options.add_output(parser, options.CHANGE_FORMATS, headers=False)
-    parser.add_argument(
-        "--pools",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="node pools to place the spec on; may be repeated"
-        " (default: the spec's placement.pools, else the project's)",
-    )
+    options.add_pools(parser, "node pools to place the spec on")
     options.add_values(parser)
     options.add_spec_changes(parser)
     options.add_examples(
@@ -91,16 +82,15 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
     spec = files.read(args.what, args.spec_set)
     prepared = specs.prepared_of(args, spec, force=True)
     team = prepare.team_of(spec, args.team, settings.team)
-    published = diff.Published(_tip(args, settings), team, prepared.experiment.name)
-    if args.versions and not typed(args, "env"):
-        before = published.version(args.versions[0], {}, prepared.own.release.namespace)
-        return before, diff.Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
+    reader = git_repository.open_store(args, settings, reads_only=True).tip()
+    published, title = diff.Published(reader, team, prepared.experiment.name), str(spec.path)
+    if args.versions:
+        pointer = published.pointer(settings.environment(args.env)) if typed(args, "env") else None
+        values, namespace = (pointer.values, pointer.destination.namespace) if pointer else ({}, "")
+        before = published.version(args.versions[0], values, namespace or prepared.own.release.namespace)
+        return before, diff.Side(title=title, objects=_objects(prepared, values, namespace))
     env = settings.environment(args.env)
     pointer = published.pointer(env)
-    if args.versions:
-        namespace = pointer.destination.namespace
-        after = diff.Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
-        return published.version(args.versions[0], pointer.values, namespace), after
     # As a publish would do it: use the current settings, including the destination.
     configured = settings.environments.get(env)
     place = configured.destination if configured else pointer.destination
@@ -108,7 +98,7 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
         pointer.values, pointer.settings, configured.values if configured else None, gitops_pointer.Given()
     )
     objects = _objects(prepared, values, place.namespace)
-    return published.in_environment(env), diff.Side(title=str(spec.path), objects=objects, destination=place)
+    return published.in_environment(env), diff.Side(title=title, objects=objects, destination=place)
 
 
 def _objects(prepared: preparing.Prepared, values: data.Values, namespace: str) -> tuple[dict[str, object], ...]:
@@ -122,63 +112,46 @@ def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tupl
     if "/" not in args.what and args.what.endswith((".yaml", ".yml", ".json", ".py")):
         next_step = "give an experiment file, or the name of a published one"
         raise SpecError.one(f"no such file: {args.what}", next=next_step)
-    args.experiment_name = args.what
-    if args.before and args.after and not args.versions:
-        envs = [settings.environment(args.before), settings.environment(args.after)]
-        published = diff.Published(_tip(args, settings), _team(args, settings, envs[0]), args.experiment_name)
-        # Two environments differ in destination; that is no move.
-        before, after = (replace(published.in_environment(env), destination=None) for env in envs)
-        return before, after
-    if len(args.versions) != 2 or args.before or args.after:
+    is_of_environments = bool(args.before and args.after and not args.versions)
+    if not is_of_environments and (len(args.versions) != 2 or args.before or args.after):
         raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
-    env = settings.environment(args.env) if args.env else next(iter(settings.environments), "")
-    published = diff.Published(_tip(args, settings), _team(args, settings, env), args.experiment_name)
-    if not typed(args, "env"):
-        return tuple(published.version(version, {}, "default") for version in args.versions)  # type: ignore[return-value]  # two of them, as checked
-    pointer = published.pointer(env)
-    namespace = pointer.destination.namespace
-    first, second = args.versions
-    return published.version(first, pointer.values, namespace), published.version(second, pointer.values, namespace)
-
-
-def _team(args: argparse.Namespace, settings: project.Settings, env: str) -> str:
-    return git_repository.find_team(args, settings, git_repository.open_store(args, settings, reads_only=True), env)
-
-
-def _tip(args: argparse.Namespace, settings: project.Settings) -> snapshot.Snapshot:
-    return git_repository.open_store(args, settings, reads_only=True).tip()
+    args.experiment_name, named = args.what, args.before if is_of_environments else args.env
+    env = settings.environment(named) if named else next(iter(settings.environments), "")
+    store = git_repository.open_store(args, settings, reads_only=True)
+    team = git_repository.find_team(args, settings, store, env)
+    published = diff.Published(store.tip(), team, args.experiment_name)
+    if is_of_environments:
+        # Two environments differ in destination; that is no move.
+        envs = (env, settings.environment(args.after))
+        before, after = (replace(published.in_environment(each), destination=None) for each in envs)
+        return before, after
+    pointer = published.pointer(env) if typed(args, "env") else None
+    values, namespace = (pointer.values, pointer.destination.namespace) if pointer else ({}, "default")
+    before, after = (published.version(version, values, namespace) for version in args.versions)
+    return before, after
 
 
 def _record(comparison: diff.Comparison) -> dict[str, object]:
+    move = comparison.move
     return {
         "before": comparison.before,
         "after": comparison.after,
         "outcome": comparison.outcome,
         "summary": comparison.summary,
-        "move": _move(comparison),
+        "move": dict(zip(("from", "to", "ends"), move, strict=True)) if move else None,
         "objects": [
             {
-                "kind": line.difference.kind,
+                **{name: getattr(line.difference, name) for name in ("kind", "before", "after", "change")},
                 "name": line.difference.name.partition("/")[2],
-                "before": line.difference.before,
-                "after": line.difference.after,
-                "change": line.difference.change,
                 "effect": line.effect,
                 "why": line.why,
-                "fields": [
-                    {"path": field.path, "before": field.before, "after": field.after}
-                    for field in line.difference.fields
-                ],
+                "fields": [asdict(field) for field in line.difference.fields],
             }
             for line in comparison.lines
         ],
         "amounts": {name: {"before": old, "after": new} for name, (old, new) in comparison.amounts.items()},
         "notes": list(comparison.notes),
     }
-
-
-def _move(comparison: diff.Comparison) -> dict[str, object] | None:
-    return dict(zip(("from", "to", "ends"), comparison.move, strict=True)) if comparison.move else None
 
 
 def _print_text(args: argparse.Namespace, comparison: diff.Comparison) -> None:

@@ -32,15 +32,10 @@ from symphony_charts.system.user_folders import refuse_elsewhere, state_dir
 
 _SPEC_SUFFIXES = {Path(name).suffix for name in options.SPEC_NAMES}
 _COLORS = {
-    "running": "good",
-    "succeeded": "good",
-    "failed": "bad",
-    "queued": "busy",
-    "pending": "busy",
-    "stopping": "busy",
+    **dict.fromkeys(("running", "succeeded"), "good"),
+    **dict.fromkeys(("queued", "pending", "stopping"), "busy"),
+    **dict.fromkeys(("failed", "lost", "damaged"), "bad"),
     "stopped": "dim",
-    "lost": "bad",
-    "damaged": "bad",
 }
 
 

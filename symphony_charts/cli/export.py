@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import msgspec
 from symphony_charts.chart import folder
 from symphony_charts.cli import options, output, specs, validate
 from symphony_charts.errors import CheckFailed, UsageError
-from symphony_charts.formats import yaml_write
+from symphony_charts.formats import data, yaml_write
 from symphony_charts.importers import report as importers_report
 from symphony_charts.kinds import appwrapper, registry
 from symphony_charts.spec import files as spec_files
@@ -55,8 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_release(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
-    parser.add_argument("-n", "--namespace", default=None, help="a namespace to write into every object")
+    options.add_release(parser)
+    parser.add_argument("-n", "--namespace", help="a namespace to write into every object")
     options.add_values(parser)
 
 
@@ -64,7 +64,6 @@ def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--api",
         choices=("v1beta2", "v1beta1"),
-        default=None,
         help="the version that the cluster serves; v1beta1 is MCAD's (default: the spec's workload.appwrapper.version)",
     )
     parser.add_argument(
@@ -95,22 +94,20 @@ def _manifests(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
     return Exported(objects=tuple(objects), notes=(*notes, *_secret_notes(spec)))
 
 
+# Sources of secrets whose Secret is not among the objects: path, reason and next step.
+_APART = {
+    "existing": ("secrets", "it is pushed apart", "symph secrets push SPEC"),
+    "sops": ("secret_source", "a publish writes it beside Flux's release", "use source: existing, or symph publish"),
+}
+
+
 def _secret_notes(spec: spec_files.SpecFile) -> tuple[importers_report.Note, ...]:
-    """Return notes about the experiment's Secret, which is not among the objects."""
-    notes = []
-    if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
-        next_step = f"symph secrets push {spec.path}"
-        notes.append(
-            importers_report.Note(
-                path="secrets", what="the Secret is not among the objects: it is pushed apart", next=next_step
-            )
-        )
-    if spec.experiment.secret_source.source == "sops":
-        what = "the Secret is not among the objects: a publish writes it beside Flux's release"
-        notes.append(
-            importers_report.Note(path="secret_source", what=what, next="use source: existing, or symph publish")
-        )
-    return tuple(notes)
+    source = spec.experiment.secret_source.source
+    if not spec.experiment.secrets or source not in _APART:
+        return ()
+    path, why, step = _APART[source]
+    what, step = f"the Secret is not among the objects: {why}", step.replace("SPEC", str(spec.path))
+    return (importers_report.Note(path=path, what=what, next=step),)
 
 
 def _kustomize(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
@@ -131,17 +128,14 @@ def _appwrapper(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported
     wrapped = dataclasses.replace(spec, experiment=msgspec.structs.replace(spec.experiment, workload=workload))
     objects, notes = _chart_objects(wrapped, args)
     whole = appwrapper.absorb(objects, everything=args.everything)
-    return Exported(objects=whole.objects, notes=(*notes, *_appwrapper_notes(whole), *_secret_notes(spec)))
-
-
-def _appwrapper_notes(whole: appwrapper.Whole) -> Iterator[importers_report.Note]:
     for title in whole.outside:
         what = "it comes before the AppWrapper, whose controller may not create it"
-        next_step = "--everything wraps it, too, where that controller has the rights"
-        yield importers_report.Note(path=title, what=what, next=next_step, verdict="changed")
+        step = "--everything wraps it, too, where that controller has the rights"
+        notes.append(importers_report.Note(path=title, what=what, next=step, verdict="changed"))
     for title in whole.services:
         what = "the AppWrapper has not ended as long as this service runs"
-        yield importers_report.Note(path=title, what=what, next="delete the AppWrapper when the rest is done")
+        notes.append(importers_report.Note(path=title, what=what, next="delete the AppWrapper when the rest is done"))
+    return Exported(objects=whole.objects, notes=(*notes, *_secret_notes(spec)))
 
 
 def _chart_objects(
@@ -164,14 +158,9 @@ def _chart_objects(
     objects = [item for item in rendering.objects if not validate.is_test(item)]
     # Workloads follow the objects that they need.
     objects.sort(key=lambda item: registry.kind_for(item) is not None)
-    return [_placed(item, args.namespace if is_placed else None) for item in objects], lost
-
-
-def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:
-    metadata = item["metadata"]
-    if namespace is None or not isinstance(metadata, dict):
-        return item
-    return {**item, "metadata": {**metadata, "namespace": namespace}}
+    if is_placed and place:
+        objects = [{**item, "metadata": {**data.sub(item, "metadata"), "namespace": place}} for item in objects]
+    return objects, lost
 
 
 # Per format: a function that adds options, one line of help, and the export function.
@@ -193,10 +182,8 @@ def run(args: argparse.Namespace) -> int:
         exported = Exported(objects=made.objects, notes=made.notes)
     report = importers_report.Report(notes=exported.notes)
     is_refused = args.strict and bool(report.lost)
-    if not is_refused and exported.files:
-        _write_folder(args, exported)
-    elif not is_refused:
-        _write_objects(args, exported)
+    if not is_refused:
+        _write(args, exported)
     output.print_report(report)
     if is_refused:
         what = f"{len(report.lost)} things of {args.spec} are lost, so nothing was written"
@@ -204,30 +191,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_objects(args: argparse.Namespace, exported: Exported) -> None:
-    text = _text(args.output, exported)
+def _write(args: argparse.Namespace, exported: Exported) -> None:
+    files, objects, is_stdout = exported.files, exported.objects, args.file == "-"
+    if files and is_stdout:
+        raise UsageError(f"{args.format} is a folder of {len(files)} files", next="give one: --to FOLDER")
     if args.dry_run:
-        output.note(f"would write {len(exported.objects)} objects" + ("" if args.file == "-" else f" to {args.file}"))
-    elif args.file == "-":
-        sys.stdout.write(text)
+        count = f"{len(files)} files" if files else f"{len(objects)} objects"
+        output.note(f"would write {count}" + ("" if is_stdout else f" to {args.file}"))
+    elif files:
+        changed = system_files.write_tree(Path(args.file), files)
+        output.note(f"wrote {len(changed)} of {len(files)} files below {args.file}; the others are unchanged")
     else:
-        has_changed = system_files.write_file(Path(args.file), text.encode())
-        output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")
-
-
-def _text(form: str, exported: Exported) -> str:
-    if form == "json":
-        document = {"apiVersion": "v1", "kind": "List", "items": list(exported.objects)}
-        return json.dumps(exported.objects[0] if len(exported.objects) == 1 else document, indent=2) + "\n"
-
-    return yaml_write.dump_all(exported.objects)
-
-
-def _write_folder(args: argparse.Namespace, exported: Exported) -> None:
-    if args.file == "-":
-        raise UsageError(f"{args.format} is a folder of {len(exported.files)} files", next="give one: -f FOLDER")
-    if args.dry_run:
-        output.note(f"would write {len(exported.files)} files below {args.file}")
-        return
-    changed = system_files.write_tree(Path(args.file), exported.files)
-    output.note(f"wrote {len(changed)} of {len(exported.files)} files below {args.file}; the others are unchanged")
+        document = objects[0] if len(objects) == 1 else validate.list_of(objects)
+        text = f"{json.dumps(document, indent=2)}\n" if args.output == "json" else yaml_write.dump_all(objects)
+        if is_stdout:
+            sys.stdout.write(text)
+        else:
+            has_changed = system_files.write_file(Path(args.file), text.encode())
+            output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")

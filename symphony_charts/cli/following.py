@@ -78,12 +78,9 @@ class LinePrinter:
         return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(moment)) + f".{int(moment % 1 * 1000):03d} "
 
     def _prefix(self, name: str) -> str:
-        if not self._has_names:
-            return ""
-        known = self._prefixes.get(name)
-        if known is None:
-            known = self._prefixes[name] = f"{self._painted(name, name, self._has_color)} | "
-        return known
+        if self._has_names and name not in self._prefixes:
+            self._prefixes[name] = f"{self._painted(name, name, self._has_color)} | "
+        return self._prefixes.get(name, "")
 
     def _painted(self, text: str, name: str, has_color: bool) -> str:
         padded = text.ljust(self._width)
@@ -114,7 +111,7 @@ class Follower:
         self._error: Exception | None = None
         self._is_gone = False
         self._turn = threading.Lock()
-        self._is_over, self._is_somebody_waiting = threading.Event(), threading.Event()
+        self._is_over = threading.Event()
         targets = (self._print_lines, self._tell_changes, self._tell_waits)
         self._threads = [threading.Thread(target=self._guarded, args=(target,), daemon=True) for target in targets]
         self._lines, self._changes, _ = self._threads
@@ -138,16 +135,10 @@ class Follower:
             if not self._is_gone:
                 # The lines of an experiment that is gone cannot be read; that is no error.
                 self._error = self._error or error
-            self._stop()
-
-    def _stop(self) -> None:
-        self._is_over.set()
-        self._is_somebody_waiting.set()
+            self._is_over.set()
 
     def _print_lines(self) -> None:
-        if self._query is None:
-            return
-        for line in self._watcher.logs(self._name, self._query):
+        for line in self._watcher.logs(self._name, self._query) if self._query else ():
             self._printer.print(line)
 
     def _tell_changes(self) -> None:
@@ -161,21 +152,17 @@ class Follower:
             self._tell(status)
             if status.is_final:
                 break
-        self._stop()
+        self._is_over.set()
 
     def _tell_waits(self) -> None:
         """Report long waits again: no event tells that a wait continues."""
-        while self._is_somebody_waiting.wait() and not self._is_over.wait(1.0):
-            if self.last is not None:
+        while not self._is_over.wait(1.0):
+            if self.last is not None and self._teller.is_somebody_waiting:
                 self._tell(self.last)
 
     def _tell(self, status: ExperimentStatus) -> None:
         with self._turn:
             said = self._teller.tell(status, time.time())
-            if self._teller.is_somebody_waiting:
-                self._is_somebody_waiting.set()
-            elif not self._is_over.is_set():
-                self._is_somebody_waiting.clear()
         if status.is_final:
             self._lines.join()
         elif self._query and any(told.follows_lines for told in said):

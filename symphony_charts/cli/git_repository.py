@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -28,21 +27,18 @@ from symphony_charts.system.user_folders import state_dir
 def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Settings:
     """Return the settings above `folder` (default: the current one), overridden by the flags."""
     settings = find_settings(folder or Path.cwd())
-    given = getattr(args, "repo", None)
-    if given:
+    repository = settings.repository
+    if given := getattr(args, "repo", None):
         url, _, branch = given.partition("#")
-        configured = settings.repository or Repository(url=url)
-        repository = msgspec.structs.replace(configured, url=url, branch=branch or "main")
-        settings = msgspec.structs.replace(settings, repository=repository)
-    if settings.repository:
-        args.repo_path = check_folder(getattr(args, "repo_path", None) or settings.repository.path)
-        repository = msgspec.structs.replace(settings.repository, path=args.repo_path)
-        settings = msgspec.structs.replace(settings, repository=repository)
-    if settings.repository is None and getattr(args, "into", None) is None:
+        repository = msgspec.structs.replace(repository or Repository(url=url), url=url, branch=branch or "main")
+    if repository:
+        args.repo_path = check_folder(getattr(args, "repo_path", None) or repository.path)
+        repository = msgspec.structs.replace(repository, path=args.repo_path)
+    elif getattr(args, "into", None) is None:
         raise UsageError(
             "which repository holds the charts?", next="--repo URL, or `repository:` in .symph.yaml (symph gitops init)"
         )
-    return settings
+    return msgspec.structs.replace(settings, repository=repository)
 
 
 def open_store(
@@ -64,7 +60,8 @@ def open_store(
     guard = guard or Guard({}, allowed=settings.allowed_leaks)
     if review and not reads_only:
         guard.refuse_names([review])
-    reason = _reason(args, guard)
+    reason = " ".join(printable_line(getattr(args, "message", None) or "").split())
+    guard.refuse({"the message (-m)": reason.encode()})
     return Store(
         repository.url,
         review or repository.branch,
@@ -76,13 +73,6 @@ def open_store(
         notice=output.note,
         folder=repository.path,
     )
-
-
-def _reason(args: argparse.Namespace, guard: Guard) -> str:
-    """Return the reason for the change in one line, or an empty string. Raises Conflict if it contains a secret."""
-    reason = " ".join(printable_line(getattr(args, "message", None) or "").split())
-    guard.refuse({"the message (-m)": reason.encode()})
-    return reason
 
 
 def author_of_change(args: argparse.Namespace, settings: Settings) -> Author:
@@ -151,27 +141,6 @@ def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[s
     return sorted(item.name for item in place.iterdir()) if place.is_dir() else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """The branch that a change goes to; `base` is the branch to merge it into, empty if it goes there directly."""
-
-    branch: str
-    base: str
-    repository: Repository | None
-
-    def review_link(self, heard: Sequence[str]) -> str:
-        """Return the URL that proposes the branch; empty without a proposal or if the forge is unknown."""
-        if self.repository is None or not self.base:
-            return ""
-        return review_link(self.repository.url, self.branch, self.base, heard=heard, forge=self.repository.forge)
-
-
-def branch_of(args: argparse.Namespace, settings: Settings) -> Target:
-    usual = settings.repository.branch if settings.repository else ""
-    is_review = bool(args.branch) and args.branch != usual and args.into is None
-    return Target(branch=args.branch or usual, base=usual if is_review else "", repository=settings.repository)
-
-
 def now_text(now: int) -> str:
     """Format a time for pointers: ISO 8601 in UTC."""
     return datetime.fromtimestamp(now, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -225,46 +194,58 @@ def _refresh(store: Store, operations: Sequence[Operation], now: int, *, is_dry:
 
 
 def print_changes(
-    args: argparse.Namespace, changes: Sequence[Change], receipt: PushResult | None, *texts: str, branch: Target
+    args: argparse.Namespace, settings: Settings, changes: Sequence[Change], receipt: PushResult | None, *texts: str
 ) -> None:
     """Print a line of `texts` per change, then the commit and the link to the review."""
-    link = branch.review_link(receipt.heard if receipt else ()) if receipt else ""
-    record: dict[str, object] = {
-        "changes": [_record(change) for change in changes],
-        "commit": receipt.commit if receipt else None,
-        "branch": branch.branch,
-        "paths": sum(len(change.edits) for change in changes),
-        "dryRun": args.dry_run,
-    }
-    if receipt:
-        record |= {"seconds": round(receipt.seconds, 3), "moved": receipt.moved, "wasLost": receipt.was_lost}
-    if link:
-        record |= {"review": link}
-    if args.output == "markdown":
-        _print_markdown(changes, receipt, texts, branch)
-        return
-    output.print_record(args, "Change", record, "\n".join(texts))
-    listed = [change.facts.get("warnings") for change in changes]
-    for warning in dict.fromkeys(text for each in listed if isinstance(each, list) for text in each):
-        output.warn(warning)
-    if args.output != "table":
-        return
-    if args.dry_run:
-        for change in changes:
-            for path, content in _summed(change.edits):
-                output.line(f"  {'-' if content is None else '+'} {path}")
+    repository, branch = settings.repository, branch_of(args, settings)
+    link = ""
+    if repository and receipt and branch != repository.branch:
+        link = review_link(repository.url, branch, repository.branch, heard=receipt.heard, forge=repository.forge)
+    _note_new_environment(settings, changes[0].facts)
     paths = sum(len(change.edits) for change in changes)
-    if not args.dry_run:
-        output.note(_ending(args, receipt, paths, branch.branch))
-    elif not paths:
-        output.note("nothing would change")
-    if link:
+    if args.output == "markdown":
+        _print_markdown(args, settings, changes, receipt, texts)
+    else:
+        record: dict[str, object] = {
+            "changes": [
+                {
+                    "subject": change.subject,
+                    **change.facts,
+                    "paths": {path: "remove" if new is None else "write" for path, new in change.edits.items()},
+                }
+                for change in changes
+            ],
+            "commit": receipt.commit if receipt else None,
+            "branch": branch,
+            "paths": paths,
+            "dryRun": args.dry_run,
+        }
+        if receipt:
+            record |= {"seconds": round(receipt.seconds, 3), "moved": receipt.moved, "wasLost": receipt.was_lost}
+        output.print_record(args, "Change", record | ({"review": link} if link else {}), "\n".join(texts))
+        listed = [change.facts.get("warnings") for change in changes]
+        for warning in dict.fromkeys(text for each in listed if isinstance(each, list) for text in each):
+            output.warn(warning)
+    if args.output == "table" and args.dry_run:
+        for path, content in (item for change in changes for item in _summed(change.edits)):
+            output.line(f"  {'-' if content is None else '+'} {path}")
+        if not paths:
+            output.note("nothing would change")
+    elif args.output == "table":
+        output.note(_ending(args, receipt, paths, branch))
+    if link and args.output in ("table", "markdown"):
         output.note(f"review: {link}")
 
 
-def say_what_is_new(settings: Settings, facts: Mapping[str, object]) -> None:
+def branch_of(args: argparse.Namespace, settings: Settings) -> str:
+    """Return the branch that a change goes to: that of `--branch`, or without it or with `--into` the usual one."""
+    usual = settings.repository.branch if settings.repository else ""
+    return str(args.branch or usual) if args.into is None else usual
+
+
+def _note_new_environment(settings: Settings, facts: Mapping[str, object]) -> None:
     """Note that a change creates a new environment: without a list in the settings it may be a typo."""
-    env, others = str(facts["env"]), facts["newBeside"]
+    env, others = str(facts.get("env")), facts.get("newBeside")
     if not isinstance(others, list) or env in settings.environments:
         return
     near = nearest(env, others)
@@ -284,11 +265,6 @@ def _ending(args: argparse.Namespace, receipt: PushResult | None, paths: int, br
     return f"commit {receipt.commit[:7]} on {branch}, {counted}, {receipt.seconds:.2f} s{moved}{lost}"
 
 
-def _record(change: Change) -> dict[str, object]:
-    paths = {path: "remove" if content is None else "write" for path, content in change.edits.items()}
-    return {"subject": change.subject, **change.facts, "paths": paths}
-
-
 def _summed(edits: Mapping[str, bytes | None]) -> list[tuple[str, bytes | None]]:
     """Return the paths, with all files of a new chart as one line."""
     shown: dict[str, bytes | None] = {}
@@ -300,10 +276,11 @@ def _summed(edits: Mapping[str, bytes | None]) -> list[tuple[str, bytes | None]]
 
 
 def _print_markdown(
+    args: argparse.Namespace,
+    settings: Settings,
     changes: Sequence[Change],
     receipt: PushResult | None,
     texts: Sequence[str],
-    target: Target,
 ) -> None:
     """Print title and text of a pull request: the changes, and their effect on objects."""
     title = changes[0].subject if len(changes) == 1 else f"{len(changes)} changes"
@@ -311,16 +288,14 @@ def _print_markdown(
     for change, text in zip(changes, texts, strict=True):
         safe = text.replace("|", "\\|")
         output.line(f"| {safe} | {len(change.edits)} |")
-    if receipt and receipt.commit and target.base and target.repository:
-        settings = Settings(repository=target.repository)
+    if receipt is None or not receipt.commit:
+        return
+    branch = branch_of(args, settings)
+    if settings.repository and branch != settings.repository.branch:
         before = open_store(argparse.Namespace(), settings, reads_only=True)
-        after = open_store(argparse.Namespace(branch=target.branch), settings, reads_only=True)
+        after = open_store(argparse.Namespace(branch=branch), settings, reads_only=True)
         # Comparing takes 40 ms to import; only reviews need it.
         from symphony_charts.cli.reports import difference_text
 
         output.line(f"\n{difference_text(before, after, changes)}")
-    if receipt and receipt.commit:
-        output.line(f"\ncommit `{receipt.commit}`")
-    link = target.review_link(receipt.heard) if receipt else ""
-    if link:
-        output.note(f"review: {link}")
+    output.line(f"\ncommit `{receipt.commit}`")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
-from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.errors import CheckFailed
 from symphony_charts.gitops import lint, promote_rollback_retire
 from symphony_charts.gitops.store import environments
 from symphony_charts.system.git import program
@@ -23,19 +23,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         check = actions.add_parser(name, help=text)
         check.add_argument("folder", metavar="CHECKOUT", nargs="?", default=".", help="default: the current folder")
-        check.add_argument("--base", metavar="COMMIT", default=None, help="refuse edits of published charts since then")
+        check.add_argument("--base", metavar="COMMIT", help="refuse edits of published charts since then")
         check.add_argument("--strict", action="store_true", help="exit with 1 for warnings, too")
         options.add_output(check, options.FINDING_FORMATS, headers=False)
     review = actions.add_parser("review", help="what a change of experiments means, as a comment of its pull request")
     options.add_specs(review)
-    review.add_argument(
+    options.add_list(
+        review,
         "--env",
         metavar="NAME",
-        action="append",
-        default=[],
         help="compare with what runs in this environment; may be repeated (default: each of .symph.yaml)",
     )
-    review.add_argument("--pools", metavar="FILE", action="append", default=[], help="node pools to plan on")
+    options.add_list(review, "--pools", metavar="FILE", help="node pools to plan on")
     review.add_argument("--strict", action="store_true", help="let warnings of `symph validate` say no, too")
     review.add_argument(
         "--post",
@@ -50,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_place(render)
     options.add_output(render, ("yaml", "json", "name"), default="yaml", headers=False)
     tidy = actions.add_parser("gc", help="remove chart versions that no environment runs or can roll back to")
-    tidy.add_argument("--keep", metavar="N", type=int, default=5, help="newest versions to keep (default: 5)")
+    tidy.add_argument("--keep", metavar="N", type=options.count, default=5, help="newest versions to keep (default: 5)")
     options.add_repository(tidy)
     options.add_change_options(tidy)
     options.add_yes(tidy)
@@ -70,22 +69,18 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--destination",
         metavar="ENV=[CLUSTER/]NAMESPACE",
-        type=_destination,
         action="append",
         default=[],
         help="an environment and where it runs, the first to the last; a .symph.yaml that says so is written if absent",
     )
-    parser.add_argument("--environments", metavar="A,B", default=None, help="only these of them")
+    parser.add_argument("--environments", metavar="A,B", help="only these of them")
     parser.add_argument(
-        "--cluster-url", metavar="URL", default=None, help="by which address the cluster reads it (default: --repo's)"
+        "--cluster-url", metavar="URL", help="by which address the cluster reads it (default: --repo's)"
     )
     parser.add_argument(
-        "--ci",
-        choices=("all", "github", "gitlab", "none"),
-        default=None,
-        help="whose CI runs the check (default: by host)",
+        "--ci", choices=("all", "github", "gitlab", "none"), help="whose CI runs the check (default: by host)"
     )
-    parser.add_argument("--argocd-version", metavar="V", default=None, help="which Argo CD reads it (default: 3.4)")
+    parser.add_argument("--argocd-version", metavar="V", help="which Argo CD reads it (default: 3.4)")
     parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
     parser.add_argument(
         "--sops-secret", metavar="NAME", default="", help="with --flux: the Secret with the keys that open SOPS files"
@@ -106,16 +101,13 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--install-from",
         metavar="WHERE",
-        default=None,
         help="what the repository's check installs symph from: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
         "https://HOST/FILE.whl#sha256=HASH (default: where this symph came from)",
     )
     parser.add_argument(
         "--protect", action="store_true", help="keep what runs when a pointer vanishes (retire then needs a hand)"
     )
-    parser.add_argument(
-        "--gpg-key", metavar="ID", action="append", default=[], help="sync only commits signed by this key"
-    )
+    options.add_list(parser, "--gpg-key", metavar="ID", help="sync only commits signed by this key")
     parser.add_argument(
         "--suspended-as",
         choices=("Suspended", "Progressing"),
@@ -124,12 +116,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
     options.add_change_options(parser)
-
-
-def _destination(text: str) -> str:
-    if not re.fullmatch(r"[^=/]+=(.+/)?[^/]+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no destination: write ENV=NAMESPACE or ENV=CLUSTER/NAMESPACE")
-    return text
 
 
 def _owners(text: str) -> str:
@@ -177,8 +163,6 @@ def _render(args: argparse.Namespace) -> int:
 
 
 def _tidy(args: argparse.Namespace) -> int:
-    if args.keep < 1:
-        raise UsageError(f"--keep takes a number of at least 1, got {args.keep}")
     settings = git_repository.settings_of(args)
     store = git_repository.open_store(args, settings)
     tip = store.tip()
@@ -195,5 +179,5 @@ def _tidy(args: argparse.Namespace) -> int:
     removed = changes[0].facts["removed"]
     assert isinstance(removed, list)  # noqa: S101 - a fact of Tidy
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
-    git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
+    git_repository.print_changes(args, settings, changes, receipt, text)
     return 0

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the files of the repository, and the settings if there are none."""
     found = git_repository.settings_of(args)
     settings = _completed(args, found)
-    environments = {name: settings.environments[name].destination for name in _names(args, settings)}
+    environments = {name: settings.environments[name].destination for name in _listed(args) or settings.environments}
     repository = settings.repository
     assert repository is not None  # noqa: S101 - _completed has checked it
     read_url = args.cluster_url or repository.url
@@ -53,12 +53,16 @@ def run(args: argparse.Namespace) -> int:
         gpg_keys=tuple(args.gpg_key),
         root=repository.path,
     )
+    flux = None
+    if args.flux:
+        secret = args.git_secret or ("symph" if needs_secret(read_url) else "")
+        flux = FluxSetup(git_secret=secret, sops_secret=args.sops_secret)
     files = setup_files(
         setup,
         environments,
         requirement=_requirement(args),
         owners=args.owners,
-        flux=_flux(args, read_url) if args.flux else None,
+        flux=flux,
         suspended_as=args.suspended_as,
         forge=_forge(args, repository.url),
     )
@@ -69,12 +73,14 @@ def run(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     operation = Initialise(contents=files, replaces=args.force)
     changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))
-    text = _text(changes[0].facts) + (f" in {repository.path}" if repository.path else "")
+    written, kept = (output.texts(changes[0].facts[key]) for key in ("written", "kept"))
+    text = f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
+    text += f" in {repository.path}" if repository.path else ""
     if settings is not found:
         text += f"\n{_write_settings(settings, is_dry=args.dry_run)}"
     changes = (*(change for change, _ in above), *changes)
     texts = [*(said for _, said in above), text]
-    git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
+    git_repository.print_changes(args, settings, changes, receipt, *texts)
     if args.output == "table" and not args.dry_run:
         output.next_step("apply bootstrap/ to the cluster as its README says", *_publish_steps(settings, environments))
     return 0
@@ -88,27 +94,12 @@ def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str
     store = git_repository.store_or_none(args, whole)
     changes, receipt = git_repository.carry_out(args, store, [Initialise(contents=files)], int(time.time()))
     args.repo_path = folder
-    facts = changes[0].facts
-    written, kept = facts["written"], facts["kept"]
-    assert isinstance(written, list)  # noqa: S101 - a fact of Initialise
-    assert isinstance(kept, list)  # noqa: S101 - a fact of Initialise
+    written, kept = (output.texts(changes[0].facts[key]) for key in ("written", "kept"))
     for path in kept:
         output.warn(f"{path} is there already and stays; add to it:\n{files[path].decode().rstrip()}")
     done = f", commit {receipt.commit[:7]}" if receipt and receipt.commit else ""
     names = ", ".join(written) or "none"
     return changes[0], f"{len(written)} files at the top of the repository, where forges read them: {names}{done}"
-
-
-def _flux(args: argparse.Namespace, url: str) -> FluxSetup:
-    secret = args.git_secret or ("symph" if needs_secret(url) else "")
-    return FluxSetup(git_secret=secret, sops_secret=args.sops_secret)
-
-
-def _text(facts: Mapping[str, object]) -> str:
-    written, kept = facts["written"], facts["kept"]
-    assert isinstance(written, list)  # noqa: S101 - a fact of Initialise
-    assert isinstance(kept, list)  # noqa: S101 - a fact of Initialise
-    return f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
 
 
 def _requirement(args: argparse.Namespace) -> str:
@@ -135,10 +126,6 @@ def _forge(args: argparse.Namespace, url: str) -> str:
     return next((forge for forge in ("github", "gitlab") if forge in host), "all")
 
 
-def _names(args: argparse.Namespace, settings: Settings) -> list[str]:
-    return _listed(args) or list(settings.environments)
-
-
 def _listed(args: argparse.Namespace) -> list[str]:
     listed = [name.strip() for name in (args.environments or "").split(",") if name.strip()]
     for name in listed:
@@ -152,14 +139,12 @@ def _completed(args: argparse.Namespace, settings: Settings) -> Settings:
     Raises UsageError if an environment has no destination, Conflict if the file has another one.
     """
     given = dict(_destination(text) for text in args.destination)
-    if settings.path is not None and settings.environments:
+    if settings.path is not None:
+        if not settings.environments:
+            example = _flow(given or {"dev": Environment(namespace="NAMESPACE")})
+            raise UsageError(f"{settings.path} has no environments", next=f"add this to it: {example}")
         _agree(settings, given, _listed(args))
         return _with_repository(args, settings)
-    if settings.path is not None:
-        raise UsageError(
-            f"{settings.path} says of no environment where it runs",
-            next=f"add this to it: {_flow(given or {'dev': Environment(namespace='NAMESPACE')})}",
-        )
     names = _listed(args) or list(given) or (["dev", "prod"] if output.can_ask() else [])
     unknown = [name for name in names if name not in given]
     if (unknown or not names) and not output.can_ask():
@@ -201,20 +186,18 @@ def _agree(settings: Settings, given: Mapping[str, Environment], listed: list[st
 
 
 def _flow(environments: Mapping[str, Environment]) -> str:
-    places = ", ".join(f"{name}: {{{_place_text(place)}}}" for name, place in environments.items())
-    return f"`environments: {{{places}}}`"
-
-
-def _place_text(place: Environment) -> str:
-    return ", ".join(f"{key}: {value}" for key, value in _place(place).items())
+    places = []
+    for name, environment in environments.items():
+        text = ", ".join(f"{key}: {value}" for key, value in _place(environment).items())
+        places.append(f"{name}: {{{text}}}")
+    return f"`environments: {{{', '.join(places)}}}`"
 
 
 def _place(environment: Environment) -> dict[str, object]:
     """Return the settings of an environment that differ from the defaults, and always the namespace."""
     usual = Environment()
-    place = {"server": environment.server, "cluster": environment.cluster}
-    said: dict[str, object] = {key: value for key, value in place.items() if value != getattr(usual, key)}
-    return {**said, "namespace": environment.namespace}
+    changed = [key for key in ("server", "cluster") if getattr(environment, key) != getattr(usual, key)]
+    return {key: getattr(environment, key) for key in (*changed, "namespace")}
 
 
 def _with_repository(args: argparse.Namespace, settings: Settings) -> Settings:
@@ -260,13 +243,9 @@ def _write_settings(settings: Settings, *, is_dry: bool) -> str:
 
 def _publish_steps(settings: Settings, environments: Mapping[str, Destination]) -> list[str]:
     first = next(iter(environments))
-    specs = [path for path in sorted(Path.cwd().glob("*.yaml")) if _is_spec(path)]
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted(Path.cwd().glob("*.yaml"))}
+    specs = [path for path, text in texts.items() if re.search(r"^(processes|groups):", text, re.MULTILINE)]
     flags = f"--env {first}" + ("" if settings.team else " --team TEAM")
     if specs:
         return [f"symph publish {specs[0].name} {flags}"]
     return [f"symph init {_NEW}", f"symph publish {_NEW}/experiment.yaml {flags}"]
-
-
-def _is_spec(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return bool(re.search(r"^(processes|groups):", text, re.MULTILINE))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, SpecError, UsageError
-from symphony_charts.formats import yaml_write
 from symphony_charts.importers import hardening, input_file
 from symphony_charts.importers import report as importers_report
 from symphony_charts.spec import data as spec_data
@@ -25,37 +23,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, entry in entry_points("symph.importers").items():
         module: Any = entry.load()
         summary = getattr(module, "SUMMARY", "") or " ".join((module.__doc__ or f"by {entry.package}").split())
-        one = formats.add_parser(name, help=summary, description=_description(module, summary))
+        text = f"Import {summary}." if hasattr(module, "SUMMARY") else summary
+        one = formats.add_parser(name, help=summary, description=None if hasattr(module, "main") else text)
         one.set_defaults(importer=module)
         if not hasattr(module, "main"):
-            _add_source(one)
+            one.add_argument("source", metavar="SOURCE", help="the file; `-` is stdin")
+            text = "write the experiment to it, not to stdout"
+            one.add_argument("--to", dest="file", metavar="FILE", default="", help=text)
+            text = "print the experiment with the report"
+            one.add_argument("-o", "--output", choices=("json", "yaml"), default="", help=text)
+            one.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
+            options.add_dry_run(one, "report what would be written and write nothing")
         if hasattr(module, "configure"):
             module.configure(one)
         if own := getattr(module, "EXAMPLES", ()):
             options.add_examples(one, *own)
             examples.append(own[0])
     options.add_examples(parser, *examples)
-
-
-def _description(module: Any, summary: str) -> str | None:
-    if hasattr(module, "main"):
-        return None
-    return f"Import {summary}." if hasattr(module, "SUMMARY") else summary
-
-
-def _add_source(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help="the file; `-` is stdin")
-    parser.add_argument(
-        "--to", dest="file", metavar="FILE", default="", help="write the experiment to it, not to stdout"
-    )
-    parser.add_argument(
-        "-o", "--output", choices=("json", "yaml"), default="", help="print the experiment with the report"
-    )
-    parser.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
-    options.add_dry_run(parser, "report what would be written and write nothing")
-
-
-_STRICT = "change the input, or go without --strict"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,9 +51,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         document = importer.document(source, args) if hasattr(importer, "document") else None
         if document is not None:
-            sys.stdout.write(
-                json.dumps(document, indent=2) + "\n" if args.output == "json" else yaml_write.dump(document)
-            )
+            output.print_document(document, args.output or "yaml")
             return 0
         imported: importers_report.Imported = importer.run(source, args)
     except SpecError as error:
@@ -86,7 +68,8 @@ def run(args: argparse.Namespace) -> int:
     output.note(_title(args, imported))
     output.print_report(report)
     if is_refused:
-        raise CheckFailed(f"{len(report.lost)} things of {args.source} are lost, so nothing was written", next=_STRICT)
+        what = f"{len(report.lost)} things of {args.source} are lost, so nothing was written"
+        raise CheckFailed(what, next="change the input, or go without --strict")
     if args.file and not args.output and not args.dry_run:
         output.next_step(f"symph up {args.file} (here)", f"symph package {args.file}")
     return 0
@@ -99,18 +82,14 @@ def _source(args: argparse.Namespace, importer: Any) -> input_file.Source:
         return input_file.from_data(data, args.source)
     if words:
         raise UsageError("arguments after `--` are for TorchX components", next="drop them")
-    return _read(args.source, has_python_tags=getattr(importer, "HAS_PYTHON_TAGS", False))
-
-
-def _read(name: str, *, has_python_tags: bool) -> input_file.Source:
+    name, has_python_tags = args.source, getattr(importer, "HAS_PYTHON_TAGS", False)
     if name == "-":
         return input_file.read(sys.stdin.buffer.read(), "stdin", python_tags=has_python_tags)
     try:
         content = Path(name).read_bytes()
     except OSError as error:
-        raise SpecError.one(
-            f"cannot read {name}: {error.strerror or error}", name, "give a file that is there"
-        ) from error
+        what = f"cannot read {name}: {error.strerror or error}"
+        raise SpecError.one(what, name, "give a file that is there") from error
     return input_file.read(content, name, python_tags=has_python_tags)
 
 
@@ -119,11 +98,7 @@ def _write(args: argparse.Namespace, imported: importers_report.Imported) -> Non
         if args.file:
             output.note(f"would write {args.file}")
         return
-    text = (
-        spec_data.to_json(imported.experiment)
-        if args.file.endswith(".json")
-        else spec_data.to_yaml(imported.experiment)
-    )
+    text = (spec_data.to_json if args.file.endswith(".json") else spec_data.to_yaml)(imported.experiment)
     if not args.file:
         output.line(text.rstrip("\n"))
         return

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import sys
-import time
+import threading
 import webbrowser
 from pathlib import Path
 
@@ -126,7 +127,8 @@ def run_open(args: argparse.Namespace) -> int:
             webbrowser.open(url)
         if watcher.backend == "kube" and address not in [one.outside for one in status.services]:
             output.note("forwarded to this machine until you press Ctrl-C")
-            _wait_for_interrupt()
+            with contextlib.suppress(KeyboardInterrupt):
+                threading.Event().wait()
     return 0
 
 
@@ -139,23 +141,11 @@ def _only(status: backend_status.ExperimentStatus) -> str:
     return names[0]
 
 
-def _wait_for_interrupt() -> None:
-    try:
-        while True:
-            time.sleep(3600)
-    except KeyboardInterrupt:
-        return
-
-
 def configure_collect(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    parser.add_argument(
-        "--path", metavar="PATH", action="append", default=[], help="also this file or folder of each process"
-    )
-    parser.add_argument(
-        "-p", "--process", metavar="PROCESS", action="append", default=[], help="only of these (default: of all)"
-    )
-    parser.add_argument("--to", metavar="FOLDER", default=None, help="where to (default: ./EXPERIMENT-RUN)")
+    options.add_list(parser, "--path", metavar="PATH", help="also this file or folder of each process")
+    options.add_list(parser, "-p", "--process", metavar="PROCESS", help="only of these (default: of all)")
+    parser.add_argument("--to", metavar="FOLDER", help="where to (default: ./EXPERIMENT-RUN)")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml"))
     options.add_examples(parser, "symph collect rl", "symph collect rl --path /results -p learner --to out --on kube")
@@ -174,7 +164,7 @@ def run_collect(args: argparse.Namespace) -> int:
     )
     files.write_file(folder / "experiment.json", (json.dumps(describe.record_of(status), indent=2) + "\n").encode())
     items = [item for one in chosen for item in _collect(watcher, status, one, args.path, folder)]
-    columns = [output.Column("PROCESS", "name"), output.Column("WHAT", "what"), output.Column("RESULT", "result")]
+    columns = [output.Column("PROCESS", "name"), *output.columns("what", "result")]
     output.print_items(args, "Collected", items, columns)
     output.note(f"collected into {folder}")
     return int(any(not item["done"] for item in items))
@@ -190,15 +180,13 @@ def _collect(
     place = folder / one.path
     text = "".join(line.text for line in watcher.logs(status.name, backend_status.LogQuery(instances=(one.path,))))
     files.write_file(place / "log", text.encode())
-    items: list[dict[str, object]] = [
-        {"name": one.path, "what": "log", "result": f"{text.count(chr(10))} lines", "done": True}
-    ]
+    results = [("log", f"{text.count(chr(10))} lines", True)]
     for path in paths:
         target = place / (path.strip("/").rpartition("/")[2] or "root")
         try:
             # Copy into the folder, over an earlier copy.
             watcher.copy_out(status.name, one, path, place)
-            items.append({"name": one.path, "what": path, "result": str(target), "done": True})
+            results.append((path, str(target), True))
         except SymphError as error:
-            items.append({"name": one.path, "what": path, "result": error.what, "done": False})
-    return items
+            results.append((path, error.what, False))
+    return [{"name": one.path, "what": what, "result": result, "done": done} for what, result, done in results]

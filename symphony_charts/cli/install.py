@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from symphony_charts.cli import error_report, options, output, specs
@@ -11,13 +14,18 @@ from symphony_charts.kubernetes.releases import helm_client
 from symphony_charts.kubernetes.releases import releases as helm_releases
 
 
-def configure_install(parser: argparse.ArgumentParser) -> None:
+def _configure(parser: argparse.ArgumentParser, condition: str = "") -> None:
     options.add_source(parser)
     options.add_target(parser)
-    parser.add_argument("--create-namespace", action="store_true", help="make the namespace where it is missing")
+    text = f"{condition}make the namespace where it is missing"
+    parser.add_argument("--create-namespace", action="store_true", help=text)
     options.add_waiting(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
-    options.add_dry_run(parser, "let the cluster judge every object and install nothing")
+    options.add_dry_run(parser, "let the cluster judge every object and change nothing")
+
+
+def configure_install(parser: argparse.ArgumentParser) -> None:
+    _configure(parser)
     options.add_examples(
         parser,
         "symph install experiment.yaml",
@@ -52,54 +60,35 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
         namespace = args.namespace or source.namespace or there.namespace
         secret = source.secret(name, namespace, values)
         before = there.run_of(name, namespace) if is_upgrade else ""
-        if is_upgrade and not args.install:
-            made = there.upgrade(name, source.chart, values, namespace=namespace, secret=secret, dry_run=args.dry_run)
-        else:
-            made = there.install(
-                name,
-                source.chart,
-                values,
-                namespace=namespace,
-                create_namespace=args.create_namespace,
-                secret=secret,
-                replace=is_upgrade,
-                dry_run=args.dry_run,
-            )
+        apply = there.upgrade
+        if not is_upgrade or args.install:
+            apply = partial(there.install, create_namespace=args.create_namespace, replace=is_upgrade)
+        made = apply(name, source.chart, values, namespace=namespace, secret=secret, dry_run=args.dry_run)
         for text in there.warnings:
             output.warn(text)
         run: dict[str, object] = {"run": there.sent_run, "wasRun": before} if there.sent_run and before else {}
         if run and there.sent_run != before:
             run["restartedServices"] = list(there.sent_services)
+        effect = _effect(run)
+        record: dict[str, object] = {"name": name, "namespace": namespace, "dryRun": True}
+        text = f"{name} in {namespace}: the cluster takes every object{effect}"
+        if made is not None:
+            record = {**_item(made), "secretPushed": secret is not None}
+            text = f"{name} revision {made.revision} in {namespace}   {made.chart}   {made.status}{effect}"
+        output.print_record(args, "Release", record | run, text)
+        if args.output == "name":
+            output.line(name)
         if made is None:
-            return _print_dry_run(args, name, namespace, run)
-        _print_made(args, made, has_secret=secret is not None, run=run)
+            return 0
+        if args.output == "table":
+            if secret is not None:
+                output.note("its secrets were pushed first")
+            steps = (f"symph {verb} {name} -n {namespace}" for verb in ("status", "logs"))
+            output.next_step(*(error_report.placed(step, args) for step in steps))
         if args.wait or args.wait_for_jobs:
             there.wait(name, namespace, finished=args.wait_for_jobs, timeout_s=args.timeout)
             output.note(f"{name} {'has finished' if args.wait_for_jobs else 'is ready'}")
     return 0
-
-
-def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dict[str, object]) -> int:
-    record = {"name": name, "namespace": namespace, "dryRun": True, **run}
-    text = f"{name} in {namespace}: the cluster takes every object{_effect(run)}"
-    output.print_record(args, "Release", record, text)
-    if args.output == "name":
-        output.line(name)
-    return 0
-
-
-def _print_made(
-    args: argparse.Namespace, made: helm_client.Revision, *, has_secret: bool, run: dict[str, object]
-) -> None:
-    text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}{_effect(run)}"
-    output.print_record(args, "Release", {**_item(made), "secretPushed": has_secret, **run}, text)
-    if args.output == "name":
-        output.line(made.name)
-    if args.output == "table":
-        if has_secret:
-            output.note("its secrets were pushed first")
-        steps = (f"symph {verb} {made.name} -n {made.namespace}" for verb in ("status", "logs"))
-        output.next_step(*(error_report.placed(step, args) for step in steps))
 
 
 def _effect(run: dict[str, object]) -> str:
@@ -120,9 +109,7 @@ def helm_history(args: argparse.Namespace) -> int:
     columns = [
         output.Column("REVISION", "revision"),
         output.Column("STATUS", "status", state=lambda item: "good" if item["status"] == "deployed" else "dim"),
-        output.Column("CHART", "chart"),
-        output.Column("UPDATED", "updated"),
-        output.Column("DESCRIPTION", "description"),
+        *output.columns("chart", "updated", "description"),
     ]
     output.print_items(args, "Revision", [_item(one) for one in found], columns, name="revision")
     return 0
@@ -130,14 +117,17 @@ def helm_history(args: argparse.Namespace) -> int:
 
 def helm_rollback(args: argparse.Namespace) -> int:
     """Roll a release back, after listing the finished Jobs that run again."""
-    revision = _revision(args.to)
+    if args.to is not None and not re.fullmatch("[0-9]+", args.to):
+        what = f'a release goes back to a revision, a number; "{args.to}" is none'
+        raise UsageError(what, next="symph history shows them")
     with open_releases(args) as there:
         namespace = args.namespace or there.namespace
         name = args.experiment_name
-        chosen = there.rollback(name, namespace, revision, dry_run=True)
+        chosen = there.rollback(name, namespace, int(args.to) if args.to else None, dry_run=True)
         again = there.reruns(name, namespace, chosen)
         if again:
-            output.warn(f"these run again from their beginning: {', '.join(again)}", _RERUN)
+            what = f"these run again from their beginning: {', '.join(again)}"
+            output.warn(what, "results they overwrite are lost: collect them first")
         if not args.dry_run:
             if again:
                 output.confirm(args, f"Roll {name} in {namespace} back to revision {chosen}?")
@@ -150,29 +140,8 @@ def helm_rollback(args: argparse.Namespace) -> int:
     return 0
 
 
-_RERUN = "results they overwrite are lost: collect them first"
-
-
-def _revision(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit():
-        raise UsageError(
-            f'a release goes back to a revision, a number; "{text}" is none', next="symph history shows them"
-        )
-    return int(text)
-
-
 def _item(one: helm_client.Revision) -> dict[str, object]:
-    return {
-        "name": one.name,
-        "namespace": one.namespace,
-        "revision": one.revision,
-        "status": one.status,
-        "chart": one.chart,
-        "updated": one.updated,
-        "description": one.description,
-    }
+    return {key: value for key, value in asdict(one).items() if key != "notes"}
 
 
 def run_install(args: argparse.Namespace) -> int:
@@ -181,15 +150,8 @@ def run_install(args: argparse.Namespace) -> int:
 
 
 def configure_upgrade(parser: argparse.ArgumentParser) -> None:
-    options.add_source(parser)
-    options.add_target(parser)
     parser.add_argument("-i", "--install", action="store_true", help="install it where it is not there")
-    parser.add_argument(
-        "--create-namespace", action="store_true", help="with --install: make the namespace where it is missing"
-    )
-    options.add_waiting(parser)
-    options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
-    options.add_dry_run(parser, "let the cluster judge every object and change nothing")
+    _configure(parser, "with --install: ")
     options.add_examples(
         parser,
         "symph upgrade experiment.yaml",
@@ -233,15 +195,12 @@ def run_uninstall(args: argparse.Namespace) -> int:
             output.confirm(args, f"Uninstall {args.release} from {namespace}, {count} objects?")
             wait_s = args.timeout if args.wait else None
             removal = releases.uninstall(args.release, namespace, keep_history=args.keep_history, wait_s=wait_s)
-    items = [{"name": title, "why": why} for why, titles in _by_why(removal.objects, removal.swept) for title in titles]
+    items = [{"name": title, "why": "release"} for title in removal.objects]
+    items += [{"name": title, "why": "leftover"} for title in removal.swept]
     if args.output == "table":
         for item in items:
             note = "   left by a failed upgrade" if item["why"] == "leftover" else ""
             output.line(f"{'would remove' if args.dry_run else 'removed'} {item['name']}{note}")
     else:
-        output.print_items(args, "Removed", items, [output.Column("NAME", "name"), output.Column("WHY", "why")])
+        output.print_items(args, "Removed", items, output.columns("name", "why"))
     return 0
-
-
-def _by_why(objects: tuple[str, ...], swept: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    return [("release", objects), ("leftover", swept)]

@@ -16,7 +16,7 @@ from typing import Literal
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
 from symphony_charts.cli import experiments, output
-from symphony_charts.cli.error_report import tell
+from symphony_charts.cli.error_report import placed, tell
 from symphony_charts.cli.failures import INTERRUPTED
 from symphony_charts.cli.following import Follower, LinePrinter
 from symphony_charts.cli.rm import say_what_is_kept
@@ -27,9 +27,8 @@ from symphony_charts.kinds.registry import failure_difference
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.logs import tail_of
-from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.reload import FileWatch, parse_watched, slots_using
-from symphony_charts.local.run_state import Failure
 from symphony_charts.local.runs import Run, find_slots
 from symphony_charts.local.supervisor.decisions import describe_status
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
@@ -38,9 +37,6 @@ from symphony_charts.placement.report import price_per_hour
 from symphony_charts.settings.project import settings_of_spec
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.pods import allocate
-
-# This many restarts in a row, each within this many seconds of the last, are caused by the processes themselves.
-_ROW, _SOON_S = 3, 2.0
 
 
 def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
@@ -51,42 +47,21 @@ def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
     try:
         with FileWatch(watched, spec, args.ignore) as files:
             output.note(f"watching {', '.join(args.watch)}; Ctrl-C ends that, and {run.experiment} goes on")
-            told, storm = None, _Storm()
+            told = None
             while True:
                 if not run.is_live and told != run:
-                    told = run
-                    output.note(f"{_end_of(run)}; a change starts it again")
+                    told, failed = run, run.state().failed
+                    why = f": {failed.name} failed ({describe_status(failed.status)})" if failed else ""
+                    output.note(f"{run.experiment} has ended{why}; a change starts it again")
                 changed = files.wait(run)
                 if changed:
-                    storm.note(changed)
                     run = _start_again(args, run, changed, files)
-                    storm.settle()
                 else:
                     up.ensure_supervised(run)
     except KeyboardInterrupt:
         left = f"{run.experiment} goes on: symph attach {run.experiment} | symph down {run.experiment}"
         output.note(f"\nno longer watching; {left if run.is_live else f'{run.experiment} has ended'}")
         return INTERRUPTED
-
-
-class _Storm:
-    """Detect processes that write watched files at each start, and warn once with the `--ignore` option to use."""
-
-    def __init__(self) -> None:
-        self._last: set[Path] = set()
-        self._row, self._settled, self._is_told = 0, 0.0, False
-
-    def note(self, changed: set[Path]) -> None:
-        same = self._last & changed
-        self._row = self._row + 1 if same and time.monotonic() - self._settled < _SOON_S else 0
-        self._last = changed
-        if self._row >= _ROW and not self._is_told:
-            self._is_told = True
-            name = min(same).name
-            output.warn(f"{name} changes after each restart", next=f"--ignore '{name}', if the processes write it")
-
-    def settle(self) -> None:
-        self._settled = time.monotonic()
 
 
 def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: FileWatch) -> Run:
@@ -112,13 +87,6 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
     assert started is not None  # noqa: S101 - only a dry run returns None
     output.note(f"{'again' if started == run else 'started'} in {time.monotonic() - began:.2f} s")
     return started
-
-
-def _end_of(run: Run) -> str:
-    failed = run.state().failed
-    if not failed:
-        return f"{run.experiment} has ended"
-    return f"{run.experiment} has ended: {failed.name} failed ({describe_status(failed.status)})"
 
 
 # Number of log lines printed of a failed process.
@@ -201,21 +169,13 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines
     again = f" after {process.restarts} restarts" if process.restarts else ""
     cause = failed.limit or process.unhealthy or ("command not found" if failed.status == 127 else "")
     why = f": {cause}" if cause else ""
-    error = CheckFailed(
-        f'process "{failed.name}" failed ({describe_status(failed.status)}){again}{why}',
-        f"{spec.path}, {planned.spec_path}",
-        _next_step(run, planned, failed),
-    )
+    what = f'process "{failed.name}" failed ({describe_status(failed.status)}){again}{why}'
+    step, words = f"symph logs {failed.name} {run.experiment} --tail 50", planned.argv[0].split()
+    if failed.status == 127 and len(words) > 1:
+        step = f"write its words apart: command: {json.dumps(words)}"
+    error = CheckFailed(what, f"{spec.path}, {planned.spec_path}", step)
     error.exit_code = failed.status or 1
     raise error
-
-
-def _next_step(run: Run, planned: PlannedProcess, failed: Failure) -> str:
-    """Suggest a command: usually `symph logs`; a program not found whose name has spaces should be a list."""
-    words = planned.argv[0].split()
-    if failed.status == 127 and len(words) > 1:
-        return f"write its words apart: command: {json.dumps(words)}"
-    return f"symph logs {failed.name} {run.experiment} --tail 50"
 
 
 if sys.platform != "win32":
@@ -233,7 +193,7 @@ class _HungUp(KeyboardInterrupt):
     """SIGHUP: the terminal is gone; keep the experiment running so that no hours of work are lost."""
 
 
-def stay(name: str, begin: Callable[[], None], wait: Callable[[], int], end: Callable[[], None]) -> tuple[int, bool]:
+def stay(name: str, begin: Callable[[], None], wait: Callable[[], int], end: Callable[[], object]) -> tuple[int, bool]:
     """Call `begin`, then `wait`; return the exit status, and True if the experiment has ended.
 
     On an interrupt in a terminal, ask: leave the experiment running (0), stop it with `end` (130), or keep waiting.
@@ -269,7 +229,7 @@ def _whole(begin: Callable[[], None]) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end(name: str, wait: Callable[[], int], end: Callable[[], None], status: int) -> tuple[int, bool]:
+def _end(name: str, wait: Callable[[], int], end: Callable[[], object], status: int) -> tuple[int, bool]:
     output.note(f"ending {name}")
     end()
     wait()
@@ -354,24 +314,16 @@ def say_end(
         record |= {"seconds": round(took, 3), "pricePerHour": price}
         output.line(json.dumps(record, ensure_ascii=False))
         return
-    where = "" if args.backend == "tmux" else " --on kube"
-    logs = f"   logs: symph logs {name}{where}" if status else ""
+    logs = f"   logs: {placed(f'symph logs {name}', args)}" if status else ""
     rate = f"   ${price:.2f}/h as planned on {plan.source}" if plan and price else ""
-    output.note(f"{name} {phase} after {_span(took)}{rate}{logs}")
+    span = age(took) if took >= 60 else f"{took:.1f} s"
+    output.note(f"{name} {phase} after {span}{rate}{logs}")
 
 
 def left_running(args: argparse.Namespace, name: str) -> None:
-    where = "" if args.backend == "tmux" else " --on kube"
-    end = f"symph down {name}" if args.backend == "tmux" else f"symph rm {name}{where}"
     output.note(f"{name} runs on")
-    output.next_step(f"symph logs -f {name}{where}", end)
-
-
-def _span(seconds: float) -> str:
-    """Format a time span to the second, or to a tenth below one minute."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return age(seconds) if seconds >= 3600 else f"{int(seconds // 60)} m {int(seconds % 60)} s"
+    end = "down" if args.backend == "tmux" else "rm"
+    output.next_step(placed(f"symph logs -f {name}", args), placed(f"symph {end} {name}", args))
 
 
 def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: float) -> int:

@@ -64,6 +64,11 @@ def add_output(
         parser.add_argument("--no-headers", action="store_true", help="leave out the line of column names")
 
 
+def add_list(parser: argparse._ActionsContainer, *flags: str, metavar: str, help: str) -> None:
+    """Add an option that may be repeated; its value is a list."""
+    parser.add_argument(*flags, metavar=metavar, action="append", default=[], help=help)
+
+
 def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be done and change nothing") -> None:
     parser.add_argument("--dry-run", action="store_true", help=help)
 
@@ -183,15 +188,18 @@ def spec_of(text: str) -> str:
     return next((path for path in paths if is_file(path)), SPEC_NAMES[0] if text == "." else text)
 
 
+def add_pools(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add `--pools FILE` (args.pools) for every verb that places pods on nodes."""
+    text += "; may be repeated (default: the spec's placement.pools, else the project's)"
+    add_list(parser, "--pools", metavar="FILE", help=text)
+
+
+def add_release(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--release", metavar="NAME", help="the release (default: the experiment's name)")
+
+
 def add_placement(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--pools",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="node pools to prove the fit on; may be repeated"
-        " (default: the spec's placement.pools, else the project's)",
-    )
+    add_pools(parser, "node pools to prove the fit on")
     parser.add_argument(
         "--force-unschedulable", action="store_true", help="go on even if a group cannot be scheduled on the pools"
     )
@@ -255,6 +263,14 @@ def seconds(text: str) -> float:
     if match is None:
         raise ValueError(f"{text!r} is no time")
     return float(match[1]) * _UNITS[match[2]]
+
+
+def count(text: str) -> int:
+    """Parse a number of at least 1; argparse reports a ValueError as wrong usage."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 _FLAGS = (

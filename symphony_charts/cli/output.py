@@ -76,6 +76,11 @@ class Column:
         return "-" if value is None or value == "" else printable_line(str(value))
 
 
+def columns(*keys: str) -> list[Column]:
+    """Return a column for each key of an item, with the key as its title."""
+    return [Column(key.upper(), key) for key in keys]
+
+
 def print_items(
     args: argparse.Namespace,
     kind: str,
@@ -91,7 +96,7 @@ def print_items(
     """
     form = "name" if _said.is_quiet and args.output == "table" and all(name in item for item in items) else args.output
     if form in ("json", "yaml"):
-        _print_document({**_head(args, f"{kind}List"), "items": [dict(item) for item in items]}, form)
+        print_document({**_head(args, f"{kind}List"), "items": [dict(item) for item in items]}, form)
     elif form == "name":
         for item in items:
             line(printable_line(str(item[name])))
@@ -107,7 +112,7 @@ def print_items(
 def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, object], text: str = "") -> None:
     """Print one record: `text` for people, or JSON/YAML with apiVersion and kind."""
     if args.output in ("json", "yaml"):
-        _print_document({**_head(args, kind), **record}, args.output)
+        print_document({**_head(args, kind), **record}, args.output)
     elif text:
         line(text)
 
@@ -287,7 +292,8 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda steps: bar.advance(task, steps)
 
 
-def _print_document(document: Mapping[str, object], form: str) -> None:
+def print_document(document: Mapping[str, object], form: str) -> None:
+    """Print a document as JSON or YAML."""
     if form == "json":
         sys.stdout.write(f"{json_text(document, indent=2)}\n")
     else:

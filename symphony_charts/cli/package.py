@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from symphony_charts import package
-from symphony_charts import prepare as preparing
 from symphony_charts.chart import folder as chart_folder
 from symphony_charts.cli import options, output, reports
 from symphony_charts.cli import specs as cli_specs
@@ -26,12 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser)
     parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
     options.add_output(parser, headers=False)
-    parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
+    parser.add_argument("--version", metavar="V", help="the chart's version (default: by what changed)")
     parser.add_argument(
         "-t",
         "--template",
         metavar="DIR|URL@REF",
-        default=None,
         help="a fork of the chart template: its folder, or a Git repository at a tag or commit; no hook of it runs"
         " (default: `template` of .symph.yaml; '' is the template of this installation)",
     )
@@ -40,7 +38,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--push", action="store_true", help="publish them, too; takes --env and the like of `publish`")
     options.add_publish_options(parser)
     options.add_change_options(parser, is_alone=False)
-    _add_workspace(parser)
+    parser.add_argument(
+        "--workspace",
+        metavar="DIR",
+        help="put the files of DIR (without those of its .dockerignore) into the working folder of every image",
+    )
+    parser.add_argument("--image-repo", metavar="HOST/PATH", help="where the images with the workspace are pushed to")
+    text = "keep only this platform of the images; may be repeated (default: all of Linux)"
+    options.add_list(parser, "--platform", metavar="OS/ARCH", help=text)
     options.add_registry(parser)
     options.add_dry_run(parser)
     options.add_examples(
@@ -53,25 +58,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph package rl.yaml --push --env dev",
         "symph package rl.yaml --template https://git.example.org/ml/chart-template.git@v3",
         "symph package rl.yaml --workspace . --image-repo registry.example.org/rl/images",
-    )
-
-
-def _add_workspace(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--workspace",
-        metavar="DIR",
-        default=None,
-        help="put the files of DIR (without those of its .dockerignore) into the working folder of every image",
-    )
-    parser.add_argument(
-        "--image-repo", metavar="HOST/PATH", default=None, help="where the images with the workspace are pushed to"
-    )
-    parser.add_argument(
-        "--platform",
-        metavar="OS/ARCH",
-        action="append",
-        default=[],
-        help="keep only this platform of the images; may be repeated (default: all of Linux)",
     )
 
 
@@ -88,7 +74,10 @@ def check_fork(item: package.Packaged, fork: str) -> None:
     if linted.status:
         text = f"{linted.text}\n{linted.error_text}".strip()
         raise CheckFailed(f"helm lint refuses the chart that {fork} makes:\n{text}", next="fix the template")
-    values = _without_sealed(prepared)
+    # Helm renders a chart that still lacks its sealed secrets with another name of the Secret.
+    secrets, source = data.sub(prepared.values, "secrets"), prepared.experiment.secret_source.source
+    is_open = source == "sealed" and secrets and not (secrets.get("encryptedData") or secrets.get("name"))
+    values: data.Values = {"secrets": {"name": "sealed-later"}} if is_open else {}
     # Helm adds this label to its own objects.
     native = json.dumps(prepared.under(values, service="Helm", version=chart.version).objects)
     theirs = _by_name(
@@ -105,27 +94,12 @@ def check_fork(item: package.Packaged, fork: str) -> None:
     output.warn(f"{chart.name}: {said}; render, lint, plan and diff speak of symph's own")
 
 
-def _without_sealed(prepared: preparing.Prepared) -> data.Values:
-    """Return the values with which helm renders a chart that still lacks its sealed secrets."""
-    secrets = data.sub(prepared.values, "secrets")
-    is_open = prepared.experiment.secret_source.source == "sealed" and not secrets.get("encryptedData")
-    return {"secrets": {"name": "sealed-later"}} if is_open and secrets and not secrets.get("name") else {}
-
-
 def _by_name(objects: list[dict[str, object]]) -> dict[str, dict[str, object]]:
     return {f"{item.get('kind')}/{data.sub(item, 'metadata').get('name')}": item for item in objects}
 
 
 # Options that only the push of a workspace uses.
-_REGISTRY = {
-    "--plain-http": "plain_http",
-    "--ca-file": "ca_file",
-    "--cert-file": "cert_file",
-    "--key-file": "key_file",
-    "--insecure-skip-tls-verify": "insecure_skip_tls_verify",
-    "--username": "username",
-    "--password-stdin": "password_stdin",
-}
+_REGISTRY = ("plain-http", "ca-file", "cert-file", "key-file", "insecure-skip-tls-verify", "username", "password-stdin")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -141,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         from symphony_charts.cli.push import push_workspace
 
         images = push_workspace(args, cli_specs.specs_of(args.specs))
-    elif flags := [flag for flag, name in _REGISTRY.items() if getattr(args, name)]:
+    elif flags := [f"--{name}" for name in _REGISTRY if getattr(args, name.replace("-", "_"))]:
         what = f"{', '.join(flags)}: no registry is asked here, since no image is pushed"
         raise UsageError(what, next="leave it out, or give --workspace and --image-repo")
     status = _package(args, images)
@@ -160,7 +134,14 @@ def _package(args: argparse.Namespace, images: workspace.Images) -> int:
         (item,) = _prepare_all(args, specs, dest, images)
         _print_one(item, _record(item, 0 if args.dry_run else package.write(item), images), dry_run=args.dry_run)
     else:
-        output.print_items(args, "Chart", _package_many(args, specs, dest, images), _columns())
+        columns = [
+            *output.columns("name", "version"),
+            output.Column("WAS", "last"),
+            *output.columns("written", "change"),
+            output.Column("DIGEST", "digest", is_wide=True),
+            output.Column("ARCHIVE", "archive", is_wide=True),
+        ]
+        output.print_items(args, "Chart", _package_many(args, specs, dest, images), columns)
     return 0
 
 
@@ -227,6 +208,7 @@ def _say_missing(item: package.Packaged) -> None:
 
 def _record(item: package.Packaged, touched: int, images: workspace.Images) -> dict[str, object]:
     used = workspace.images_of(item.spec.experiment) if images.records else []
+    left = registry.runs_on(item.prepared.own.chart, item.prepared.values)
     return {
         "name": item.chart.name,
         "version": item.chart.version,
@@ -239,27 +221,10 @@ def _record(item: package.Packaged, touched: int, images: workspace.Images) -> d
         "files": len(item.chart.files),
         "bytes": len(item.chart.archive),
         "written": touched,
-        "runsOn": _runs_on(item),
+        "runsOn": [group if group == process else f"{group}/{process}" for group, process in left],
         "onFailure": registry.failure_difference(item.prepared.experiment),
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
-
-
-def _runs_on(item: package.Packaged) -> list[str]:
-    left = registry.runs_on(item.prepared.own.chart, item.prepared.values)
-    return [group if group == process else f"{group}/{process}" for group, process in left]
-
-
-def _columns() -> list[output.Column]:
-    return [
-        output.Column("NAME", "name"),
-        output.Column("VERSION", "version"),
-        output.Column("WAS", "last"),
-        output.Column("WRITTEN", "written"),
-        output.Column("CHANGE", "change"),
-        output.Column("DIGEST", "digest", is_wide=True),
-        output.Column("ARCHIVE", "archive", is_wide=True),
-    ]
 
 
 def _print_one(item: package.Packaged, record: dict[str, object], *, dry_run: bool) -> None:
@@ -267,7 +232,12 @@ def _print_one(item: package.Packaged, record: dict[str, object], *, dry_run: bo
     processes = sum(len(pod.processes) for pod in pods.values())
     services = output.counted(len(item.prepared.services), "service")
     counts = f"{output.counted(processes, 'process')} in {output.counted(len(pods), 'pod')}, {services}"
-    output.line(f"{item.chart.name} {item.chart.version}   {counts}{_was(item)}")
+    was = "   new" if item.last is None else f"   was {item.last}"
+    if item.change is not None:
+        was += f": {item.change.describe()}"
+    elif item.last == item.chart.version:
+        was = "   unchanged"
+    output.line(f"{item.chart.name} {item.chart.version}   {counts}{was}")
     written = "nothing to write" if not dry_run and not record["written"] else "schema and README generated"
     if dry_run:
         written = f"{len(item.plan.writes)} would be written"
@@ -283,11 +253,3 @@ def _print_one(item: package.Packaged, record: dict[str, object], *, dry_run: bo
         output.line(f"  note     {record['onFailure']}")
     name = item.chart.name
     output.next_step(f"symph up {item.spec.path} (here)", f"helm install {name} {item.folder}")
-
-
-def _was(item: package.Packaged) -> str:
-    if item.last is None:
-        return "   new"
-    if item.change is None:
-        return "   unchanged" if item.last == item.chart.version else f"   was {item.last}"
-    return f"   was {item.last}: {item.change.describe()}"

@@ -22,7 +22,6 @@ from symphony_charts.placement.fit import demand, verdicts
 from symphony_charts.placement.pools import pool, readers
 from symphony_charts.settings import project
 from symphony_charts.spec import files as spec_files
-from symphony_charts.spec import model
 from symphony_charts.spec import pods as spec_pods
 from symphony_charts.system import files as system_files
 
@@ -34,37 +33,23 @@ def _hours(text: str) -> float:
     return hours
 
 
-def _trials(text: str) -> int:
-    trials = int(text)
-    if trials < 1:
-        raise ValueError(text)
-    return trials
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
-    parser.add_argument(
-        "--pools",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="node pools: a Terraform file, plan or state, gcloud's or kubectl's output, a pools.yaml;"
-        " may be repeated (default: the spec's placement.pools, else the project's)",
-    )
-    parser.add_argument(
-        "--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable; may be repeated"
-    )
+    options.add_pools(parser, "node pools: a Terraform file, plan or state, gcloud's or kubectl's output, a pools.yaml")
+    options.add_list(parser, "--var", metavar="KEY=VALUE", help="a Terraform variable; may be repeated")
     options.add_system(parser)
     options.add_values(parser)
+    parser.add_argument("--hours", metavar="H", type=_hours, help="say what it costs to run for so many hours")
     parser.add_argument(
-        "--hours", metavar="H", type=_hours, default=None, help="say what it costs to run for so many hours"
-    )
-    parser.add_argument(
-        "--trials", metavar="N", type=_trials, default=1, help="with --hours: that many runs, as a sweep makes them"
+        "--trials",
+        metavar="N",
+        type=options.count,
+        default=1,
+        help="with --hours: that many runs, as a sweep makes them",
     )
     options.add_output(parser, ("table", "wide", "json", "yaml"))
-    parser.add_argument("--explain", metavar="PROCESS", default=None, help="why this pool, and why not the others")
-    parser.add_argument("--svg", metavar="FILE", default=None, help="draw the nodes with their pods")
+    parser.add_argument("--explain", metavar="PROCESS", help="why this pool, and why not the others")
+    parser.add_argument("--svg", metavar="FILE", help="draw the nodes with their pods")
     options.add_examples(
         parser,
         "symph plan experiment.yaml --pools cluster.tf.json",
@@ -89,7 +74,10 @@ def run(args: argparse.Namespace) -> int:
     plan = prepared.plan
     assert plan is not None  # noqa: S101 - there are pools
     if args.explain:
-        _explain(args, plan, _pod_named(prepared.experiment, plan, args.explain))
+        # A group or lone process, or a process of a group.
+        is_pod = any(group.name == args.explain for group in plan.groups)
+        pod = args.explain if is_pod else spec_pods.find_process(prepared.experiment, args.explain).pod
+        _explain(args, plan, pod)
         return 0
     if args.svg:
         system_files.write_file(Path(args.svg), node_svg.draw_nodes(plan).encode())
@@ -116,9 +104,17 @@ def _print(args: argparse.Namespace, plan: placement_plan.Plan) -> None:
         output.print_record(args, "Plan", report.plan_data(plan, hours=args.hours, trials=args.trials))
         return
     output.line(report.plan_sentence(plan))
-    rows = report.pool_rows(plan)
-    if rows:
-        output.print_items(args, "Pool", rows, _columns())
+    columns = [
+        output.Column("POOL", "name"),
+        *output.columns("machine", "nodes", "cpu", "memory", "gpu"),
+        output.Column("$/H", "price"),
+        output.Column("WASTE", "waste", is_wide=True),
+        output.Column("KNOWN BY", "accuracy", is_wide=True),
+        output.Column("WHAT", "what"),
+        output.Column("SOURCE", "source", is_wide=True),
+    ]
+    if rows := report.pool_rows(plan):
+        output.print_items(args, "Pool", rows, columns)
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     groups = report.group_rows(plan)
     name_width = max((len(group.name) for group in groups), default=0)
@@ -135,27 +131,6 @@ def _print(args: argparse.Namespace, plan: placement_plan.Plan) -> None:
         output.note(f"note: {note}")
 
 
-def _columns() -> list[output.Column]:
-    return [
-        output.Column("POOL", "name"),
-        output.Column("MACHINE", "machine"),
-        output.Column("NODES", "nodes"),
-        output.Column("CPU", "cpu"),
-        output.Column("MEMORY", "memory"),
-        output.Column("GPU", "gpu"),
-        output.Column("$/H", "price"),
-        output.Column("WASTE", "waste", is_wide=True),
-        output.Column("KNOWN BY", "accuracy", is_wide=True),
-        output.Column("WHAT", "what"),
-        output.Column("SOURCE", "source", is_wide=True),
-    ]
-
-
-def _pod_named(experiment: model.Experiment, plan: placement_plan.Plan, name: str) -> str:
-    """Return the group or lone process that `name` means: itself, or the one that contains the process of that name."""
-    return name if any(group.name == name for group in plan.groups) else spec_pods.find_process(experiment, name).pod
-
-
 def _explain(args: argparse.Namespace, plan: placement_plan.Plan, pod: str) -> None:
     explanation = report.explain(plan, pod)
     if explanation is None:
@@ -163,25 +138,20 @@ def _explain(args: argparse.Namespace, plan: placement_plan.Plan, pod: str) -> N
     if args.output in ("json", "yaml"):
         output.print_record(args, "Explanation", explanation)
         return
-    requests = explanation["requests"]
-    asks = (
-        ", ".join(verdicts.amount_text(k, v) for k, v in requests.items() if k != "pods")
-        if isinstance(requests, dict)
-        else ""
-    )
+    requests, reasons, pools = explanation["requests"], explanation["reasons"], explanation["pools"]
+    assert isinstance(requests, dict)  # noqa: S101 - as explain makes it
+    assert isinstance(reasons, list)  # noqa: S101 - likewise
+    assert isinstance(pools, list)  # noqa: S101 - likewise
+    asks = ", ".join(verdicts.amount_text(k, v) for k, v in requests.items() if k != "pods")
     output.line(f"{explanation['name']}   {explanation['verdict']}   asks for {asks}")
-    output.line(f"  {explanation['why']}")
-    reasons, pools = explanation["reasons"], explanation["pools"]
-    for reason in reasons if isinstance(reasons, list) else []:
-        output.line(f"  {reason}")
-    rows = pools if isinstance(pools, list) else []
+    for line in (explanation["why"], *reasons):
+        output.line(f"  {line}")
     columns = [
-        output.Column("POOL", "pool"),
-        output.Column("PODS", "pods"),
+        *output.columns("pool", "pods"),
         output.Column("PER NODE", "perNode"),
         output.Column("WHY NOT", lambda row: "; ".join(output.texts(row["obstacles"]))),
     ]
-    output.line(output.format_table(rows, columns, room=output.room_of(args.output)))
+    output.line(output.format_table(pools, columns, room=output.room_of(args.output)))
 
 
 _LIVE = "the cluster's nodes"

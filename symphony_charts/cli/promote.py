@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 from symphony_charts.cli import git_repository, options, output
@@ -13,7 +12,7 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops import base as gitops_base
 from symphony_charts.gitops import pointer as gitops_pointer
-from symphony_charts.gitops import promote_rollback_retire, snapshot
+from symphony_charts.gitops import promote_rollback_retire
 from symphony_charts.gitops.store import environments
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project
@@ -32,76 +31,47 @@ def configure_history(parser: argparse.ArgumentParser) -> None:
 
 
 def on_release(args: argparse.Namespace, verb: str) -> int | None:
-    """Run `verb` on the Helm release and return the exit status; return None if the Git repository is meant."""
-    if not _means_helm(args):
-        return None
-    # Clients of helm and Kubernetes take 190 ms to import; the Git verbs do not need them.
-    from symphony_charts.cli import install
-
-    verbs = {"history": install.helm_history, "rollback": install.helm_rollback}
-    return verbs[verb](args)
-
-
-def _means_helm(args: argparse.Namespace) -> bool:
-    """Return True if a verb that Git and Helm share means the release.
+    """Run `verb` on the Helm release and return the exit status; return None if the Git repository is meant.
 
     `--env` and the flags of the repository choose Git; `-n`, `--context` and `--kubeconfig` choose the release. Without
     flags the one that exists is meant. Raises UsageError, listing them, if both exist, and NotFound if neither does.
     """
-    if options.cluster_flags(args):
-        if typed(args, "env"):
-            raise UsageError("--env means Git, and -n, --context and --kubeconfig mean a release", next="choose one")
-        return True
-    has_repository = (
-        bool(_has_repository(args) or args.repo) or project.find_settings(Path.cwd()).repository is not None
-    )
-    if typed(args, "env") or _has_repository(args) or (has_repository and not args.experiment_name):
-        return False
-    if not args.experiment_name:
-        return True
-    release, why = _find_release(args)
-    if not has_repository:
-        if release is None:
-            next_step = "-n NAMESPACE for a release, --env ENV --repo URL for Git"
-            raise NotFound(f'there is no "{args.experiment_name}": {_reason(why)}', next=next_step) from why
-        return True
-    if release is None:
-        return False
-    envs = _environments(args)
-    if envs:
-        what = f'"{args.experiment_name}" is in Git ({", ".join(envs)}) and a release in {release}'
-        raise UsageError(what, next=f"--env {envs[0]} or -n {release}")
-    return True
+    flags = options.cluster_flags(args)
+    if flags and typed(args, "env"):
+        raise UsageError("--env means Git, and -n, --context and --kubeconfig mean a release", next="choose one")
+    names_git = any(typed(args, name) for name in ("env", "repo", "into", "team", "branch", "expect"))
+    if names_git and not flags:
+        return None
+    # Clients of helm and Kubernetes take 190 ms to import; the Git verbs do not need them.
+    from symphony_charts.cli import install
 
-
-def _find_release(args: argparse.Namespace) -> tuple[str | None, SymphError | None]:
-    """Return the namespace of the release of that name, else the error."""
-    # As above: needed only if a name alone is ambiguous.
-    from symphony_charts.cli.install import open_releases
-
+    run = {"history": install.helm_history, "rollback": install.helm_rollback}[verb]
+    name = args.experiment_name
+    if flags:
+        return run(args)
+    release, why = "", None
     try:
-        with open_releases(args) as there:
+        with install.open_releases(args) as there:
             namespace = args.namespace or there.namespace
-            there.current(args.experiment_name, namespace)
-            return namespace, None
+            there.current(name, namespace)
+            release = namespace
     except SymphError as error:
-        return None, error
-
-
-def _reason(why: SymphError | None) -> str:
-    return f"no repository is configured, and {why.what}" if why else "no repository is configured"
-
-
-def _has_repository(args: argparse.Namespace) -> bool:
-    return any(typed(args, name) for name in ("repo", "into", "team", "branch", "expect"))
-
-
-def _environments(args: argparse.Namespace) -> list[str]:
+        why = error
+    if not (args.repo or project.find_settings(Path.cwd()).repository):
+        if why:
+            what = f'there is no "{name}": no repository is configured, and {why.what}'
+            raise NotFound(what, next="-n NAMESPACE for a release, --env ENV --repo URL for Git") from why
+        return run(args)
+    if why:
+        return None
     store = git_repository.open_store(args, git_repository.settings_of(args), reads_only=True)
-    team, _, name = args.experiment_name.rpartition("/")
-    return [
-        each.env for each in environments.pointers(store.tip(), None) if each.name == name and team in ("", each.team)
-    ]
+    team, _, bare = name.rpartition("/")
+    placed = environments.pointers(store.tip(), None)
+    envs = [each.env for each in placed if each.name == bare and team in ("", each.team)]
+    if envs:
+        what = f'"{name}" is in Git ({", ".join(envs)}) and a release in {release}'
+        raise UsageError(what, next=f"--env {envs[0]} or -n {release}")
+    return run(args)
 
 
 def run_history(args: argparse.Namespace) -> int:
@@ -110,51 +80,47 @@ def run_history(args: argparse.Namespace) -> int:
     if status is not None:
         return status
     settings = git_repository.settings_of(args)
-    events = _events(args, settings, settings.environment(args.env))
+    env = settings.environment(args.env)
+    store = git_repository.open_store(args, settings, reads_only=True)
+    team, pointer, events, log = _past(args, settings, store, env)
+    name = args.experiment_name
+    events = environments.with_pointer(events, pointer, log, name)
+    if not events:
+        raise NotFound(f"{env} never ran {team}/{name}", next=f"symph status --env {env} lists what it runs")
     items = [_item(event, is_now=number == 0 and event.op != "retire") for number, event in enumerate(events)]
     columns = [
         output.Column("VERSION", "version"),
         output.Column("NOW", lambda item: "now" if item["isNow"] else None, state=lambda _item: "good"),
-        output.Column("OP", "op"),
-        output.Column("AT", "at"),
-        output.Column("BY", "by"),
+        *output.columns("op", "at", "by"),
         output.Column("COMMIT", lambda item: str(item["commit"])[:7] if item["commit"] else None),
         output.Column("WHY", lambda item: item["reason"]),
-        output.Column("VALUES", lambda item: _text(item["values"])),
+        output.Column("VALUES", lambda item: json.dumps(item["values"], sort_keys=True) if item["values"] else ""),
         output.Column("DIGEST", "digest", is_wide=True),
     ]
     output.print_items(args, "Deployed", items, columns, name="version")
     return 0
 
 
-def _events(args: argparse.Namespace, settings: project.Settings, env: str) -> list[environments.Event]:
-    """Return the events of the experiment in `env`. Raises NotFound if there are none."""
-    store = git_repository.open_store(args, settings, reads_only=True)
+def _past(
+    args: argparse.Namespace, settings: project.Settings, store: git_store.Store, env: str
+) -> tuple[str, gitops_pointer.Pointer | None, list[environments.Event], cache.Log]:
+    """Return the experiment's team, its pointer if it runs in `env`, its events there, and the log of commits."""
     log = cache.Log(store.cache, store.folder)
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
         # It may have run in the past: then the commits name its team.
         events = environments.events_in(log, args.experiment_name, env)
-        if not team_of_events(events, args.experiment_name):
+        teams = sorted({event.team for event in events})
+        if not teams:
             raise
-        return environments.with_pointer(events, None, log, args.experiment_name)
-    name = args.experiment_name
-    pointer = gitops_base.pointer_or_none(store.tip(), env, team, name)
-    events = environments.with_pointer(
-        [event for event in environments.events_in(log, name, env) if event.team == team], pointer, log, name
-    )
-    if not events:
-        raise NotFound(f"{env} never ran {team}/{name}", next=f"symph status --env {env} lists what it runs")
-    return events
-
-
-def team_of_events(events: Iterable[environments.Event], name: str) -> str:
-    """Return the team of past events; empty without events. Raises UsageError if several teams had one."""
-    teams = sorted({event.team for event in events})
-    if len(teams) > 1:
-        raise UsageError(f"{name} was an experiment of {', '.join(teams)}", next=f"say which: {teams[0]}/{name}")
-    return teams[0] if teams else ""
+        if len(teams) > 1:
+            what = f"{args.experiment_name} was an experiment of {', '.join(teams)}"
+            raise UsageError(what, next=f"say which: {teams[0]}/{args.experiment_name}") from None
+        return teams[0], None, events, log
+    pointer = gitops_base.pointer_or_none(store.tip(), env, team, args.experiment_name)
+    events = [event for event in environments.events_in(log, args.experiment_name, env) if event.team == team]
+    return team, pointer, events, log
 
 
 def _item(event: environments.Event, *, is_now: bool) -> dict[str, object]:
@@ -171,15 +137,11 @@ def _item(event: environments.Event, *, is_now: bool) -> dict[str, object]:
     }
 
 
-def _text(values: object) -> str:
-    return json.dumps(values, sort_keys=True, ensure_ascii=False) if values else ""
-
-
 def configure_promote(parser: argparse.ArgumentParser) -> None:
     options.add_named(parser)
     parser.add_argument("--from", metavar="ENV", dest="before", required=True, help="the environment that runs it")
     parser.add_argument("--to", metavar="ENV", dest="after", required=True, help="the environment that shall run it")
-    parser.add_argument("--version", metavar="V", default=None, help="only if the first environment runs this version")
+    parser.add_argument("--version", metavar="V", help="only if the first environment runs this version")
     parser.add_argument(
         "--copy-values", action="store_true", help="take the environment's values along (default: keep those of --to)"
     )
@@ -217,16 +179,13 @@ def run_promote(args: argparse.Namespace) -> int:
     facts = changes[0].facts
     text = f"{facts['name']} {facts['version']} {before} -> {after}   was {facts['was'] or 'not there'}"
     text += git_repository.move_text(facts)
-    git_repository.say_what_is_new(settings, facts)
-    git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
+    git_repository.print_changes(args, settings, changes, receipt, text)
     return 0
 
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
     options.add_named(parser)
-    parser.add_argument(
-        "--to", metavar="VERSION", default=None, help="the version, or the revision of a release (default: the last)"
-    )
+    parser.add_argument("--to", metavar="VERSION", help="the version, or the revision of a release (default: the last)")
     options.add_env(parser)
     options.add_repository(parser)
     options.add_change_options(parser)
@@ -252,7 +211,13 @@ def run_rollback(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.store_or_none(args, settings)
-    team, retired = _whose(args, settings, store, env)
+    retired = None
+    if store is None:
+        # A checkout has no history.
+        team = git_repository.find_team(args, settings, store, env)
+    else:
+        team, pointer, events, log = _past(args, settings, store, env)
+        retired = None if pointer else environments.pointer_retired(events, log, args.experiment_name)
     now = int(time.time())
     operation = promote_rollback_retire.Rollback(
         team=team,
@@ -267,30 +232,8 @@ def run_rollback(args: argparse.Namespace) -> int:
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts
     text = f"{facts['name']} {facts['was'] or 'retired'} -> {facts['version']} in {env}"
-    git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
+    git_repository.print_changes(args, settings, changes, receipt, text)
     return 0
-
-
-def _whose(
-    args: argparse.Namespace, settings: project.Settings, store: git_store.Store | None, env: str
-) -> tuple[str, gitops_pointer.Pointer | None]:
-    """Return the team, and the last retired pointer if nothing runs now (None for a checkout, which has no history)."""
-    if store is None:
-        return git_repository.find_team(args, settings, store, env), None
-    log = cache.Log(store.cache, store.folder)
-    try:
-        team = git_repository.find_team(args, settings, store, env)
-    except NotFound:
-        # It may have run in the past: then the commits name its team.
-        events = environments.events_in(log, args.experiment_name, env)
-        team = team_of_events(events, args.experiment_name)
-        if not team:
-            raise
-        return team, environments.pointer_retired(events, log, args.experiment_name)
-    if store.tip().entry(snapshot.pointer_path(env, team, args.experiment_name)) is not None:
-        return team, None
-    events = [event for event in environments.events_in(log, args.experiment_name, env) if event.team == team]
-    return team, environments.pointer_retired(events, log, args.experiment_name)
 
 
 def configure_retire(parser: argparse.ArgumentParser) -> None:
@@ -319,5 +262,5 @@ def run_retire(args: argparse.Namespace) -> int:
     if changes[0].facts["was"] is None:
         raise NotFound(f"{env} runs no {team}/{name}", next=f"symph status --env {env} lists what it runs")
     text = f"{name} {changes[0].facts['was']} retired from {env}"
-    git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
+    git_repository.print_changes(args, settings, changes, receipt, text)
     return 0

@@ -23,7 +23,7 @@ from symphony_charts.system import files as system_files
 
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser)
-    parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
+    parser.add_argument("--version", metavar="V", help="the chart's version (default: by what changed)")
     options.add_values(parser)
     options.add_publish_options(parser)
     options.add_change_options(parser)
@@ -66,11 +66,12 @@ def publish(
     operations = [candidate.operation for candidate in candidates]
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     if not args.dry_run and args.branch is None:
-        _write_locks(candidates, changes)
+        # Ports and version beside each spec, as `symph package` writes them.
+        for item, change in zip(candidates, changes, strict=True):
+            system_files.write_file(item.spec.lock_path, item.lock(str(change.facts["version"])))
     texts = [_text(change, env, by) for change in changes]
     reports.note_warnings([verdict for candidate in candidates for verdict in candidate.verdicts[-1:]])
-    git_repository.say_what_is_new(settings, changes[0].facts)
-    git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
+    git_repository.print_changes(args, settings, changes, receipt, *texts)
     if args.output == "table" and not args.dry_run and args.into is None:
         # A change on a review branch runs in no environment yet, so show the status of all.
         output.next_step(
@@ -91,7 +92,9 @@ def _candidates(
     """Return the charts to publish. Raises SpecError for the problems of all specs at once, and for duplicate names."""
     filled = package.template()
     place = settings.environments.get(env) if env else None
-    given = _given(args)
+    files = tuple(project.read_values(path) for path in args.env_values)
+    own = release.user_values(release.Overrides(files=files)) if files else None
+    given = pointer.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
 
     def candidate(path: str) -> prepare.Candidate:
         spec = workspace.with_images(spec_files.read(path, args.spec_set), images)
@@ -143,18 +146,6 @@ def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Se
                 f"namespace {place.namespace}",
                 f"symph secrets push {candidate.spec.path} -n {place.namespace}",
             )
-
-
-def _given(args: argparse.Namespace) -> pointer.Given:
-    files = tuple(project.read_values(path) for path in args.env_values)
-    own = release.user_values(release.Overrides(files=files)) if files else None
-    return pointer.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
-
-
-def _write_locks(candidates: Sequence[prepare.Candidate], changes: Sequence[gitops_base.Change]) -> None:
-    """Write ports and version beside each spec, as `symph package` does."""
-    for candidate, change in zip(candidates, changes, strict=True):
-        system_files.write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
 
 
 def _text(change: gitops_base.Change, env: str | None, by: str) -> str:

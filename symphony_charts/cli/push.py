@@ -31,9 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--url", default="", help="where the folder is served (default: addresses relative to the index)"
     )
-    parser.add_argument(
-        "--sign", metavar="KEY", default=None, help="make a .prov with this key of gpg; helm verifies it"
-    )
+    parser.add_argument("--sign", metavar="KEY", help="make a .prov with this key of gpg; helm verifies it")
     options.add_registry(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_dry_run(parser)
@@ -89,14 +87,23 @@ def run(args: argparse.Namespace) -> int:
     guard = leaks.Guard({}, allowed=project.find_settings(Path.cwd()).allowed_leaks)
     for chart in charts:
         guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
-    charts = [_signed(chart, args.sign) if args.sign and not args.dry_run else chart for chart in charts]
-    items = [_record(args, chart, each) for chart, each in zip(charts, _pushed(args, charts), strict=True)]
+    if args.sign and not args.dry_run:
+        texts = [client.provenance_text(chart.metadata, chart.file_name, chart.archive) for chart in charts]
+        signed = [program.clear_sign(text, args.sign) for text in texts]
+        charts = [replace(chart, provenance=text) for chart, text in zip(charts, signed, strict=True)]
+    items = [
+        {
+            "name": chart.name,
+            "version": chart.version,
+            "place": pushed.place,
+            "digest": pushed.digest,
+            "state": "would be pushed" if args.dry_run else "pushed" if pushed.is_new else "there already",
+            "bytes": len(chart.archive),
+        }
+        for chart, pushed in zip(charts, _pushed(args, charts), strict=True)
+    ]
     columns = [
-        output.Column("NAME", "name"),
-        output.Column("VERSION", "version"),
-        output.Column("PLACE", "place"),
-        output.Column("STATE", "state"),
-        output.Column("DIGEST", "digest"),
+        *output.columns("name", "version", "place", "state", "digest"),
     ]
     output.print_items(args, "Pushed", items, columns, name="place")
     return 0
@@ -115,23 +122,6 @@ def _pushed(args: argparse.Namespace, charts: list[chart_folder.PackedChart]) ->
         return pushed
 
 
-def _record(args: argparse.Namespace, chart: chart_folder.PackedChart, pushed: push.Pushed) -> dict[str, object]:
-    state = "would be pushed" if args.dry_run else "pushed" if pushed.is_new else "there already"
-    return {
-        "name": chart.name,
-        "version": chart.version,
-        "place": pushed.place,
-        "digest": pushed.digest,
-        "state": state,
-        "bytes": len(chart.archive),
-    }
-
-
-def _signed(chart: chart_folder.PackedChart, key: str) -> chart_folder.PackedChart:
-    text = client.provenance_text(chart.metadata, chart.file_name, chart.archive)
-    return replace(chart, provenance=program.clear_sign(text, key))
-
-
 def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> workspace.Images:
     """Add the workspace to the images of all `specs`, push them, and return them.
 
@@ -148,9 +138,13 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> workspace.
     secrets_files.guard_of(read, project.find_settings(folder).allowed_leaks).refuse(
         {str(folder / entry.path): entry.content for entry in entries}
     )
-    _list(args, folder, entries)
     images = workspace.Images()
     files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]
+    for entry in entries if args.dry_run else ():
+        if not entry.is_folder:
+            output.note(f"  {len(entry.content):>10}  {entry.path}{f' -> {entry.target}' if entry.target else ''}")
+    total = sum(len(entry.content) for entry in entries)
+    output.note(f"workspace {folder}   {len(files)} files, {total} bytes")
     with output.progress("images", len(bases)) as advance:
         for base in bases:
             patched = workspace.patch_image(
@@ -175,12 +169,3 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> workspace.
             )
             advance(1)
     return images
-
-
-def _list(args: argparse.Namespace, folder: Path, entries: Sequence[push.Entry]) -> None:
-    files = [entry for entry in entries if not entry.is_folder]
-    if args.dry_run:
-        for entry in files:
-            output.note(f"  {len(entry.content):>10}  {entry.path}{f' -> {entry.target}' if entry.target else ''}")
-    total = sum(len(entry.content) for entry in files)
-    output.note(f"workspace {folder}   {len(files)} files, {total} bytes")

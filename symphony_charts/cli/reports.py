@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 from symphony_charts.chart.lint.finding import Finding, to_sarif
 from symphony_charts.cli import output
@@ -38,11 +39,10 @@ def is_dull(line: Line) -> bool:
 
 def shown_fields(line: Line) -> list[tuple[str, object, object]]:
     """Return the changed fields under short names: ``agent.env.LR`` of a pod template's container."""
-    shown = []
-    for field in line.difference.fields:
-        path = field.path.removeprefix("spec.template.spec.").removeprefix("containers.")
-        shown.append((path, field.before, field.after))
-    return shown
+    return [
+        (field.path.removeprefix("spec.template.spec.").removeprefix("containers."), field.before, field.after)
+        for field in line.difference.fields
+    ]
 
 
 def change_text(old: object, new: object) -> str:
@@ -111,17 +111,7 @@ def print_findings(
     if args.output == "sarif":
         output.line(json.dumps(to_sarif(list(findings), __version__, line), indent=2))
         return status
-    records: list[dict[str, object]] = [
-        {
-            "file": file,
-            "rule": finding.rule,
-            "severity": finding.severity,
-            "path": finding.path,
-            "what": finding.what,
-            "next": finding.next,
-        }
-        for file, finding in findings
-    ]
+    records: list[dict[str, object]] = [{"file": file, **asdict(finding)} for file, finding in findings]
     if args.output in ("json", "yaml"):
         output.print_items(args, "Finding", records, ())
         return status

@@ -17,13 +17,8 @@ from symphony_charts.system import user_folders
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
     parser.add_argument("-d", "--detach", action="store_true", help="return at once and leave it running")
-    parser.add_argument(
-        "-p",
-        "--process",
-        metavar="PROCESS",
-        action="append",
-        default=[],
-        help="print only the lines of this process; may be repeated",
+    options.add_list(
+        parser, "-p", "--process", metavar="PROCESS", help="print only the lines of this process; may be repeated"
     )
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
     parser.add_argument("--no-color", action="store_true", help="the same as --color never")

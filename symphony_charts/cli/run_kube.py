@@ -43,13 +43,18 @@ def run_kube(args: argparse.Namespace, began: float) -> int:
         output.note(text)
         follower.start()
 
-    code, is_over = stay(name, begin, lambda: _status_of(follower), lambda: _end(watcher, name))
+    code, is_over = stay(name, begin, lambda: _status_of(follower), lambda: watcher.delete(name))
     if not is_over:
         left_running(args, name)
         return code
     say_end(args, follower.last, name, code, began, prepared.plan)
-    _fail_if_failed(watcher, follower.last, code)
-    return code
+    if follower.last is None or follower.last.phase != "failed":
+        return code
+    why = diagnose(watcher, follower.last)
+    what = f'process "{name_of_several(why.paths)}" {why.text}' if why and why.paths else "it failed"
+    error = CheckFailed(what, next=why.next if why else f"symph describe {name} -n {namespace}")
+    error.exit_code = code
+    raise error
 
 
 def _status_of(follower: Follower) -> int:
@@ -59,17 +64,3 @@ def _status_of(follower: Follower) -> int:
         return 0
     failed = [one for one in status.instances if one.phase == "failed" and one.status]
     return min(failed, key=lambda one: one.ended or 0.0).status or 1 if failed else 1
-
-
-def _end(watcher: KubeWatcher, name: str) -> None:
-    watcher.delete(name)
-
-
-def _fail_if_failed(watcher: KubeWatcher, status: ExperimentStatus | None, code: int) -> None:
-    if status is None or status.phase != "failed":
-        return
-    why = diagnose(watcher, status)
-    what = f'process "{name_of_several(why.paths)}" {why.text}' if why and why.paths else "it failed"
-    error = CheckFailed(what, next=why.next if why else f"symph describe {status.name} -n {status.namespace}")
-    error.exit_code = code
-    raise error

@@ -6,12 +6,11 @@ import argparse
 import base64
 import json
 import os
-import sys
+from collections.abc import Mapping
 
 from symphony_charts.chart import release
 from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
-from symphony_charts.formats import yaml_write
 from symphony_charts.secrets import files
 from symphony_charts.spec import files as spec_files
 from symphony_charts.spec import sources
@@ -26,10 +25,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " is there with all keys",
     )
     options.add_specs(parser, many=False)
-    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
+    options.add_release(parser)
     options.add_cluster(parser, "the namespace (default: the experiment's)")
-    parser.add_argument("--name", default=None, help="the Secret's name (default: <release>-secrets)")
-    parser.add_argument("--cert", metavar="FILE|URL|cluster", default=None, help="seal: the controller's certificate")
+    parser.add_argument("--name", help="the Secret's name (default: <release>-secrets)")
+    parser.add_argument("--cert", metavar="FILE|URL|cluster", help="seal: the controller's certificate")
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
     parser.add_argument(
         "--hide-values", action="store_true", help="with --dry-run: print sizes instead of the contents"
@@ -68,7 +67,10 @@ def certificate_of(source: str | None) -> files.Certificate:
 def _push(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
     made = files.secret_object(spec.experiment, files.read_secrets(spec), args.name, args.namespace, release=args.owner)
     if args.dry_run:
-        _print(args, made)
+        data = made["data"]
+        if args.hide_values and isinstance(data, dict):
+            made = {**made, "data": {key: f"<{len(base64.b64decode(value))} bytes>" for key, value in data.items()}}
+        _print(args, "secret", made)
         return 0
     _apply(args, made)
     output.line(f"secret/{args.name} pushed{f' to {args.namespace}' if args.namespace else ''}")
@@ -82,11 +84,7 @@ def _seal(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
         step = "set `secret_source: {source: sealed}` in the spec, or give --spec-set secret_source.source=sealed"
         raise SpecError.one(what, "secret_source", step, args.spec)
     sealed = files.sealed_values(spec, certificate_of(args.cert), args.namespace or "default", args.name)
-    values = release.merge({"secrets": {"name": args.name}}, sealed)
-    if args.output == "name":
-        output.line(f"sealedsecret/{args.name}")
-    else:
-        sys.stdout.write(json.dumps(values, indent=2) + "\n" if args.output == "json" else yaml_write.dump(values))
+    _print(args, "sealedsecret", release.merge({"secrets": {"name": args.name}}, sealed))
     return 0
 
 
@@ -104,15 +102,11 @@ def _check(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
     return 0
 
 
-def _print(args: argparse.Namespace, made: dict[str, object]) -> None:
-    data = made["data"]
-    if args.hide_values and isinstance(data, dict):
-        made = {**made, "data": {key: f"<{len(base64.b64decode(value))} bytes>" for key, value in data.items()}}
+def _print(args: argparse.Namespace, kind: str, document: Mapping[str, object]) -> None:
     if args.output == "name":
-        metadata = made["metadata"]
-        output.line(f"secret/{metadata['name'] if isinstance(metadata, dict) else ''}")
+        output.line(f"{kind}/{args.name}")
     else:
-        sys.stdout.write(json.dumps(made, indent=2) + "\n" if args.output == "json" else yaml_write.dump(made))
+        output.print_document(document, args.output)
 
 
 def _apply(args: argparse.Namespace, made: dict[str, object]) -> None:

@@ -39,19 +39,14 @@ def each_spec(paths: Sequence[str], prepare: Callable[[str], Result]) -> list[Re
             except (SpecError, ChartRefused) as error:
                 if len(paths) == 1:
                     raise
-                faults += [_in_file(problem, path) for problem in error.problems]
+                for problem in error.problems:
+                    place = problem.path if problem.path.startswith(path) else f"{path}, {problem.path}".rstrip(", ")
+                    faults.append(problem.moved_to(place))
                 is_wrong |= isinstance(error, SpecError)
             advance(1)
     if faults:
         raise SpecError(faults) if is_wrong else ChartRefused(faults)
     return results
-
-
-def _in_file(problem: Problem, path: str) -> Problem:
-    """Return the problem with its file in the path, if it is not there yet."""
-    if problem.path.startswith(path):
-        return problem
-    return problem.moved_to(", ".join(part for part in (path, problem.path) if part))
 
 
 def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
@@ -69,8 +64,12 @@ def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
 
 def overrides_of(args: argparse.Namespace) -> Overrides:
     """Return the value options, with the content of every file that they name."""
+    try:
+        paths = [path for line in csv.reader(args.values, strict=True) for path in line]
+    except csv.Error as error:
+        raise UsageError(f"-f cannot be split at its commas: {error}", next="give each file a -f of its own") from error
     return Overrides(
-        files=tuple(read_values(path) for path in _split(args.values)),
+        files=tuple(read_values(path) for path in paths),
         json=tuple(args.set_json),
         sets=tuple(args.set),
         strings=tuple(args.set_string),
@@ -95,13 +94,6 @@ def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None 
     return prepare(
         spec, overrides=user_values_of(args), pools=pools, variables=variables, system=system, force=is_forced
     )
-
-
-def _split(texts: list[str]) -> list[str]:
-    try:
-        return [path for line in csv.reader(texts, strict=True) for path in line]
-    except csv.Error as error:
-        raise UsageError(f"-f cannot be split at its commas: {error}", next="give each file a -f of its own") from error
 
 
 def spec_here(args: argparse.Namespace) -> SpecFile:

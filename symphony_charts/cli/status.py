@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from symphony_charts.backend import diagnosis
 from symphony_charts.backend import status as backend_status
@@ -22,7 +22,6 @@ from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops import argocd
 from symphony_charts.gitops.store import environments, review
 from symphony_charts.settings import project
-from symphony_charts.system.git import program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-_WIDTH, _LEAST = 80, 12
+_WIDTH = 80
 _EVERY_S = 2.0
 _REPOSITORY = "no repository is configured: --repo URL, or `repository:` in .symph.yaml"
 
@@ -85,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
         if args.selector:
             # Only running experiments have labels.
             rows = [row for row in rows if row.live is not None and args.selector(row.live.labels)]
-        _check(args, question, rows, silent)
+        if question.name and not rows:
+            raise _unknown(args, question, silent)
         if args.watch and args.output in ("table", "wide"):
             screen.show(_text(args, question, rows) or "nothing is known")
         else:
@@ -110,15 +110,18 @@ def _question(args: argparse.Namespace) -> _Question:
         settings = project.find_settings(Path.cwd())
     # If a default names an environment, ask only that one; always ask this machine.
     env = settings.environment(args.env) if args.env and not flags else None
-    kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
     places = tuple(
         status_sources.Place(context=each.context, namespace=each.namespace, env=label)
         for label, each in settings.environments.items()
         if each.context and env in (None, label)
     )
     if flags or not (places or named):
+        kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
         namespace = None if args.all_namespaces else args.namespace
         places = (status_sources.Place(context=args.context, namespace=namespace, kubeconfig=kubeconfig),)
+    # The user typed no flag and may expect the environments that a default excludes.
+    why = f"{getattr(args.env, 'source', 'a default')} says {env}; --env NAME asks another"
+    others = [label for label in settings.environments if label != env] if env and not named else []
     return _Question(
         name=name,
         team=team or args.team or "",
@@ -129,63 +132,40 @@ def _question(args: argparse.Namespace) -> _Question:
         names_cluster=bool(flags or named),
         names_git=bool(named or typed(args, "repo")),
         places=places,
-        left_out=_left_out(settings, named or flags, env, args.env),
+        left_out=dict.fromkeys(others, why),
     )
-
-
-def _left_out(settings: project.Settings, is_named: object, env: str | None, default: object) -> dict[str, str]:
-    """Return the environments that a default excludes, with the reason: the user typed no flag and may expect them."""
-    if is_named or env is None:
-        return {}
-    why = f"{getattr(default, 'source', 'a default')} says {env}; --env NAME asks another"
-    return {label: why for label in settings.environments if label != env}
 
 
 def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sources.Row], dict[str, str]]:
     """Return the rows, and the unreachable places with the error. Raises that error if flags named the place."""
-    silent = dict(question.left_out)
     here = status_sources.Part(name="here", ask=partial(status_sources.ask_here, question.name))
-    clusters: dict[status_sources.Place, status_sources.Part[status_sources.Live]] = {}
-    for place in question.places:
-        try:
-            address = status_sources.address_of(place)
-        except SymphError as error:
-            if question.names_cluster:
-                raise
-            silent[place.name] = error.what
-            continue
-        clusters[place] = status_sources.Part(
-            name=place.name, ask=partial(status_sources.ask_cluster, place, question.name), address=address
+    clusters = {
+        place: status_sources.Part(
+            name=place.name,
+            ask=partial(status_sources.ask_cluster, place, question.name),
+            address=partial(status_sources.address_of, place),
+            is_needed=question.names_cluster,
         )
-    git: status_sources.Part[status_sources.Published] | None = None
-    if question.is_git and question.settings.repository is not None:
-        url = question.settings.repository.url
-        git = status_sources.Part(
-            name="git",
-            ask=partial(status_sources.ask_git, args, question.settings, question.env),
-            address=program.git_address(url),
-        )
-    elif not question.names_cluster:
-        silent["git"] = _REPOSITORY
-    parts: list[status_sources.Part[status_sources.Live] | status_sources.Part[status_sources.Published]] = [
-        *([here] if question.is_here else []),
-        *clusters.values(),
-    ]
-    parts += [git] if git else []
+        for place in question.places
+    }
+    git = status_sources.Part(
+        name="git",
+        ask=partial(status_sources.ask_git, args, question.settings, question.env),
+        address=partial(status_sources.address_of_git, question.settings),
+        is_needed=question.names_git,
+    )
+    parts: list[status_sources.Part[Any]] = [here] if question.is_here else []
+    parts += [*clusters.values(), *([git] if question.is_git else [])]
     status_sources.ask_all(parts)
-    for part in parts:
-        if part.error is not None and (question.names_git if part is git else question.names_cluster):
-            raise part.error
-        if part.error is not None:
-            silent[part.name] = part.error.what if isinstance(part.error, SymphError) else str(part.error)
+    silent = {**question.left_out, **{part.name: part.error.what for part in parts if part.error}}
+    if not (question.is_git or question.names_cluster):
+        silent["git"] = _REPOSITORY
     lives = {place: part.answer for place, part in clusters.items() if part.answer}
-    rows = [*_rows_here(here.answer), *_rows_there(question, lives, git.answer if git else None)]
-    return rows, silent
-
-
-def _rows_here(answer: status_sources.Live | None) -> Iterator[status_sources.Row]:
-    for status, why in answer.found if answer else ():
-        yield status_sources.Row(where="here", name=status.name, live=status, why=why)
+    rows = [
+        status_sources.Row(where="here", name=status.name, live=status, why=why)
+        for status, why in (here.answer.found if here.answer else ())
+    ]
+    return [*rows, *_rows_there(question, lives, git.answer)], silent
 
 
 def _rows_there(
@@ -195,20 +175,19 @@ def _rows_there(
 ) -> Iterator[status_sources.Row]:
     """Yield environments from Git and clusters, then other running experiments, then changes that await review."""
     taken: set[tuple[str, str, str]] = set()
+    repository = question.settings.repository
     for placed in published.pointers if published else ():
-        if not _is_meant(question, placed.team, placed.name):
-            continue
-        answer = next((live for place, live in lives.items() if place.env == placed.env), None)
-        row = _row_of(placed, answer, question.settings.repository)
-        if row.live is not None:
-            taken.add((placed.env, row.live.namespace, row.live.name))
-        yield row
+        if _is_meant(question, placed.team, placed.name):
+            answer = next((live for place, live in lives.items() if place.env == placed.env), None)
+            row = _row_of(placed, answer, repository)
+            if row.live is not None:
+                taken.add((placed.env, row.live.namespace, row.live.name))
+            yield row
     for place, answer in lives.items():
         for status, why in answer.found:
             if (place.env, status.namespace, status.name) not in taken:
                 where = place.env or answer.context or place.name
                 yield status_sources.Row(where=where, name=status.name, context=answer.context, live=status, why=why)
-    repository = question.settings.repository
     for waiting, runs in published.waiting if published else ():
         if repository and _is_meant(question, waiting.team, waiting.name):
             link = review.review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge)
@@ -252,29 +231,22 @@ def _row_of(
 def _drift(placed: environments.Placed, live: backend_status.ExperimentStatus | None) -> diagnosis.Diagnosis | None:
     """Return the cause if a cluster runs another version than the pointer in Git names."""
     pointer, label = placed.pointer, live.chart if live else ""
-    if not label or pointer is None:
-        return None
-    chart = pointer.chart.split("/")[2]
-    wanted = helpers.chart_label(chart, pointer.version)
-    if label == wanted:
+    wanted = helpers.chart_label(pointer.chart.split("/")[2], pointer.version) if pointer else ""
+    if not label or pointer is None or label == wanted:
         return None
     step = f"symph history {placed.name} --env {placed.env}"
     return diagnosis.Diagnosis(cause="drift", text=f"Git says {wanted}, the cluster runs {label}", next=step)
 
 
-def _check(
-    args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row], silent: Mapping[str, str]
-) -> None:
-    """Raise NotFound for an unknown experiment, ToolFailed if a place that may know it did not answer."""
-    if not question.name or rows:
-        return
+def _unknown(args: argparse.Namespace, question: _Question, silent: Mapping[str, str]) -> SymphError:
+    """Return NotFound for an unknown experiment, ToolFailed if a place that may know it did not answer."""
     what = f"nothing is known of {args.experiment_name}"
-    asked = {name: why for name, why in silent.items() if why != _REPOSITORY and not why.startswith("no cluster is")}
-    asked = {name: why for name, why in asked.items() if question.left_out.get(name) != why}
     _note_silent(silent)
-    if asked:
-        raise ToolFailed(f"{what}, and {', '.join(asked)} did not answer", next="symph status, when it does again")
-    raise NotFound(
+    unasked = {_REPOSITORY, *question.left_out.values()}
+    failed = [name for name, why in silent.items() if why not in unasked and not why.startswith("no cluster is")]
+    if failed:
+        return ToolFailed(f"{what}, and {', '.join(failed)} did not answer", next="symph status, when it does again")
+    return NotFound(
         what, next="symph status lists what is known; -n NAMESPACE or --env ENV --repo URL say where to look"
     )
 
@@ -294,8 +266,7 @@ def _print(
         output.note("nothing is known")
     for row in rows:
         if row.placed and row.placed.fault:
-            what = f"the pointer of {row.team}/{row.name} in {row.where} cannot be read: {row.placed.fault}"
-            output.warn(what)
+            output.warn(f"the pointer of {row.team}/{row.name} in {row.where} cannot be read: {row.placed.fault}")
     if args.output not in ("json", "yaml"):
         _note_silent(silent)
 
@@ -305,18 +276,37 @@ def _note_silent(silent: Mapping[str, str]) -> None:
         output.note(f"not asked: {', '.join(name for name in silent if silent[name] == why)}: {why}")
 
 
+def _ready(item: Mapping[str, object]) -> str:
+    return "" if item["processes"] is None else f"{item['ready']}/{item['processes']}"
+
+
+_LEADING = (
+    *output.columns("where", "version"),
+    output.Column("STATE", "state", state=lambda item: str(item["color"])),
+    output.Column("READY", _ready),
+)
+_WIDE = (
+    output.Column("RUNS", "running"),
+    *output.columns("was", "op", "at", "by", "team", "context", "namespace"),
+    output.Column("HELD BY", lambda item: ", ".join(output.texts(item["heldBy"]))),
+    *output.columns("digest", "review"),
+)
+
+
 def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_sources.Row]) -> str:
     """Return the table, cut to the terminal's width; for one experiment with each cause and next step below."""
+    if not rows:
+        return ""
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     items = [{**row.item(), "color": row.color, "sentence": row.why.sentence if row.why else ""} for row in rows]
-    if not items:
-        return ""
+    columns, room, below = [*_LEADING, *experiments.took_columns(items)], output.room_of(args.output), []
     if args.output == "wide" or not question.name:
-        columns = _columns(args, items)
-        return output.format_table(items, columns, headers=not args.no_headers, color=color, room=None)
-    columns, room = [*_LEADING, *experiments.took_columns(items)], output.room_of(args.output)
+        wide, room = (_WIDE, None) if args.output == "wide" else ((), room or _WIDTH)
+        columns = [output.Column("NAME", "name"), *columns, *wide, output.Column("WHY", "sentence")]
+    else:
+        below = [line for row in rows for line in _below(row)]
     table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
-    return "\n".join([table, *(line for row in rows for line in _below(row))])
+    return "\n".join([table, *below])
 
 
 def _below(row: status_sources.Row) -> Iterator[str]:
@@ -325,58 +315,3 @@ def _below(row: status_sources.Row) -> Iterator[str]:
         yield from [f"  next: {row.why.next}"] if row.why.next else []
     if row.review:
         yield f"{row.where}: {row.review}"
-
-
-def _cut(limit: int, key: str) -> Callable[[Mapping[str, object]], str]:
-    def text(item: Mapping[str, object]) -> str:
-        whole = printable_line(str(item.get(key) or ""))
-        return whole if len(whole) <= limit else f"{whole[: limit - 1]}…"
-
-    return text
-
-
-def _ready(item: Mapping[str, object]) -> str:
-    return "" if item["processes"] is None else f"{item['ready']}/{item['processes']}"
-
-
-def _color(item: Mapping[str, object]) -> str:
-    return str(item["color"])
-
-
-_LEADING = (
-    output.Column("WHERE", "where"),
-    output.Column("VERSION", "version"),
-    output.Column("STATE", "state", state=_color),
-    output.Column("READY", _ready),
-)
-_WIDE = (
-    output.Column("RUNS", "running"),
-    output.Column("WAS", "was"),
-    output.Column("OP", "op"),
-    output.Column("AT", "at"),
-    output.Column("BY", "by"),
-    output.Column("TEAM", "team"),
-    output.Column("CONTEXT", "context"),
-    output.Column("NAMESPACE", "namespace"),
-    output.Column("HELD BY", lambda item: ", ".join(output.texts(item["heldBy"]))),
-    output.Column("DIGEST", "digest"),
-    output.Column("REVIEW", "review"),
-)
-
-
-def _columns(args: argparse.Namespace, items: Sequence[Mapping[str, object]]) -> list[output.Column]:
-    """Return all columns for `-o wide`, else those that fit; the reason gets the remaining width."""
-    why = output.Column("WHY", "sentence")
-    if args.output == "wide":
-        return [output.Column("NAME", "name"), *_LEADING, *experiments.took_columns(items), *_WIDE, why]
-    columns = [
-        output.Column("NAME", _cut(20, "name")),
-        output.Column("WHERE", _cut(12, "where")),
-        output.Column("VERSION", _cut(10, "version")),
-        output.Column("STATE", _cut(24, "state"), state=_color),
-        output.Column("READY", _ready),
-        *experiments.took_columns(items),
-    ]
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
-    rest = width - 2 - max(map(len, output.format_table(items, columns, room=None).splitlines()))
-    return [*columns, output.Column("WHY", _cut(max(rest, _LEAST), "sentence"))]

@@ -25,7 +25,7 @@ from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
 from symphony_charts.kubernetes.login import read_context
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.settings.project import Settings
-from symphony_charts.system.git.program import REACH_S, direct_address
+from symphony_charts.system.git.program import REACH_S, direct_address, git_address
 from symphony_charts.system.user_folders import state_dir
 
 _ARGO = ("argoproj.io/v1alpha1", "Application")
@@ -86,6 +86,10 @@ def address_of(place: Place) -> tuple[str, int] | None:
     """
     cluster = read_context(place.kubeconfig, place.context).cluster
     return None if cluster.text("proxy-url") else direct_address(cluster.text("server"))
+
+
+def address_of_git(settings: Settings) -> tuple[str, int] | None:
+    return git_address(settings.repository.url) if settings.repository else None
 
 
 def ask_cluster(place: Place, name: str) -> Live:
@@ -266,47 +270,47 @@ ANSWER_S = 60.0
 
 @dataclass(kw_only=True)
 class Part(Generic[T]):
-    """A query: its name, its function, and the host and port that it needs, if known.
+    """A query: its name, its function, and a function that returns the host and port that it needs, if known.
 
-    After `run` it has an `answer` or an `error`.
+    After `ask_all` it has an `answer` or an `error`. The error is raised if the answer `is_needed`.
     """
 
     name: str
     ask: Callable[[], T]
-    address: tuple[str, int] | None = None
+    address: Callable[[], tuple[str, int] | None] = lambda: None
+    is_needed: bool = False
     answer: T | None = None
-    error: Exception | None = None
-    _is_reached: threading.Event = field(default_factory=threading.Event)
+    error: SymphError | None = None
+    bug: Exception | None = None
     _is_done: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
         """Connect to the address, then ask."""
         try:
-            if self.address is not None:
-                _reach(self.address)
-            self._is_reached.set()
+            if address := self.address():
+                _reach(address)
             self.answer = self.ask()
-        except Exception as error:
+        except SymphError as error:
             self.error = error
-        self._is_reached.set()
+        except Exception as error:
+            self.bug = error
         self._is_done.set()
 
     def wait(self, began: float) -> None:
-        if not self._is_reached.wait(max(0.0, began + REACH_S + 0.5 - time.monotonic())):
-            self.error = _silent(self.address, REACH_S)
-        elif not self._is_done.wait(max(0.0, began + ANSWER_S - time.monotonic())):
-            self.error = _silent(self.address, ANSWER_S)
+        """Wait for the answer. Raises errors that no SymphErrors are, and that of a needed answer."""
+        if not self._is_done.wait(max(0.0, began + ANSWER_S - time.monotonic())):
+            self.error = ToolFailed(f"{self.name} does not answer within {ANSWER_S:g} s")
+        if self.bug or (self.error and self.is_needed):
+            raise self.bug or self.error  # type: ignore[misc]  # one of them
 
 
 def ask_all(parts: Sequence[Part[Any]]) -> None:
-    """Ask all parts at once, so that each has an answer or an error. Raises errors that are not SymphErrors."""
+    """Ask all parts at once, so that each has an answer or an error."""
     began = time.monotonic()
     for part in parts:
         threading.Thread(target=part.run, daemon=True).start()
     for part in parts:
         part.wait(began)
-        if part.error is not None and not isinstance(part.error, SymphError):
-            raise part.error
 
 
 def _reach(address: tuple[str, int]) -> None:
@@ -315,8 +319,3 @@ def _reach(address: tuple[str, int]) -> None:
     except OSError as error:
         reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)
         raise ToolFailed(f"{address[0]}:{address[1]} takes no connection: {reason}") from error
-
-
-def _silent(address: tuple[str, int] | None, limit_s: float) -> ToolFailed:
-    host = f"{address[0]}:{address[1]}" if address else "it"
-    return ToolFailed(f"{host} does not answer within {limit_s:g} s")

@@ -30,56 +30,36 @@ from symphony_charts.sweep import trials as trial_settings
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", nargs="?", type=_spec, default=".", help=options.SPEC_HELP)
     options.add_spec_changes(parser)
-    parser.add_argument(
-        "sweep_name",
-        metavar="NAME",
-        nargs="?",
-        default=None,
-        help="after `show` in place of SPEC: the sweep to look at",
-    )
+    text = "after `show` in place of SPEC: the sweep to look at"
+    parser.add_argument("sweep_name", metavar="NAME", nargs="?", help=text)
     shown = parser.add_argument_group("show", "`symph sweep show NAME`: trials and what they measured, at any time")
-    shown.add_argument("--metric", metavar="KEY", default=None, help="the metric to judge by")
+    shown.add_argument("--metric", metavar="KEY", help="the metric to judge by")
     text = "the best value of the metric (default: max for names such as reward or accuracy, else min)"
-    shown.add_argument("--goal", choices=("min", "max"), default=None, help=text)
-    shown.add_argument(
-        "--pattern",
-        metavar="REGEX",
-        default=None,
-        help="what gives metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)",
-    )
+    shown.add_argument("--goal", choices=("min", "max"), help=text)
+    text = "what gives metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)"
+    shown.add_argument("--pattern", metavar="REGEX", help=text)
     text = "order by a metric, which then also names the best trial, or by a setting, state or seconds"
-    shown.add_argument("--sort", metavar="KEY", default=None, help=text)
-    shown.add_argument("--mean", metavar="KEYS", default=None, help="means over these settings, as seed")
-    shown.add_argument("--csv", metavar="FILE", default=None, help="write the table as CSV; `-` is standard output")
-    parser.add_argument(
+    shown.add_argument("--sort", metavar="KEY", help=text)
+    shown.add_argument("--mean", metavar="KEYS", help="means over these settings, as seed")
+    shown.add_argument("--csv", metavar="FILE", help="write the table as CSV; `-` is standard output")
+    options.add_list(
+        parser,
         "-g",
         "--grid",
         metavar="KEY=VALUES",
-        action="append",
-        default=[],
         help="values of one setting: a,b,c or first..last[..step]; may be repeated. KEY is a variable that processes"
         " declare (lr or LR), or a path of the spec",
     )
     for flag, text in (("--uniform", "evenly"), ("--loguniform", "evenly in the logarithm")):
-        parser.add_argument(
-            flag, metavar="KEY=LOW..HIGH", action="append", default=[], help=f"draw a setting {text}; needs --random"
-        )
-    parser.add_argument(
-        "--list",
-        metavar="FILE",
-        default=None,
-        help="points in CSV: the first line names the settings, each other line is one; `-` is standard input",
-    )
-    parser.add_argument("--random", metavar="N", type=int, default=None, help="draw N trials instead of taking all")
+        options.add_list(parser, flag, metavar="KEY=LOW..HIGH", help=f"draw a setting {text}; needs --random")
+    text = "points in CSV: the first line names the settings, each other line is one; `-` is standard input"
+    parser.add_argument("--list", metavar="FILE", help=text)
+    parser.add_argument("--random", metavar="N", type=options.count, help="draw N trials instead of taking all")
     parser.add_argument("--seed", type=int, default=0, help="of --random (default: 0); the same seed, the same trials")
-    parser.add_argument(
-        "--search",
-        metavar="N",
-        type=int,
-        default=None,
-        help="with --up --metric, here or on kube: N trials, each proposed by optuna out of what those before measured"
-        " (extra `optuna`)",
+    text = (
+        "with --up --metric, here or on kube: N trials, each proposed by optuna from earlier results (extra `optuna`)"
     )
+    parser.add_argument("--search", metavar="N", type=options.count, help=text)
     parser.add_argument("--up", action="store_true", help="run the trials that are not done yet, and wait for them")
     parser.add_argument(
         "--again", action="store_true", help="with --up: also run trials again that are done with the present settings"
@@ -90,26 +70,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="tmux",
         help="where they run: here (default), as a Helm release each, or as one Argo Workflow, which is not waited for",
     )
-    parser.add_argument(
-        "--parallel",
-        metavar="N",
-        type=int,
-        default=None,
-        help="how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)",
-    )
+    text = "how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)"
+    parser.add_argument("--parallel", metavar="N", type=options.count, help=text)
     options.add_target(parser)
     parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
-    parser.add_argument(
-        "--timeout",
-        type=options.seconds,
-        default=None,
-        metavar="TIME",
-        help="how long a trial may take before it is ended: 90, 90s, 5m, 2d (default: as long as it does)",
-    )
+    text = "how long a trial may take before it is ended: 90, 90s, 5m, 2d (default: as long as it does)"
+    parser.add_argument("--timeout", type=options.seconds, metavar="TIME", help=text)
     parser.add_argument(
         "--early-stop",
         choices=("median", "halving"),
-        default=None,
         help="with --up --metric, here or on kube: end trials that are worse than the median of the others by the same"
         " step, or that are not in the best third at the steps GRACE, 3 GRACE, 9 GRACE...",
     )
@@ -156,10 +125,16 @@ def run(args: argparse.Namespace) -> int:
     sweep_trials.judge_of(args)
     spec = files.read(args.spec, args.spec_set)
     if args.search is not None:
-        return _search(args, spec)
-    trials = _trials(args, spec.experiment.name)
+        # optuna takes half a second to import; a grid does not need it.
+        from symphony_charts.cli.sweep_search import search
+
+        return search(args, spec, *_space(args))
+    axes, spans = _space(args)
+    points = trial_settings.parse_points(_text_of(args.list), args.list) if args.list else ()
+    chance = random.Random(args.seed)  # noqa: S311 - draws trials, guards nothing
+    trials = trial_settings.trials(spec.experiment.name, axes, spans, points, draw=args.random, chance=chance)
     if typed(args, "env") and args.up:
-        raise _clash("--env publishes the trials, and --up runs them")
+        raise UsageError("--env publishes the trials, and --up runs them", next="choose one")
     overrides = specs.user_values_of(args)
     if args.up and args.on == "tmux":
         spec = values.under_values(spec, overrides)
@@ -184,16 +159,6 @@ def run(args: argparse.Namespace) -> int:
     return _publish(args, spec, runs) if typed(args, "env") else _write(args, spec, base, runs)
 
 
-def _trials(args: argparse.Namespace, base: str) -> tuple[trial_settings.Trial, ...]:
-    for flag, number in (("--parallel", args.parallel), ("--random", args.random)):
-        if number is not None and number < 1:
-            raise UsageError(f"{flag} takes a number of at least 1, got {number}")
-    axes, spans = _space(args)
-    points = trial_settings.parse_points(_text_of(args.list), args.list) if args.list else ()
-    chance = random.Random(args.seed)  # noqa: S311 - draws trials, guards nothing
-    return trial_settings.trials(base, axes, spans, points, draw=args.random, chance=chance)
-
-
 def _space(args: argparse.Namespace) -> tuple[list[trial_settings.Axis], list[trial_settings.Span]]:
     """Return the settings to vary: axes with listed values, and spans between two numbers."""
     spans = [trial_settings.parse_span(text, is_log=False) for text in args.uniform]
@@ -203,13 +168,6 @@ def _space(args: argparse.Namespace) -> tuple[list[trial_settings.Axis], list[tr
         if axis.equal:
             output.note(f"{axis.key}: {', '.join(axis.equal)} equals a value before it, which is one trial")
     return axes, spans
-
-
-def _search(args: argparse.Namespace, spec: files.SpecFile) -> int:
-    # optuna takes half a second to import; a grid does not need it.
-    from symphony_charts.cli.sweep_search import search
-
-    return search(args, spec, *_space(args))
 
 
 def _text_of(file: str) -> str:
@@ -302,7 +260,7 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
     )
     if receipt is not None and args.output in ("table", "wide"):
         commit = f"commit {receipt.commit[:7]}" if receipt.commit else "nothing to change"
-        branch = git_repository.branch_of(args, settings).branch
+        branch = git_repository.branch_of(args, settings)
         output.note(f"{len(runs)} trials -> {env}   {commit} on {branch}, {receipt.seconds:.2f} s")
     return 0
 
@@ -311,16 +269,9 @@ def _argo(
     args: argparse.Namespace, spec: files.SpecFile, base: preparing.Prepared, runs: Sequence[trial_runs.TrialRun]
 ) -> int:
     if typed(args, "env"):
-        raise _clash("--env publishes releases, and --on argo makes a Workflow")
+        raise UsageError("--env publishes releases, and --on argo makes a Workflow", next="choose one")
     if args.timeout is not None:
         raise UsageError("a Workflow is not waited for, so --timeout ends none of its trials", next="set `deadline`")
     if args.again and not args.up:
         raise UsageError("a Workflow in a file has every trial, so --again has nothing to add", next="leave it out")
-    columns = sweep_trials.columns_of(runs[0].trial)
-    return sweep_trials.write_or_submit(
-        args, spec, base, runs, [sweep_trials.record_of(run.trial) for run in runs], columns
-    )
-
-
-def _clash(what: str) -> Exception:
-    return UsageError(what, next="choose one")
+    return sweep_trials.write_or_submit(args, spec, base, runs)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 
 from symphony_charts.cli import output
 from symphony_charts.cli.specs import prepared_of, user_values_of
 from symphony_charts.cli.sweep_trials import (
-    installed,
+    begin_trials,
     is_waited_for,
-    judge_of,
     outcomes_of,
     print_outcomes,
     reader_of,
     remember_trials,
-    stopper_here,
     words_of,
 )
 from symphony_charts.errors import UsageError
 from symphony_charts.local.values import under_values
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.sweep.local import run_asked
 from symphony_charts.sweep.metrics import goal_of
 from symphony_charts.sweep.record import find_sweep
 from symphony_charts.sweep.search import Search
@@ -55,23 +52,12 @@ def search(args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans
         output.note(f"start {trial.name}")
 
     with ExitStack() as stack:
-        namespace, parallel = "", args.parallel or 1
-        if base is not None:
-            going, namespace = installed(
-                args, spec, base, asked(), stack, started, parallel=parallel, judge=judge_of(args)
-            )
-        else:
-            going = run_asked(
-                asked(),
-                spec,
-                parallel=parallel,
-                again=args.again,
-                timeout_s=args.timeout,
-                on_start=started,
-                stopper=stopper_here(args),
-            )
-        study, read = _study(args, spec, axes, spans, namespace), reader_of(args)
-        stack.enter_context(closing(going))
+        going, namespace = begin_trials(args, spec, base, asked(), stack, started, parallel=args.parallel or 1)
+        # Trials run in a namespace, so each has a study of its own.
+        name = f"{args.on}.{namespace}.{spec.experiment.name}" if namespace else spec.experiment.name
+        file, goal = state_dir() / "sweeps" / "optuna" / f"{name}.journal", args.goal or goal_of(args.metric)
+        study = Search(file, spec.experiment, axes, spans, metric=args.metric, goal=goal, seed=args.seed)
+        read = reader_of(args)
         for outcome in going:
             name = outcome.trial.name
             outcomes[name] = outcome
@@ -87,16 +73,6 @@ def search(args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans
     return print_outcomes(args, [outcomes[name] for name in names], namespace)
 
 
-def _study(
-    args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans: Sequence[Span], namespace: str
-) -> Search:
-    """Return optuna's study of these trials, one per namespace because trials run in it."""
-    name = f"{args.on}.{namespace}.{spec.experiment.name}" if namespace else spec.experiment.name
-    file = state_dir() / "sweeps" / "optuna" / f"{name}.journal"
-    goal = args.goal or goal_of(args.metric)
-    return Search(file, spec.experiment, axes, spans, metric=args.metric, goal=goal, seed=args.seed)
-
-
 def _refuse(args: argparse.Namespace) -> None:
     if not is_waited_for(args):
         what = "--search runs its trials itself, each after others were waited for"
@@ -105,8 +81,6 @@ def _refuse(args: argparse.Namespace) -> None:
         raise UsageError("--search needs to know what to make better", next="add --metric KEY, as --metric loss")
     if args.list or args.random is not None or args.env:
         raise UsageError("--search proposes trials by itself", next="leave out --list, --random and --env")
-    if args.search < 1:
-        raise UsageError(f"--search takes a number of at least 1, got {args.search}")
 
 
 def _corners(base: str, axes: Sequence[Axis], spans: Sequence[Span]) -> Iterator[Trial]:

@@ -6,12 +6,14 @@ import argparse
 import csv
 import io
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from symphony_charts.cli import output
 from symphony_charts.cli.sweep_trials import columns_of, outcome_record, outcomes_of, reader_of
 from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.formats import data
 from symphony_charts.sweep.metrics import best_of, goal_of, means_over
 from symphony_charts.sweep.record import Sweep, find_sweep
 from symphony_charts.system.files import write_file
@@ -54,7 +56,7 @@ def show(args: argparse.Namespace) -> int:
         items = _sorted(items, args.sort, is_falling=args.sort == metric and goal == "max")
     if args.csv:
         return _write_csv(args.csv, items, names)
-    shown = [output.Column(name.upper(), _metric(name), is_wide=name not in chosen) for name in names]
+    shown = [output.Column(name.upper(), partial(_metric, name), is_wide=name not in chosen) for name in names]
     columns = columns_of(outcomes[0].trial, outcomes)
     output.print_items(args, "Trial", items, [*columns, *shown])
     if args.output not in ("table", "wide"):
@@ -67,22 +69,16 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _metric(name: str) -> Callable[[Mapping[str, object]], object]:
-    def text(item: Mapping[str, object]) -> object:
-        metrics = item["metrics"]
-        return f"{metrics[name]:.6g}" if isinstance(metrics, dict) and name in metrics else None
-
-    return text
+def _metric(name: str, item: Mapping[str, object]) -> object:
+    value = data.sub(item, "metrics").get(name)
+    return None if value is None else f"{value:.6g}"
 
 
 def _sorted(items: Sequence[dict[str, object]], key: str, *, is_falling: bool) -> list[dict[str, object]]:
     """Sort the items by a metric, a setting or a field; those that lack it come last."""
 
     def value(item: Mapping[str, object]) -> object:
-        for place in (item["metrics"], item["settings"], item):
-            if isinstance(place, dict) and key in place:
-                return place[key]
-        return None
+        return {**item, **data.sub(item, "settings"), **data.sub(item, "metrics")}.get(key)
 
     def order(item: Mapping[str, object]) -> tuple[bool, float, str]:
         found = value(item)
@@ -126,13 +122,12 @@ def _print_means(args: argparse.Namespace, sweep: Sweep, metric: str, last: Mapp
 
 def _write_csv(file: str, items: Sequence[Mapping[str, object]], names: Sequence[str]) -> int:
     """Write a CSV row per trial: settings, state and metrics; ``-`` is standard output."""
-    maps = [{key: value for key, value in item.items() if isinstance(value, dict)} for item in items]
-    keys = list(dict.fromkeys(key for each in maps for key in each["settings"]))
+    keys = list(dict.fromkeys(key for item in items for key in data.sub(item, "settings")))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["trial", *keys, "state", "status", "seconds", *names])
-    for item, each in zip(items, maps, strict=True):
-        settings, metrics = each["settings"], each["metrics"]
+    for item in items:
+        settings, metrics = data.sub(item, "settings"), data.sub(item, "metrics")
         facts = [item["state"], item["status"], item["seconds"]]
         writer.writerow([item["name"], *map(settings.get, keys), *facts, *map(metrics.get, names)])
     if file == "-":

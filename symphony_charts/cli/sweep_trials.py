@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.cli import output
 from symphony_charts.cli.experiments import phase_color, watcher_of
 from symphony_charts.cli.install import open_releases
 from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.formats import data
 from symphony_charts.formats.yaml_write import dump_all
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.experiments import KubeExperiments
@@ -29,7 +30,7 @@ from symphony_charts.sweep.kubernetes import (
     series_there,
     trial_objects,
 )
-from symphony_charts.sweep.local import done_here, look_here, run_trials, series_here
+from symphony_charts.sweep.local import done_here, look_here, run_asked, run_trials, series_here
 from symphony_charts.sweep.metrics import Series, Stopper, TrialComparison, goal_of, pattern_of
 from symphony_charts.sweep.record import Sweep, known_sweep, remember, remember_end
 from symphony_charts.sweep.trial_runs import Outcome, TrialRun
@@ -38,35 +39,50 @@ from symphony_charts.system.files import write_file
 from symphony_charts.system.user_folders import refuse_elsewhere
 
 
-def installed(
+def begin_trials(
     args: argparse.Namespace,
     spec: SpecFile,
-    base: Prepared,
+    base: Prepared | None,
     runs: Iterable[TrialRun],
     stack: ExitStack,
     started: Callable[[Trial], None],
     *,
     parallel: int,
-    judge: TrialComparison | None,
 ) -> tuple[Generator[Outcome], str]:
-    """Install the trials as releases; return outcomes and namespace. `stack` keeps the chart until all have ended."""
+    """Return the outcomes of trials that run here, or as releases if there is a `base`, and the releases' namespace.
+
+    `stack` keeps the releases' chart, and ends the trials that are left when it closes.
+    """
+    judge = judge_of(args)
+    if base is None:
+        refuse_elsewhere()
+        begin: Callable[..., Generator[Outcome]] = run_trials if isinstance(runs, Sequence) else run_asked
+        going = begin(
+            runs,
+            spec,
+            parallel=parallel,
+            again=args.again,
+            timeout_s=args.timeout,
+            on_start=started,
+            stopper=Stopper(judge=judge, read=reader_of(args)) if judge else None,
+        )
+        return stack.enter_context(closing(going)), ""
     folder = spec.path.absolute().parent
     source = stack.enter_context(prepared_chart(base, folder, spec.lock.version, with_overrides=True))
     with open_releases(args, _HELM_S) as there:
-        namespace = args.namespace or source.namespace or there.namespace
-    args.namespace = namespace
+        namespace = args.namespace = args.namespace or source.namespace or there.namespace
     name, before = spec.experiment.name, known_sweep(spec.experiment.name, "kube")
     place = Installation(
         connect=lambda: open_releases(args, _HELM_S),
         namespace=namespace,
         is_waiting=not args.no_wait,
         timeout_s=args.timeout,
-        stopper=Stopper(judge=judge, read=reader_of(args)) if judge is not None else None,
+        stopper=Stopper(judge=judge, read=reader_of(args)) if judge else None,
         stopped=before.stopped if before is not None and before.namespace == namespace else {},
         on_end=lambda trial, run, why: remember_end(name, "kube", trial, run, why),
     )
     going = install_trials(runs, base, source, place, parallel=parallel, again=args.again, on_start=started)
-    return going, namespace
+    return stack.enter_context(closing(going)), namespace
 
 
 def reader_of(args: argparse.Namespace) -> Callable[[str], Series]:
@@ -95,11 +111,9 @@ def write_or_submit(
     spec: SpecFile,
     base: Prepared,
     runs: Sequence[TrialRun],
-    items: Sequence[dict[str, object]],
-    columns: Sequence[output.Column],
 ) -> int:
     """Print the trials; write their Workflow below `--dest`, or with `--up` create it on the cluster."""
-    columns = [*columns, output.Column("WORKFLOW", "workflow")]
+    columns, items = [*columns_of(runs[0].trial), *output.columns("workflow")], [record_of(run.trial) for run in runs]
     if args.up and not args.dry_run:
         return _submit(args, spec, base, runs, items, columns)
     namespace = args.namespace or spec.experiment.namespace or ""
@@ -129,24 +143,27 @@ def _submit(
     columns: Sequence[output.Column],
 ) -> int:
     """Create the Workflow of all trials except those that succeeded unchanged; print `items`."""
-    api = KubeApi(Path(args.kubeconfig).expanduser() if args.kubeconfig else None, args.context)
-    try:
+    with closing(KubeApi(Path(args.kubeconfig).expanduser() if args.kubeconfig else None, args.context)) as api:
         namespace = args.namespace or spec.experiment.namespace or api.namespace
         trials = trial_objects(base, runs, namespace)
         kept = kept_there(KubeExperiments(namespace=namespace, api=api), trials, namespace, again=args.again)
         left = [trial for trial in trials if trial.name not in kept]
         objects = argo_objects(base, left, parallel=args.parallel) if left else []
         folder = spec.path.absolute().parent
-        secrets = [_secret(base, run, folder, namespace) for run in runs if run.trial.name not in kept]
-        applied = [*(secret for secret in secrets if secret is not None), *objects]
+        secrets = []
+        for run in runs:
+            built, values = (run.own or base).built, release_of(base, run, namespace).values
+            source = ReleaseSource(name=built.name, chart=Path(), built=built, folder=folder, namespace=namespace)
+            if run.trial.name not in kept and (secret := source.secret(run.trial.name, namespace, values)):
+                secrets.append(secret)
+        applied = [*secrets, *objects]
         for item in applied:
             api.apply(item, namespace, dry_run=True)
         for item in applied:
             api.apply(item, namespace)
-    finally:
-        api.close()
     name = str(objects[-1]["metadata"]["name"]) if objects else ""
-    shown = [{**item, "workflow": "" if is_kept else name, "kept": is_kept} for item, is_kept in _marked(items, kept)]
+    marked = [(item, item["name"] in kept) for item in items]
+    shown = [{**item, "workflow": "" if is_kept else name, "kept": is_kept} for item, is_kept in marked]
     output.print_items(args, "Trial", shown, columns)
     if kept:
         output.note(f"{len(kept)} of {len(runs)} trials are kept: they have succeeded as they are now")
@@ -154,16 +171,6 @@ def _submit(
         output.note(f"{len(left)} trials in the Workflow {name}, in {namespace}")
         output.next_step(f"argo watch {name} -n {namespace}", "symph ls --on kube")
     return 0
-
-
-def _secret(base: Prepared, run: TrialRun, folder: Path, namespace: str) -> dict[str, Any] | None:
-    built = (run.own or base).built
-    source = ReleaseSource(name=built.name, chart=Path(), built=built, folder=folder, namespace=namespace)
-    return source.secret(run.trial.name, namespace, release_of(base, run, namespace).values)
-
-
-def _marked(items: Sequence[dict[str, object]], kept: set[str]) -> list[tuple[dict[str, object], bool]]:
-    return [(item, item["name"] in kept) for item in items]
 
 
 def show_plan(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
@@ -185,26 +192,12 @@ def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, run
 
     if base is not None and len(runs) > _MANY:
         output.note(f"{len(runs)} releases cost helm half a second of a processor each; --on argo makes one Workflow")
+    parallel = args.parallel or 1
+    if base is not None and not args.parallel:
+        # Each release is a helm process: more of them at a time only wait for each other.
+        parallel = min(len(runs), _INSTALLED_AT_A_TIME if args.no_wait else _AT_A_TIME)
     with ExitStack() as stack:
-        namespace = ""
-        if base is not None:
-            # Each release is a helm process: more of them at a time only wait for each other.
-            parallel = args.parallel or min(len(runs), _INSTALLED_AT_A_TIME if args.no_wait else _AT_A_TIME)
-            going, namespace = installed(
-                args, spec, base, runs, stack, started, parallel=parallel, judge=judge_of(args)
-            )
-        else:
-            refuse_elsewhere()
-            going = run_trials(
-                runs,
-                spec,
-                parallel=args.parallel or 1,
-                again=args.again,
-                timeout_s=args.timeout,
-                on_start=started,
-                stopper=stopper_here(args),
-            )
-        stack.enter_context(closing(going))
+        going, namespace = begin_trials(args, spec, base, runs, stack, started, parallel=parallel)
         remember_trials(args, spec, [run.trial for run in runs], namespace)
         count = 0
         try:
@@ -223,12 +216,6 @@ def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, run
 
 # Number of trials above which a Workflow is cheaper, and the default numbers of concurrent releases.
 _MANY, _INSTALLED_AT_A_TIME, _AT_A_TIME = 50, 8, 64
-
-
-def stopper_here(args: argparse.Namespace) -> Stopper | None:
-    """Return the object that stops hopeless trials on this machine, if the arguments ask for it."""
-    judge = judge_of(args)
-    return Stopper(judge=judge, read=reader_of(args)) if judge is not None else None
 
 
 def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namespace: str) -> int:
@@ -327,19 +314,14 @@ def columns_of(trial: Trial, outcomes: Sequence[Outcome] = ()) -> list[output.Co
     """Return the columns of a table of trials like `trial`; with `outcomes`, also their states."""
     columns = [output.Column("TRIAL", "name")]
     for key in trial.settings:
-        columns.append(output.Column(key.rpartition(".")[2].upper(), _setting(key)))
+        columns.append(output.Column(key.rpartition(".")[2].upper(), partial(_setting, key)))
     if outcomes:
         columns.append(output.Column("STATE", "state", state=lambda item: phase_color({"phase": item["state"]})))
-        columns.append(output.Column("EXIT", "status"))
-        columns.append(output.Column("SECONDS", "seconds"))
+        columns += [output.Column("EXIT", "status"), output.Column("SECONDS", "seconds")]
     if any(outcome.error for outcome in outcomes):
         columns.append(output.Column("REASON", "error"))
     return columns
 
 
-def _setting(key: str) -> Callable[[Mapping[str, object]], object]:
-    def text(item: Mapping[str, object]) -> object:
-        settings = item["settings"]
-        return settings.get(key) if isinstance(settings, dict) else None
-
-    return text
+def _setting(key: str, item: Mapping[str, object]) -> object:
+    return data.sub(item, "settings").get(key)

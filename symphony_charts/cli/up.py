@@ -17,16 +17,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
     parser.add_argument("-d", "--detach", action="store_true", help="return once it is up, as `up` always does")
     parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
-    parser.add_argument(
+    options.add_list(
+        parser,
         "--watch",
         metavar="PATH[:PROCESS,...]",
-        action="append",
-        default=[],
         help="stay, and restart processes (default: all) when a file at or below PATH changes; may be repeated",
     )
-    parser.add_argument(
-        "--ignore", metavar="PATTERN", action="append", default=[], help="files and folders that --watch leaves out"
-    )
+    options.add_list(parser, "--ignore", metavar="PATTERN", help="files and folders that --watch leaves out")
     parser.add_argument(
         "--force", action="store_true", help="end it first if it runs already, instead of restarting what changed"
     )

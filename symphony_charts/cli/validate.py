@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
+import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from symphony_charts import package, prepare
@@ -23,10 +23,7 @@ def configure_validate(parser: argparse.ArgumentParser) -> None:
     options.add_output(parser, options.FINDING_FORMATS, headers=False)
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument(
-        "--kube-version",
-        metavar="1.NN",
-        default=None,
-        help="Kubernetes to check for (default: 1.34, or one that has all kinds)",
+        "--kube-version", metavar="1.NN", help="Kubernetes to check for (default: 1.34, or one that has all kinds)"
     )
     parser.add_argument("--helm", action="store_true", help="ask the helm on this machine as well")
     options.add_values(parser)
@@ -49,7 +46,7 @@ def run_validate(args: argparse.Namespace) -> int:
             of_spec = _findings(args, path, filled)
             problems += [(str(path), finding) for finding in of_spec if not (args.quiet and finding.severity == "info")]
             advance(1)
-    return reports.print_findings(args, problems, f"{len(specs)} checked", _line_finder())
+    return reports.print_findings(args, problems, f"{len(specs)} checked", _line_of)
 
 
 def _findings(args: argparse.Namespace, path: str, filled: chart_files.ChartTemplate) -> list[lint.Finding]:
@@ -69,23 +66,19 @@ def _by_helm(chart: chart_files.Chart) -> list[lint.Finding]:
     return [lint.Finding(rule="helm", severity="error", path="chart", what=text) for text in texts]
 
 
-def _line_finder() -> Callable[[str, str], int | None]:
-    """Return a function that finds the line of a path in a spec file. It reads each file once, when needed."""
-    texts: dict[str, str] = {}
+@functools.cache
+def _text_of(file: str) -> str:
+    return Path(file).read_text(encoding="utf-8")
 
-    def line(file: str, path: str) -> int | None:
-        if file.endswith(".py"):
-            return None
-        text = texts.setdefault(file, Path(file).read_text(encoding="utf-8"))
-        return yaml_read.line_of(text, path) if path else None
 
-    return line
+def _line_of(file: str, path: str) -> int | None:
+    return yaml_read.line_of(_text_of(file), path) if path and not file.endswith(".py") else None
 
 
 def configure_render(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
-    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
+    options.add_release(parser)
     parser.add_argument("-n", "--namespace", default="default", help="its namespace, for --helm (default: default)")
     parser.add_argument("--no-tests", action="store_true", help="leave out the pod that `helm test` starts")
     parser.add_argument("--helm", action="store_true", help="let the helm on this machine render the chart")
@@ -107,30 +100,29 @@ def run_render(args: argparse.Namespace) -> int:
     there = prepared.under({}, release=args.release or "", namespace=args.namespace, is_draft=False)
     objects = list(there.objects)
     if args.helm:
-        objects = _rendered_by_helm(args, prepared.chart(package.template(), spec.lock.version))
+        chart, release = prepared.chart(package.template(), spec.lock.version), args.release
+        objects = helm_client.template_chart(
+            chart.name, chart.files, release or chart.name, namespace=args.namespace, values={}
+        )
     if args.no_tests:
         objects = [item for item in objects if not is_test(item)]
     print_objects(args, objects)
     return 0
 
 
-def _rendered_by_helm(args: argparse.Namespace, chart: chart_files.Chart) -> list[dict[str, object]]:
-    return helm_client.template_chart(
-        chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values={}
-    )
-
-
 def is_test(item: dict[str, object]) -> bool:
     return data.sub(item, "metadata", "annotations").get("helm.sh/hook") == "test"
 
 
-def print_objects(args: argparse.Namespace, objects: list[dict[str, object]]) -> None:
+def list_of(objects: Sequence[dict[str, object]]) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+
+
+def print_objects(args: argparse.Namespace, objects: Sequence[dict[str, object]]) -> None:
     if args.output == "name":
         for item in objects:
-            metadata = item["metadata"]
-            name = metadata["name"] if isinstance(metadata, dict) else ""
-            output.line(f"{str(item['kind']).lower()}/{name}")
+            output.line(f"{str(item['kind']).lower()}/{data.sub(item, 'metadata').get('name', '')}")
     elif args.output == "json":
-        sys.stdout.write(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n")
+        output.print_document(list_of(objects), "json")
     else:
         sys.stdout.write(yaml_write.dump_all(objects))

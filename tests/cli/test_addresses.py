@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_git_verbs import SETTINGS, SPEC, Project, project
-
-__all__ = ["project"]
+from tests.cli.git_project import INIT, SETTINGS, SPEC, Project
 
 PUBLISH = ("publish", "rl.yaml", "--env", "dev")
 BAD = ["https://oauth2:S3cr3t@127.0.0.1/x.git", "https://S3cr3t@127.0.0.1/x.git", "ext::sh -c S3cr3t"]
@@ -31,21 +29,7 @@ def test_a_volume_whose_address_holds_a_secret_is_refused(url: str, words: tuple
 
 @pytest.mark.parametrize("url", BAD)
 @pytest.mark.parametrize(
-    "words",
-    [
-        PUBLISH,
-        ("status", "--env", "dev"),
-        (
-            "gitops",
-            "init",
-            "--environments",
-            "dev",
-            "--into",
-            "charts",
-            "--install-from",
-            "git+https://h/r@" + "a" * 40,
-        ),
-    ],
+    "words", [PUBLISH, ("status", "--env", "dev"), (*INIT, "--environments", "dev", "--into", "charts")]
 )
 def test_a_repository_whose_address_holds_a_secret_is_refused(
     url: str, words: tuple[str, ...], project: Project, monkeypatch: pytest.MonkeyPatch

@@ -34,7 +34,7 @@ def test_a_host_that_is_silent_is_given_up_and_never_asked(
     monkeypatch.setattr("symphony_charts.cli.status_sources.REACH_S", 0.2)
     asked: list[int] = []
     parts = [
-        Part(name="far", ask=lambda: asked.append(1), address=full),
+        Part(name="far", ask=lambda: asked.append(1), address=lambda: full),
         Part(name="near", ask=lambda: asked.append(2)),
     ]
     ask_all(parts)
@@ -46,7 +46,7 @@ def test_a_host_that_is_silent_is_given_up_and_never_asked(
 def test_a_refused_connection_says_so() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
-    part = Part(name="gone", ask=lambda: 1, address=address)
+    part = Part(name="gone", ask=lambda: 1, address=lambda: address)
     ask_all([part])
     assert isinstance(part.error, ToolFailed)
     assert "Connection refused" in part.error.what

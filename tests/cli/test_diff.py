@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.test_git_verbs import SPEC, Project, project
-
-__all__ = ["project"]  # the fixture
+from tests.cli.git_project import SPEC, Project
 
 
 @pytest.fixture
@@ -44,15 +42,12 @@ def test_two_versions_and_two_environments_are_compared(published: Project) -> N
 
 
 def test_nothing_differs_after_a_publish(published: Project) -> None:
+    assert published.symph("diff", "rl.yaml", "--env", "dev", "--exit-code")[0] == 1
     published.symph("publish", "rl.yaml", "--env", "dev")
     status, out, err = published.symph("diff", "rl.yaml", "--env", "dev", "--exit-code")
     assert status == 0
     assert "nothing happens" in out
     assert "another version" not in err
-
-
-def test_exit_code_says_that_something_differs(published: Project) -> None:
-    assert published.symph("diff", "rl.yaml", "--env", "dev", "--exit-code")[0] == 1
 
 
 def test_markdown_is_a_table_that_values_cannot_break(published: Project) -> None:

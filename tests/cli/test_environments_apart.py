@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from symphony_charts.formats.yaml_read import load
-from tests.cli.test_git_verbs import SPEC, Project, git, project, with_secret
+from tests.cli.git_project import SPEC, Project, git, with_secret
 from tests.gitops.servers import commit
 from tests.secrets.test_sealing import certificate
-
-__all__ = ["project"]  # the fixture
 
 _SOURCE = f"git+https://git.example.org/symphony-charts@{'0a' * 20}"
 
@@ -34,8 +32,7 @@ def edit(project: Project, path: str, before: str, after: str) -> None:
 
 
 def lint(project: Project) -> tuple[int, str]:
-    checkout = project.folder / "checkout"
-    git("clone", "-q", str(project.repo), str(checkout))
+    checkout = project.clone()
     status, out, _ = project.symph("gitops", "lint", str(checkout))
     return status, out
 
@@ -137,25 +134,6 @@ def test_a_place_that_the_project_does_not_allow_is_said_and_lint_refuses_it(pro
     assert (status, "[pointer-destination]" in out) == (1, True)
 
 
-def test_a_pointer_that_aims_at_another_environments_place_is_refused_by_lint(project: Project) -> None:
-    project.symph("gitops", "init", "--install-from", _SOURCE)
-    project.symph("publish", "rl.yaml", "--env", "dev")
-    edit(project, "envs/dev/ml/rl.symph-app.yaml", "namespace: rl-dev", "namespace: rl-prod")
-    status, out = lint(project)
-    assert (status, "[pointer-destination]" in out) == (1, True)
-
-
-def test_each_environment_has_a_project_of_its_own(project: Project) -> None:
-    project.symph("gitops", "init", "--install-from", _SOURCE)
-    texts = project.show("bootstrap/project.yaml").split("---\n")
-    projects: list[Any] = [load(text) for text in texts if text.strip()]
-    places = {item["metadata"]["name"]: item["spec"]["destinations"] for item in projects}
-    assert {name: [place["namespace"] for place in each] for name, each in places.items()} == {
-        "symph-dev": ["rl-dev"],
-        "symph-prod": ["rl-prod"],
-    }
-
-
 def test_two_applications_of_one_name_are_refused(project: Project) -> None:
     def spec(name: str) -> str:
         project.write(SPEC.replace("name: rl", f"name: {name}"))
@@ -192,8 +170,7 @@ def test_a_chart_edited_by_hand_does_not_run(project: Project, verb: str) -> Non
 
 def test_a_chart_without_its_chart_yaml_is_a_finding_and_no_fault_of_ours(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    checkout = project.folder / "checkout"
-    git("clone", "-q", str(project.repo), str(checkout))
+    checkout = project.clone()
     (checkout / "charts/ml/rl/0.1.0/Chart.yaml").unlink()
     git("-C", str(checkout), "rm", "-q", "--cached", "charts/ml/rl/0.1.0/Chart.yaml")
     status, out, _ = project.symph("gitops", "lint", str(checkout))

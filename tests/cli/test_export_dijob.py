@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.test_package import Symph, spec, symph  # noqa: F401 - fixtures
+from tests.cli.conftest import Symph
 from tests.importers.samples import EXAMPLES
 
 
 @pytest.mark.parametrize("version", ["v0", "v1.0", "v1.1.0", "v1.1"])
-def test_an_example_of_each_operator_comes_back(version: str, tmp_path: Path, symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_an_example_of_each_operator_comes_back(version: str, tmp_path: Path, symph: Symph) -> None:
     first, job, again = (str(tmp_path / name) for name in ("first.yaml", "job.yaml", "again.yaml"))
     symph("import", "dijob", str(EXAMPLES / f"dijob-{version}.yaml"), "--to", first)
     symph("export", "dijob", first, "--to", job)
@@ -21,7 +21,7 @@ def test_an_example_of_each_operator_comes_back(version: str, tmp_path: Path, sy
 
 
 @pytest.mark.usefixtures("spec")
-def test_another_operator_is_another_shape(tmp_path: Path, symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_another_operator_is_another_shape(tmp_path: Path, symph: Symph) -> None:
     text = "name: x\nimage: i\nprocesses: {worker: {cmds: [run], replicas: 3}}\n"
     (tmp_path / "one.yaml").write_text(text)
     said = {

@@ -163,11 +163,6 @@ def test_a_fork_that_leaves_the_experiment_out_is_refused(fork: Path, tmp_path: 
     assert "the template has no values.yaml with" in package(tmp_path, "--template", "ours", status=3).stderr
 
 
-def test_a_fork_is_not_published_by_the_way(fork: Path, tmp_path: Path) -> None:
-    ended = package(tmp_path, "--template", str(fork), "--push", status=2)
-    assert "what is published is made by the template of this installation" in ended.stderr
-
-
 def test_a_project_names_its_template_once(fork: Path, tmp_path: Path) -> None:
     change(fork, "README.md", "[[ cookiecutter._readme ]]", "[[ cookiecutter._readme ]]\n\nOf us.")
     project = tmp_path / "project"

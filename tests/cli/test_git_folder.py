@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.test_git_verbs import SPEC, Project, git, project
-from tests.cli.test_gitops import INIT, clone, paths
+from tests.cli.git_project import INIT, Project, git
 from tests.gitops.servers import commit
-
-__all__ = ["project"]  # the fixture
 
 ROOT = "deploy/charts"
 
@@ -26,20 +23,15 @@ def mono(project: Project) -> Project:
     return project
 
 
-def publish(project: Project, replicas: int, *words: str) -> tuple[int, str, str]:
-    project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
-    return project.symph("publish", "rl.yaml", "--env", "dev", *words)
-
-
 def outside(project: Project, branch: str = "main") -> list[str]:
-    return [path for path in paths(project, branch) if not path.startswith(f"{ROOT}/")]
+    return [path for path in project.paths(branch) if not path.startswith(f"{ROOT}/")]
 
 
 def test_every_verb_works_below_the_folder_and_nothing_else_changes(mono: Project) -> None:
     assert mono.symph(*INIT)[0] == 0
     before = outside(mono)
-    assert publish(mono, 2)[0] == 0
-    assert publish(mono, 3)[1].startswith("rl 0.1.1 -> dev   was 0.1.0")
+    assert mono.publish(2)[0] == 0
+    assert mono.publish(3)[1].startswith("rl 0.1.1 -> dev   was 0.1.0")
     assert mono.symph("promote", "rl", "--from", "dev", "--to", "prod")[0] == 0
     assert mono.symph("rollback", "rl", "--env", "dev")[0] == 0
     assert mono.symph("diff", "rl", "0.1.0", "0.1.1")[0] == 0
@@ -53,13 +45,13 @@ def test_every_verb_works_below_the_folder_and_nothing_else_changes(mono: Projec
     assert [item["env"] for item in mono.json("status")["items"]] == ["prod"]
     assert mono.symph("gitops", "gc", "--keep", "1", "--yes")[0] == 0
     assert outside(mono) == before
-    assert f"{ROOT}/charts/ml/rl/0.1.1/Chart.yaml" in paths(mono)
+    assert f"{ROOT}/charts/ml/rl/0.1.1/Chart.yaml" in mono.paths()
     git("-C", str(mono.repo), "fsck", "--full", "--strict")
 
 
 def test_the_folder_is_given_by_a_flag_as_well(project: Project) -> None:
     assert project.symph("publish", "rl.yaml", "--env", "dev", "--repo-path", "a/b/")[0] == 0
-    assert {path.split("/envs")[0].split("/charts")[0] for path in paths(project)} == {"a/b"}
+    assert {path.split("/envs")[0].split("/charts")[0] for path in project.paths()} == {"a/b"}
 
 
 @pytest.mark.parametrize("folder", ["../x", "a//b", ".git", "a b", "a/./b"])
@@ -85,7 +77,7 @@ def test_what_forges_read_at_the_top_stands_there(mono: Project) -> None:
     laid = [".github/workflows/symph-check.yaml", ".gitlab-ci.yml", "CODEOWNERS"]
     assert sorted({*outside(mono)} - {*before}) == laid
     assert not {".github/workflows/check.yaml", *laid} & {
-        path.removeprefix(f"{ROOT}/") for path in paths(mono) if path.startswith(ROOT)
+        path.removeprefix(f"{ROOT}/") for path in mono.paths() if path.startswith(ROOT)
     }
     steps = yaml.safe_load(mono.show(laid[0]))["jobs"]["check"]["steps"]
     assert [step["run"] for step in steps if "run" in step] == [
@@ -107,7 +99,7 @@ def test_files_of_others_at_the_top_stay_and_what_to_add_is_said(mono: Project) 
 
 def test_flux_looks_below_the_folder(mono: Project) -> None:
     mono.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/mono.git")
-    publish(mono, 2)
+    mono.publish(2)
     source = yaml.safe_load(mono.show(f"{ROOT}/bootstrap/flux-source.yaml"))["spec"]
     assert source["sparseCheckout"] == [f"{ROOT}/charts", f"{ROOT}/flux"]
     applied = next(yaml.safe_load_all(mono.show(f"{ROOT}/bootstrap/flux-releases.yaml")))["spec"]
@@ -117,16 +109,16 @@ def test_flux_looks_below_the_folder(mono: Project) -> None:
 
 
 def test_a_stale_branch_is_brought_up_to_date_below_the_folder(mono: Project) -> None:
-    publish(mono, 2)
-    publish(mono, 3, "--branch", "review")
-    publish(mono, 4)
-    status, out, err = publish(mono, 3, "--branch", "review")
+    mono.publish(2)
+    mono.publish(3, "--branch", "review")
+    mono.publish(4)
+    status, out, err = mono.publish(3, "--branch", "review")
     assert (status, "rl 0.1.2 -> dev   was 0.1.1" in out) == (0, True), err
     assert outside(mono, "review") == outside(mono)
 
 
 def test_into_a_checkout_it_is_written_below_the_folder_and_the_check_runs_there(mono: Project) -> None:
-    checkout = clone(mono)
+    checkout = mono.clone()
     assert mono.symph(*INIT, "--into", str(checkout))[0] == 0
     assert mono.symph("publish", "rl.yaml", "--env", "dev", "--into", str(checkout))[0] == 0
     assert (checkout / ROOT / "charts/ml/rl/0.1.0/Chart.yaml").is_file()

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tests.cli.test_git_verbs import POINTER, SETTINGS, SPEC, Project, git, project
+from tests.cli.git_project import POINTER, SETTINGS, SPEC, Project, git
 from tests.gitops.servers import commit
-
-__all__ = ["project"]  # the fixture
-
-
-def publish(project: Project, replicas: int, *words: str) -> None:
-    project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
-    assert project.symph("publish", "rl.yaml", "--env", "dev", *words)[0] == 0
 
 
 def commits(project: Project) -> list[str]:
@@ -20,10 +11,10 @@ def commits(project: Project) -> list[str]:
 
 
 def test_each_entry_has_its_author_and_its_commit(project: Project) -> None:
-    publish(project, 2)
+    project.publish(2)
     settings = project.folder / ".symph.yaml"
     settings.write_text(settings.read_text().replace("Ann <ann@example.org>", "Bob <bob@example.org>"))
-    publish(project, 3, "--env-set", "groups.agent.replicas=6")
+    project.publish(3, "--env-set", "groups.agent.replicas=6")
     project.symph("rollback", "rl", "--env", "dev")
     items = project.json("history", "rl", "--env", "dev")["items"]
     assert [item["commit"] for item in items] == commits(project)
@@ -32,16 +23,9 @@ def test_each_entry_has_its_author_and_its_commit(project: Project) -> None:
     assert [item["isNow"] for item in items] == [True, False, False]
 
 
-def test_values_are_data(project: Project) -> None:
-    publish(project, 2, "--env-set", "groups.agent.replicas=6")
-    (item,) = project.json("history", "rl", "--env", "dev")["items"]
-    assert item["values"] == {"groups": {"agent": {"replicas": 6}}}
-    assert '{"groups": {"agent": {"replicas": 6}}}' in project.symph("history", "rl", "--env", "dev")[1]
-
-
 def test_what_was_retired_is_told_with_its_values(project: Project) -> None:
-    publish(project, 2, "--env-set", "groups.agent.replicas=6")
-    publish(project, 3)
+    project.publish(2, "--env-set", "groups.agent.replicas=6")
+    project.publish(3)
     project.symph("retire", "rl", "--env", "dev", "--yes")
     items = project.json("history", "rl", "--env", "dev")["items"]
     assert [(item["op"], item["version"]) for item in items] == [
@@ -55,17 +39,18 @@ def test_what_was_retired_is_told_with_its_values(project: Project) -> None:
 
 
 def test_what_was_retired_is_found_without_its_team(project: Project) -> None:
-    publish(project, 2, "--team", "vision")
+    project.publish(2, "--team", "vision")
     project.symph("retire", "rl", "--env", "dev", "--team", "vision", "--yes")
     (project.folder / ".symph.yaml").write_text(SETTINGS.replace("REPO", str(project.repo)).replace("team: ml\n", ""))
     assert len(project.json("history", "rl", "--env", "dev")["items"]) == 2
 
 
 def test_what_never_ran_exits_8(project: Project) -> None:
-    publish(project, 2)
+    project.publish(2)
     status, _, err = project.symph("history", "els", "--env", "dev")
     assert (status, "dev never ran ml/els" in err) == (8, True)
     assert project.symph("history", "rl", "--env", "prod")[0] == 8
+    assert project.symph("rollback", "els", "--env", "dev")[0] == 8
 
 
 def test_many_charts_in_one_commit_have_a_history_each(project: Project) -> None:
@@ -76,7 +61,7 @@ def test_many_charts_in_one_commit_have_a_history_each(project: Project) -> None
 
 
 def test_one_pointer_that_cannot_be_read_spoils_no_other(project: Project) -> None:
-    publish(project, 2)
+    project.publish(2)
     commit(project.repo, {"envs/dev/ops/bad.symph-app.yaml": project.show(POINTER) + "surprise: 1\n"})
     status, out, err = project.symph("status")
     assert status == 1
@@ -85,17 +70,9 @@ def test_one_pointer_that_cannot_be_read_spoils_no_other(project: Project) -> No
     assert "surprise" in err
 
 
-def test_a_pointer_invites_no_comments_that_would_be_lost(project: Project, tmp_path: Path) -> None:
-    del tmp_path
-    publish(project, 2)
-    first = project.show(POINTER).splitlines()[0]
-    assert "keeps no comments" in first
-    assert "may be edited" not in first
-
-
 def test_a_reason_stands_in_the_commit_and_in_the_history(project: Project) -> None:
-    publish(project, 2, "-m", "first try")
-    publish(project, 3, "--message", "more agents,\n  as asked: retire ml/rl from dev")
+    project.publish(2, "-m", "first try")
+    project.publish(3, "--message", "more agents,\n  as asked: retire ml/rl from dev")
     assert project.symph("promote", "rl", "--from", "dev", "--to", "prod", "-m", "release 7")[0] == 0
     assert project.symph("rollback", "rl", "--env", "dev", "-m", "it diverged")[0] == 0
     assert project.symph("retire", "rl", "--env", "prod", "--yes", "-m", "done")[0] == 0
@@ -118,8 +95,8 @@ def test_a_reason_that_holds_a_secret_is_refused(project: Project) -> None:
 
 
 def test_what_was_retired_is_brought_back(project: Project) -> None:
-    publish(project, 2)
-    publish(project, 3, "--env-set", "groups.agent.replicas=6")
+    project.publish(2)
+    project.publish(3, "--env-set", "groups.agent.replicas=6")
     before = project.show(POINTER)
     project.symph("retire", "rl", "--env", "dev", "--yes")
     status, out, _ = project.symph("rollback", "rl", "--env", "dev", "--dry-run")
@@ -145,14 +122,9 @@ def test_what_was_retired_is_brought_back(project: Project) -> None:
 
 
 def test_an_older_version_of_what_was_retired_is_brought_back(project: Project) -> None:
-    publish(project, 2)
-    publish(project, 3)
+    project.publish(2)
+    project.publish(3)
     project.symph("retire", "rl", "--env", "dev", "--yes")
     assert project.symph("rollback", "rl", "--env", "dev", "--to", "0.9.9")[0] == 8
     assert project.symph("rollback", "rl", "--env", "dev", "--to", "0.1.0")[1].startswith("rl retired -> 0.1.0 in dev")
     assert project.symph("rollback", "rl", "--env", "dev")[1].startswith("rl 0.1.0 -> 0.1.1 in dev")
-
-
-def test_what_never_ran_is_not_brought_back(project: Project) -> None:
-    publish(project, 2)
-    assert project.symph("rollback", "els", "--env", "dev")[0] == 8

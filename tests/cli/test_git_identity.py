@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_git_verbs import Project, git, project
-
-__all__ = ["project"]  # the fixture
+from tests.cli.git_project import Project, git
 
 PUBLISH = ("publish", "rl.yaml", "--env", "dev")
 

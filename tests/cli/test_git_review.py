@@ -6,20 +6,12 @@ import pytest
 import yaml
 
 from symphony_charts.gitops.store.review import review_link
-from tests.cli.test_git_verbs import POINTER, SPEC, Project, git, project
+from tests.cli.git_project import POINTER, SPEC, Project, git
 from tests.gitops.servers import commit, set_hook
-
-__all__ = ["project"]  # the fixture
 
 REVIEW = ("--branch", "review")
 GITLAB = "https://gitlab.example.org/a/b/charts/-/merge_requests/new?merge_request%5Bsource_branch%5D=my%2Frl"
 GITLAB += "&merge_request%5Btarget_branch%5D=main"
-
-
-def publish(project: Project, replicas: int, *words: str, env: str = "dev") -> tuple[int, str, str]:
-    """Publish the spec with `replicas` replicas; each number gives different content."""
-    project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
-    return project.symph("publish", "rl.yaml", "--env", env, *words)
 
 
 def is_ancestor(project: Project, one: str, other: str) -> bool:
@@ -66,10 +58,10 @@ def test_the_server_s_own_link_goes_first(heard: tuple[str, ...]) -> None:
 
 
 def test_after_a_push_for_review_the_server_s_link_is_printed_without_its_escapes(project: Project) -> None:
-    publish(project, 2)
+    project.publish(2)
     link = "https://git.example.org/t/c/compare/main...review"
     set_hook(project.repo, "post-receive", f"printf 'Visit \\033[1m{link}\\033[0m to open a pull request\\n' >&2")
-    status, _, err = publish(project, 3, *REVIEW)
+    status, _, err = project.publish(3, *REVIEW)
     assert status == 0, err
     assert f"review: {link}\nnext: symph status rl\n" in err
     project.write(SPEC.replace("replicas: 2", "replicas: 4"))
@@ -77,26 +69,26 @@ def test_after_a_push_for_review_the_server_s_link_is_printed_without_its_escape
 
 
 def test_the_text_of_the_pull_request_is_its_title_and_what_becomes_of_objects(project: Project) -> None:
-    publish(project, 2)
-    _, out, _ = publish(project, 3, *REVIEW, "-o", "markdown")
+    project.publish(2)
+    _, out, _ = project.publish(3, *REVIEW, "-o", "markdown")
     assert out.startswith("# publish ml/rl 0.1.1 -> dev\n\n| change | paths |\n")
     assert "**0.1.0 in dev -> 0.1.1 in dev**: " in out
     assert "| Job/" in out
 
 
 def test_a_retired_experiment_is_nothing_in_the_text(project: Project) -> None:
-    publish(project, 2)
+    project.publish(2)
     _, out, _ = project.symph("retire", "rl", "--env", "dev", "--yes", *REVIEW, "-o", "markdown")
     assert "**0.1.0 in dev -> nothing in dev**" in out
 
 
 def test_a_stale_branch_is_brought_up_to_date_and_says_so(project: Project) -> None:
     """Both branches made a version 0.1.1; the published one stays, and the branch takes the next number."""
-    publish(project, 2)
-    publish(project, 3, *REVIEW)
-    publish(project, 4)
+    project.publish(2)
+    project.publish(3, *REVIEW)
+    project.publish(4)
     published = project.show("charts/ml/rl/0.1.1/values.yaml")
-    status, out, err = publish(project, 3, *REVIEW)
+    status, out, err = project.publish(3, *REVIEW)
     assert (status, "review lacks commits of main: merged into it" in err) == (0, True)
     assert "rl 0.1.2 -> dev   was 0.1.1" in out
     assert project.show("charts/ml/rl/0.1.1/values.yaml", "review") == published
@@ -106,20 +98,20 @@ def test_a_stale_branch_is_brought_up_to_date_and_says_so(project: Project) -> N
 
 
 def test_what_else_a_branch_holds_comes_along(project: Project) -> None:
-    publish(project, 2)
-    publish(project, 3, *REVIEW)
+    project.publish(2)
+    project.publish(3, *REVIEW)
     project.write(SPEC.replace("name: rl", "name: other"))
     assert project.symph("publish", "rl.yaml", "--env", "dev", *REVIEW)[0] == 0
     commit(project.repo, {"README.md": "by hand\n"})
-    assert publish(project, 5, *REVIEW)[0] == 0
+    assert project.publish(5, *REVIEW)[0] == 0
     assert "version: 0.1.0" in project.show("envs/dev/ml/other.symph-app.yaml", "review").replace('"', "")
     assert project.show("README.md", "review") == "by hand\n"
     assert merges_cleanly(project)
 
 
 def test_what_both_changed_by_hand_is_a_conflict_and_changes_nothing(project: Project) -> None:
-    publish(project, 2)
-    publish(project, 3, *REVIEW)
+    project.publish(2)
+    project.publish(3, *REVIEW)
     git("-C", str(project.repo), "symbolic-ref", "HEAD", "refs/heads/main")
     commit(project.repo, {"envs/dev/ml/other.symph-app.yaml": "main's\n"})
     checkout = project.folder / "hand"
@@ -129,27 +121,27 @@ def test_what_both_changed_by_hand_is_a_conflict_and_changes_nothing(project: Pr
     git("-C", str(checkout), "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "by hand")
     git("-C", str(checkout), "push", "-q", "origin", "review")
     before = git("-C", str(project.repo), "rev-parse", "review")
-    status, _, err = publish(project, 4, *REVIEW)
+    status, _, err = project.publish(4, *REVIEW)
     assert (status, "both changed envs/dev/ml/other.symph-app.yaml" in err, "--branch NAME" in err) == (7, True, True)
     assert git("-C", str(project.repo), "rev-parse", "review") == before
 
 
 def test_a_branch_that_is_up_to_date_is_left_so(project: Project) -> None:
-    publish(project, 2)
-    publish(project, 3, *REVIEW)
-    _, _, err = publish(project, 4, *REVIEW)
+    project.publish(2)
+    project.publish(3, *REVIEW)
+    _, _, err = project.publish(4, *REVIEW)
     assert "lacks" not in err
-    _, _, err = publish(project, 5, *REVIEW)
+    _, _, err = project.publish(5, *REVIEW)
     assert "lacks" not in err
     assert git("-C", str(project.repo), "log", "--format=%s", "main..review").count("publish") == 3
 
 
 def test_a_dry_run_of_a_stale_branch_changes_nothing(project: Project) -> None:
-    publish(project, 2)
-    publish(project, 3, *REVIEW)
-    publish(project, 4)
+    project.publish(2)
+    project.publish(3, *REVIEW)
+    project.publish(4)
     before = git("-C", str(project.repo), "rev-parse", "review")
-    status, _, err = publish(project, 3, *REVIEW, "--dry-run")
+    status, _, err = project.publish(3, *REVIEW, "--dry-run")
     assert (status, "would be merged into it first" in err) == (0, True)
     assert git("-C", str(project.repo), "rev-parse", "review") == before
 
@@ -160,8 +152,8 @@ def waiting(project: Project, *words: str) -> list[tuple[str, str, str, str | No
 
 
 def test_status_shows_what_waits_for_review_until_it_is_merged(project: Project) -> None:
-    publish(project, 2)
-    publish(project, 3, *REVIEW)
+    project.publish(2)
+    project.publish(3, *REVIEW)
     assert waiting(project) == waiting(project, "rl") == [("dev", "0.1.1", "publish", "0.1.0")]
     assert waiting(project, "--env", "prod") == []
     _, out, _ = project.symph("status", "rl")
@@ -181,8 +173,8 @@ def test_status_shows_what_waits_for_review_until_it_is_merged(project: Project)
 def test_every_change_of_an_environment_waits(
     words: tuple[str, ...], expected: tuple[str, str, str, str | None], project: Project
 ) -> None:
-    publish(project, 2)
-    publish(project, 3)
+    project.publish(2)
+    project.publish(3)
     assert project.symph(*words, *REVIEW)[0] == 0
     assert waiting(project) == [expected]
     git("-C", str(project.repo), "update-ref", "refs/heads/main", "refs/heads/review")
@@ -190,6 +182,6 @@ def test_every_change_of_an_environment_waits(
 
 
 def test_branches_of_others_are_no_reviews_of_ours(project: Project) -> None:
-    publish(project, 2)
+    project.publish(2)
     git("-C", str(project.repo), "branch", "theirs", "main")
     assert waiting(project) == []

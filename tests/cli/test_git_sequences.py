@@ -10,80 +10,38 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.test_git_verbs import SPEC, Project, git, project
+from tests.cli.git_project import SPEC, Project
+from tests.gitops.servers import commit
 
-__all__ = ["project"]  # the fixture
+# What was published before (replicas and environment), other commands, the last command, and what it says.
+CASES = {
+    "after a rollback": (["2 dev", "3 dev"], "rollback rl --env dev", "publish rl.yaml --env dev", "0.1.2 -> dev"),
+    "an environment lags": (["2 prod", "3 dev"], "", "publish rl.yaml --env prod", "0.1.2 -> prod"),
+    "a version is named": (["2 dev"], "", "publish rl.yaml --env dev --version 1.0.0", "1.0.0 -> dev"),
+    "a chart alone": (["2 dev"], "publish rl.yaml --chart-only", "publish rl.yaml --env dev", "0.1.2 -> dev"),
+    "package": (["2 dev"], "", "package rl.yaml --push --env dev --version 1.0.0", "1.0.0 -> dev"),
+}
 
 
-def publish(project: Project, replicas: int, *words: str, env: str = "dev") -> tuple[int, str, str]:
-    """Publish the spec with `replicas` replicas; each number gives different content."""
-    project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
-    return project.symph("publish", "rl.yaml", "--env", env, *words)
-
-
-ENDINGS = [(), ("--dry-run",), ("--branch", "review")]
-
-
-@pytest.mark.parametrize("words", ENDINGS)
-def test_after_a_rollback_something_new_is_published(project: Project, words: tuple[str, ...]) -> None:
-    publish(project, 2)
-    publish(project, 3)
-    assert project.symph("rollback", "rl", "--env", "dev")[0] == 0
-    status, out, err = publish(project, 4, *words)
+@pytest.mark.parametrize("words", [(), ("--dry-run",), ("--branch", "review"), ("--into", "checkout")])
+@pytest.mark.parametrize("case", CASES)
+def test_something_new_goes_where_another_version_runs(project: Project, case: str, words: tuple[str, ...]) -> None:
+    published, between, last, said = CASES[case]
+    for replicas, env in map(str.split, published):
+        project.publish(int(replicas), env=env)
+    if between:
+        project.write(SPEC.replace("replicas: 2", "replicas: 3"))
+        assert project.symph(*between.split())[0] == 0
+    project.clone()
+    project.write(SPEC.replace("replicas: 2", "replicas: 4"))
+    status, out, err = project.symph(*last.split(), *words)
     assert status == 0, err
-    assert "rl 0.1.2 -> dev   was 0.1.0" in out
-
-
-@pytest.mark.parametrize("words", ENDINGS)
-def test_a_new_chart_goes_to_an_environment_that_lags(project: Project, words: tuple[str, ...]) -> None:
-    publish(project, 2, env="prod")
-    publish(project, 3)
-    status, out, err = publish(project, 4, *words, env="prod")
-    assert status == 0, err
-    assert "rl 0.1.2 -> prod   was 0.1.0" in out
-
-
-@pytest.mark.parametrize("words", ENDINGS)
-def test_a_version_is_named_while_another_runs(project: Project, words: tuple[str, ...]) -> None:
-    publish(project, 2)
-    status, out, err = publish(project, 3, "--version", "1.0.0", *words)
-    assert status == 0, err
-    assert "rl 1.0.0 -> dev   was 0.1.0" in out
-    assert publish(project, 3, "--version", "2.0.0", *words)[0] == 0
-
-
-@pytest.mark.parametrize("words", ENDINGS)
-def test_what_was_published_as_a_chart_alone_is_deployed_later(project: Project, words: tuple[str, ...]) -> None:
-    publish(project, 2)
-    project.write(SPEC.replace("replicas: 2", "replicas: 3"))
-    assert project.symph("publish", "rl.yaml", "--chart-only")[0] == 0
-    status, out, err = publish(project, 4, *words)
-    assert status == 0, err
-    assert "rl 0.1.2 -> dev   was 0.1.0" in out
-
-
-@pytest.mark.parametrize("words", ENDINGS)
-def test_package_with_push_names_a_version_while_another_runs(project: Project, words: tuple[str, ...]) -> None:
-    publish(project, 2)
-    project.write(SPEC.replace("replicas: 2", "replicas: 3"))
-    status, out, err = project.symph("package", "rl.yaml", "--push", "--env", "dev", "--version", "1.0.0", *words)
-    assert status == 0, err
-    assert "rl 1.0.0 -> dev   was 0.1.0" in out
-
-
-def test_a_lagging_environment_is_published_to_in_a_checkout(project: Project) -> None:
-    publish(project, 2, env="prod")
-    publish(project, 3)
-    checkout = project.folder / "checkout"
-    git("clone", "-q", str(project.repo), str(checkout))
-    status, out, err = publish(project, 4, "--into", str(checkout), env="prod")
-    assert status == 0, err
-    assert "rl 0.1.2 -> prod   was 0.1.0" in out
+    assert f"rl {said}   was 0.1.0" in out
 
 
 def test_a_run_is_told_from_the_chart_that_runs_and_not_from_the_newest(project: Project) -> None:
-    publish(project, 2)
-    publish(project, 3)
+    project.publish(2)
+    project.publish(3)
     project.symph("rollback", "rl", "--env", "dev")
     project.write(SPEC.replace('cpu: "1"', 'cpu: "2"', 1))
     (change,) = project.json("publish", "rl.yaml", "--env", "dev")["changes"]
@@ -92,16 +50,11 @@ def test_a_run_is_told_from_the_chart_that_runs_and_not_from_the_newest(project:
 
 @pytest.mark.parametrize("content", [b"- a list\n", b"\xff\xfe", b"a: [", b""])
 def test_values_that_somebody_broke_in_the_repository_do_not_stop_a_publish(project: Project, content: bytes) -> None:
-    publish(project, 2)
-    checkout = project.folder / "checkout"
-    git("clone", "-q", str(project.repo), str(checkout))
-    (checkout / "charts/ml/rl/0.1.0/values.yaml").write_bytes(content)
-    who = ("-c", "user.name=Eve", "-c", "user.email=eve@example.org")
-    git("-C", str(checkout), *who, "commit", "-qam", "by hand")
-    git("-C", str(checkout), "push", "-q")
-    status, _, err = publish(project, 3, "--version", "0.3.0")
+    project.publish(2)
+    commit(project.repo, {"charts/ml/rl/0.1.0/values.yaml": content})
+    status, _, err = project.publish(3, "--version", "0.3.0")
     assert status == 0, err
-    status, _, err = publish(project, 4)
+    status, _, err = project.publish(4)
     assert status == 0, err
 
 

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_git_verbs import Project, git, project
+from tests.cli.git_project import Project, git
 
 WRONG = "groups.agent.replica=3"
-
-
-__all__ = ["project"]  # the fixture
 
 
 def commits(project: Project) -> str:
@@ -37,8 +34,7 @@ def test_values_of_the_settings_are_checked_as_well(project: Project) -> None:
 def damage(project: Project) -> Path:
     """Return a checkout with a hand-written value that the chart of dev does not have."""
     assert project.symph("publish", "rl.yaml", "--env", "dev")[0] == 0
-    checkout = project.folder / "checkout"
-    git("clone", "-q", str(project.repo), str(checkout))
+    checkout = project.clone()
     (pointer,) = (checkout / "envs" / "dev").rglob("*.symph-app.yaml")
     text = pointer.read_text()
     assert "values: {}" in text

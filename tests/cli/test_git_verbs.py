@@ -2,79 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from symphony_charts.cli.main import main
-
-SPEC = """\
-name: rl
-image: busybox:1.37.0
-processes:
-  learner: {command: [serve], binds: data, requests: {cpu: "1", memory: 1Gi}}
-  agent: {command: [work], connects: data, replicas: 2, requests: {cpu: "1", memory: 1Gi}}
-"""
-SETTINGS = """\
-team: ml
-repository: {url: REPO, author: Ann <ann@example.org>}
-environments:
-  dev: {namespace: rl-dev}
-  prod: {namespace: rl-prod, values: {groups: {agent: {replicas: 8}}}}
-"""
-
-
-class Project:
-    """A folder with a spec and settings beside a bare repository."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self.repo, self._capsys = folder, folder / "repo.git", capsys
-        git("init", "-q", "--bare", "-b", "main", str(self.repo))
-        self.write(SPEC)
-        (folder / ".symph.yaml").write_text(SETTINGS.replace("REPO", str(self.repo)))
-
-    def write(self, text: str) -> None:
-        (self.folder / "rl.yaml").write_text(text)
-
-    def symph(self, *words: str) -> tuple[int, str, str]:
-        """Return exit status, stdout and stderr."""
-        status = main(list(words))
-        said = self._capsys.readouterr()
-        return status, said.out, said.err
-
-    def json(self, *words: str) -> Any:
-        status, out, err = self.symph(*words, "-o", "json")
-        assert status == 0, err
-        return json.loads(out)
-
-    def log(self) -> list[str]:
-        return git("-C", str(self.repo), "log", "--format=%s", "main").splitlines()
-
-    def show(self, path: str, branch: str = "main") -> str:
-        return git("-C", str(self.repo), "show", f"{branch}:{path}")
-
-
-def git(*words: str) -> str:
-    return subprocess.run(["git", *words], capture_output=True, text=True, check=True, timeout=60).stdout
-
-
-@pytest.fixture
-def project(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    need_tool: Callable[[str], str],
-) -> Project:
-    need_tool("git")
-    monkeypatch.chdir(tmp_path)
-    return Project(tmp_path, capsys)
-
-
-POINTER = "envs/dev/ml/rl.symph-app.yaml"
+from tests.cli.git_project import POINTER, SETTINGS, SPEC, Project, git, with_secret
+from tests.gitops.servers import commit
 
 
 def test_a_chart_that_gives_rights_is_not_published(project: Project) -> None:
@@ -126,15 +60,6 @@ def test_a_publish_says_whether_it_is_a_new_run(kind: str, run: str, project: Pr
     assert "   a new run: " in out
 
 
-def test_a_version_that_exists_with_other_content_exits_7(project: Project) -> None:
-    project.symph("publish", "rl.yaml", "--env", "dev", "--version", "1.0.0")
-    project.write(SPEC.replace("replicas: 2", "replicas: 3"))
-    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev", "--version", "1.0.0")
-    assert status == 7
-    assert "published already, with other content" in err
-    assert len(project.log()) == 1
-
-
 def test_a_dry_run_shows_the_paths_and_pushes_nothing(project: Project) -> None:
     _, out, err = project.symph("publish", "rl.yaml", "--env", "dev", "--dry-run")
     assert out.splitlines()[1:] == ["  + charts/ml/rl/0.1.0/", f"  + {POINTER}"]
@@ -162,14 +87,6 @@ def test_the_fit_is_that_of_the_chart_with_the_environments_values(project: Proj
     assert "agent" in err
 
 
-def test_many_specs_are_one_commit(project: Project) -> None:
-    for number in range(3):
-        (project.folder / f"e{number}.yaml").write_text(SPEC.replace("name: rl", f"name: e{number}"))
-    found = project.json("publish", "e0.yaml", "e1.yaml", "e2.yaml", "--env", "dev")
-    assert [change["name"] for change in found["changes"]] == ["e0", "e1", "e2"]
-    assert len(project.log()) == 1
-
-
 def test_a_fault_in_one_spec_publishes_none(project: Project) -> None:
     (project.folder / "bad.yaml").write_text(SPEC.replace("connects: data", "connects: dta"))
     status, _, err = project.symph("publish", "rl.yaml", "bad.yaml", "--env", "dev")
@@ -178,21 +95,10 @@ def test_a_fault_in_one_spec_publishes_none(project: Project) -> None:
     assert git("-C", str(project.repo), "branch", "--list") == ""
 
 
-def test_a_branch_for_review_leaves_main_alone(project: Project) -> None:
-    project.symph("publish", "rl.yaml", "--env", "dev")
-    project.write(SPEC.replace("replicas: 2", "replicas: 3"))
-    assert project.symph("publish", "rl.yaml", "--env", "dev", "--branch", "review/rl")[0] == 0
-    assert len(project.log()) == 1
-    assert 'version: "0.1.1"' in project.show(POINTER, "review/rl")
-    parents = git("-C", str(project.repo), "rev-list", "--count", "main..review/rl").strip()
-    assert parents == "1"
-
-
 def test_into_a_checkout_writes_what_would_be_pushed(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     project.write(SPEC.replace("replicas: 2", "replicas: 3"))
-    checkout = project.folder / "checkout"
-    git("clone", "-q", str(project.repo), str(checkout))
+    checkout = project.clone()
     assert project.symph("publish", "rl.yaml", "--env", "dev", "--into", str(checkout))[0] == 0
     git("-C", str(checkout), "add", "-A")
     written = git("-C", str(checkout), "write-tree").strip()
@@ -221,6 +127,8 @@ def test_a_link_in_a_checkout_leads_nowhere(project: Project) -> None:
 
 def test_promotion_takes_the_version_and_keeps_the_environments_values(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
+    for precondition in ("--version", "--expect"):
+        assert project.symph("promote", "rl", "--from", "dev", "--to", "prod", precondition, "0.0.9")[0] == 7
     assert project.symph("promote", "rl", "--from", "dev", "--to", "prod")[0] == 0
     pointer = project.show("envs/prod/ml/rl.symph-app.yaml")
     assert "replicas: 8" in pointer
@@ -228,17 +136,6 @@ def test_promotion_takes_the_version_and_keeps_the_environments_values(project: 
     assert git("-C", str(project.repo), "diff", "--name-only", "main~1", "main").split() == [
         "envs/prod/ml/rl.symph-app.yaml"
     ]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("--version", "0.0.9"), ("--expect", "0.0.9")],
-    ids=["what the first runs", "what the second runs"],
-)
-def test_a_precondition_that_does_not_hold_exits_7(project: Project, words: tuple[str, str]) -> None:
-    project.symph("publish", "rl.yaml", "--env", "dev")
-    assert project.symph("promote", "rl", "--from", "dev", "--to", "prod", *words)[0] == 7
-    assert len(project.log()) == 1
 
 
 def test_rollback_restores_version_digest_and_values(project: Project) -> None:
@@ -257,13 +154,6 @@ def test_rollback_restores_version_digest_and_values(project: Project) -> None:
         ("0.1.1", "publish"),
         ("0.1.0", "publish"),
     ]
-
-
-def test_rolling_back_to_what_never_ran_exits_8_with_what_did(project: Project) -> None:
-    project.symph("publish", "rl.yaml", "--env", "dev")
-    status, _, err = project.symph("rollback", "rl", "--env", "dev", "--to", "7.0.0")
-    assert status == 8
-    assert "symph history rl --env dev" in err
 
 
 def test_retiring_asks_first_and_then_removes_the_pointer_alone(project: Project) -> None:
@@ -289,22 +179,10 @@ def test_the_team_is_found_where_only_one_has_the_experiment(project: Project) -
 
 def test_a_pointer_without_its_chart_is_seen(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    checkout = project.folder / "checkout"
-    git("clone", "-q", str(project.repo), str(checkout))
-    git("-C", str(checkout), "rm", "-rq", "charts")
-    who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
-    git("-C", str(checkout), *who, "commit", "-qm", "oops")
-    git("-C", str(checkout), "push", "-q", "origin", "HEAD:main")
+    commit(project.repo, {"charts": None})
     status, out, _ = project.symph("status")
     assert status == 1
     assert "chart missing" in out
-
-
-def test_without_a_repository_the_way_out_is_named(project: Project) -> None:
-    (project.folder / ".symph.yaml").unlink()
-    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
-    assert status == 2
-    assert "--repo URL" in err
 
 
 def test_an_ssh_signature_is_one_that_git_accepts(project: Project, need_tool: Callable[[str], str]) -> None:
@@ -314,43 +192,7 @@ def test_an_ssh_signature_is_one_that_git_accepts(project: Project, need_tool: C
     (project.folder / "signers").write_text(f"ann@example.org {key.with_suffix('.pub').read_text()}")
     assert project.symph("publish", "rl.yaml", "--env", "dev", "--sign", str(key))[0] == 0
     allowed = f"gpg.ssh.allowedSignersFile={project.folder / 'signers'}"
-    done = subprocess.run(
-        ["git", "-C", str(project.repo), "-c", allowed, "verify-commit", "main"],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert 'Good "git" signature' in done.stderr
-
-
-def test_a_gpg_signature_is_one_that_git_accepts(
-    project: Project, private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    need_tool("gpg")
-    home = private_places / "gpg"
-    home.mkdir(mode=0o700)
-    monkeypatch.setenv("GNUPGHOME", str(home))
-    make = ["gpg", "--batch", "--passphrase", "", "--quick-generate-key", "Ann <ann@example.org>", "ed25519", "sign"]
-    subprocess.run(make, check=True, capture_output=True, timeout=60)
-    try:
-        assert project.symph("publish", "rl.yaml", "--env", "dev", "--sign", "gpg:ann@example.org")[0] == 0
-        git("-C", str(project.repo), "verify-commit", "main")
-    finally:
-        subprocess.run(["gpgconf", "--kill", "gpg-agent"], check=True, timeout=30)
-
-
-def test_markdown_for_a_pull_request_is_a_table(project: Project) -> None:
-    _, out, _ = project.symph("publish", "rl.yaml", "--env", "dev", "--dry-run", "-o", "markdown")
-    assert out.splitlines()[:4] == ["# publish ml/rl 0.1.0 -> dev", "", "| change | paths |", "| --- | --- |"]
-    assert "rl 0.1.0 -> dev" in out
-
-
-def with_secret(project: Project, **source: str) -> None:
-    (project.folder / "token.txt").write_text("hunter2-hunter2\n")
-    more = f"secret_source: {json.dumps(source)}\n" if source else ""
-    project.write(f"{SPEC}secrets: [token.txt]\n{more}")
+    git("-C", str(project.repo), "-c", allowed, "verify-commit", "main")
 
 
 def test_a_secret_that_found_its_way_into_the_spec_is_refused_by_path(project: Project) -> None:
@@ -395,17 +237,13 @@ def test_a_private_key_is_never_pushed_whoever_it_belongs_to(project: Project) -
 
 
 def test_package_with_push_writes_the_chart_and_publishes_it(project: Project) -> None:
+    assert project.symph("package", "rl.yaml", "--push", "--env", "dev", "--dry-run")[0] == 0
+    assert not (project.folder / "dist").exists()
     status, out, _ = project.symph("package", "rl.yaml", "--push", "--env", "dev")
     assert status == 0
     assert "rl 0.1.0 -> dev" in out
     assert (project.folder / "dist/rl-0.1.0.tgz").is_file()
     assert project.log() == ["publish ml/rl 0.1.0 -> dev"]
-
-
-def test_package_with_push_and_dry_run_changes_nothing(project: Project) -> None:
-    assert project.symph("package", "rl.yaml", "--push", "--env", "dev", "--dry-run")[0] == 0
-    assert not (project.folder / "dist").exists()
-    assert git("-C", str(project.repo), "branch", "--list") == ""
 
 
 def test_a_cluster_out_of_reach_is_a_warning_where_secrets_should_be(project: Project) -> None:

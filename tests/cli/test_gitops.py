@@ -10,24 +10,9 @@ import pytest
 import yaml
 
 from tests.chart.harness import index
-from tests.cli.test_git_verbs import SPEC, Project, git, project
+from tests.cli.git_project import INIT, SPEC, Project, git
 from tests.gitops.servers import commit
 from tests.tools import HELM_VERSIONS, helm
-
-__all__ = ["project"]  # the fixture
-
-
-def paths(project: Project, branch: str = "main") -> list[str]:
-    return git("-C", str(project.repo), "ls-tree", "-r", "--name-only", branch).splitlines()
-
-
-def clone(project: Project) -> Path:
-    checkout = project.folder / "checkout"
-    git("clone", "-q", str(project.repo), str(checkout))
-    return checkout
-
-
-INIT = ["gitops", "init", "--install-from", f"git+https://git.example.org/symphony-charts@{'0a' * 20}"]
 
 
 def lint(project: Project, folder: Path, *words: str) -> tuple[int, list[str]]:
@@ -37,7 +22,7 @@ def lint(project: Project, folder: Path, *words: str) -> tuple[int, list[str]]:
 
 def test_init_lays_bootstrap_readme_owners_and_a_check_into_an_empty_repository(project: Project) -> None:
     assert project.symph(*INIT, "--argocd-version", "3.5")[0] == 0
-    found = paths(project)
+    found = project.paths()
     assert {"README.md", "CODEOWNERS", "ci/check", "bootstrap/project.yaml", "bootstrap/argocd-cm.yaml"} <= set(found)
     assert "rl-prod" in project.show("bootstrap/project.yaml")
     assert "resource.customizations.health.batch_Job" in project.show("bootstrap/argocd-cm.yaml")
@@ -102,10 +87,6 @@ def test_a_folder_without_anything_to_check_fails_the_check(project: Project, tm
     assert project.symph("gitops", verb, str(folder))[0] == 1
 
 
-def test_a_checkout_whose_head_holds_nothing_fails_the_check(project: Project) -> None:
-    assert project.symph("gitops", "lint", str(clone(project)))[0] == 1
-
-
 def test_init_again_changes_nothing(project: Project) -> None:
     project.symph(*INIT)
     assert project.json(*INIT)["commit"] is None
@@ -114,11 +95,7 @@ def test_init_again_changes_nothing(project: Project) -> None:
 
 def test_init_leaves_what_an_existing_repository_has(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    checkout = clone(project)
-    (checkout / "README.md").write_text("ours\n")
-    git("-C", str(checkout), "add", "README.md")
-    git("-C", str(checkout), "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "readme")
-    git("-C", str(checkout), "push", "-q", "origin", "HEAD:main")
+    commit(project.repo, {"README.md": "ours\n"})
     status, out, _ = project.symph(*INIT)
     assert (status, project.show("README.md")) == (0, "ours\n")
     assert "left as they are: README.md" in out
@@ -134,17 +111,17 @@ def test_init_refuses_to_replace_another_bootstrap_unless_forced(project: Projec
 def test_init_for_flux_gives_each_publish_its_helm_release(project: Project) -> None:
     project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
     project.symph("publish", "rl.yaml", "--env", "dev")
-    assert "bootstrap/applicationset.yaml" not in paths(project)
+    assert "bootstrap/applicationset.yaml" not in project.paths()
     assert "./charts/ml/rl/0.1.0" in project.show("flux/dev/ml/rl.yaml")
     project.symph("retire", "rl", "--env", "dev", "--yes")
-    assert "flux/dev/ml/rl.yaml" not in paths(project)
+    assert "flux/dev/ml/rl.yaml" not in project.paths()
 
 
 def test_a_repository_of_ours_has_no_findings(project: Project) -> None:
     project.symph(*INIT)
     project.symph("publish", "rl.yaml", "--env", "dev")
     project.symph("promote", "rl", "--from", "dev", "--to", "prod")
-    assert lint(project, clone(project), "--strict") == (0, [])
+    assert lint(project, project.clone(), "--strict") == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -159,7 +136,7 @@ def test_a_repository_of_ours_has_no_findings(project: Project) -> None:
 )
 def test_an_edit_by_hand_is_found(project: Project, path: str, old: str, new: str, rule: str) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    file = clone(project) / path
+    file = project.clone() / path
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new, 1))
@@ -188,7 +165,7 @@ def test_line_ends_that_git_translates_are_told_from_an_edit(project: Project) -
 
 def test_what_git_lfs_put_there_is_told_from_an_edit(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    file = clone(project) / "charts/ml/rl/0.1.0/README.md"
+    file = project.clone() / "charts/ml/rl/0.1.0/README.md"
     file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
     items = json.loads(project.symph("gitops", "lint", str(project.folder / "checkout"), "-o", "json")[1])["items"]
     assert any("pointers of Git LFS" in item["what"] for item in items)
@@ -196,7 +173,7 @@ def test_what_git_lfs_put_there_is_told_from_an_edit(project: Project) -> None:
 
 def test_what_init_lays_down_keeps_git_from_translating_charts(project: Project) -> None:
     project.symph(*INIT)
-    checkout = clone(project)
+    checkout = project.clone()
     said = git("-C", str(checkout), "check-attr", "text", "filter", "--", "charts/ml/rl/0.1.0/values.yaml")
     assert [line.rpartition(": ")[2] for line in said.splitlines()] == ["unset", "unset"]
 
@@ -204,14 +181,14 @@ def test_what_init_lays_down_keeps_git_from_translating_charts(project: Project)
 def test_a_link_and_two_releases_of_one_name_are_found(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     project.symph("publish", "rl.yaml", "--env", "dev", "--team", "other")
-    checkout = clone(project)
+    checkout = project.clone()
     (checkout / "link").symlink_to("/etc")
     assert sorted(lint(project, checkout)[1]) == ["same-release", "symlink"]
 
 
 def test_an_edit_of_a_published_chart_since_the_base_is_refused(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    checkout = clone(project)
+    checkout = project.clone()
     (checkout / "charts/ml/rl/0.1.0/README.md").write_text("new\n")
     (checkout / "charts/ml/rl/0.2.0").mkdir()
     (checkout / "charts/ml/rl/0.2.0/new.yaml").write_text("a: 1\n")
@@ -220,7 +197,7 @@ def test_an_edit_of_a_published_chart_since_the_base_is_refused(project: Project
 
 def test_an_edit_of_the_bootstrap_files_is_found(project: Project) -> None:
     project.symph(*INIT)
-    file = clone(project) / "bootstrap/applicationset.yaml"
+    file = project.clone() / "bootstrap/applicationset.yaml"
     file.write_text(file.read_text().replace("selfHeal: false", "selfHeal: true"))
     (file.parent / "broken.yaml").write_text("a: [\n")
     assert lint(project, project.folder / "checkout") == (1, ["self-heal", "yaml"])
@@ -230,13 +207,13 @@ def test_an_encrypted_secret_for_flux_has_no_finding(project: Project) -> None:
     project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
     project.symph("publish", "rl.yaml", "--env", "dev")
     secret = {"kind": "Secret", "metadata": {"name": "rl"}, "data": {"token": "ENC[AES256_GCM,data:x]"}, "sops": {}}
-    (clone(project) / "flux/dev/ml/rl.secret.yaml").write_text(yaml.safe_dump(secret))
+    (project.clone() / "flux/dev/ml/rl.secret.yaml").write_text(yaml.safe_dump(secret))
     assert lint(project, project.folder / "checkout") == (0, [])
 
 
 def test_doctor_says_how_large_it_is(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    status, out, _ = project.symph("gitops", "doctor", str(clone(project)))
+    status, out, _ = project.symph("gitops", "doctor", str(project.clone()))
     assert status == 0
     assert "1 applications, 1 chart versions" in out
 
@@ -297,7 +274,7 @@ def test_gc_keeps_what_runs_what_can_be_rolled_back_to_and_the_newest(project: P
     project.symph("publish", "rl.yaml", "--env", "dev")
     assert project.symph("gitops", "gc", "--keep", "1")[0] == 2, "it asks first"
     assert project.symph("gitops", "gc", "--keep", "1", "--yes")[0] == 0
-    left = {path.split("/")[3] for path in paths(project) if path.startswith("charts/ml/rl/")}
+    left = {path.split("/")[3] for path in project.paths() if path.startswith("charts/ml/rl/")}
     assert left == {"0.1.0", "0.1.4"}
     assert project.symph("rollback", "rl", "--env", "dev")[0] == 0
 

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.test_git_verbs import Project, git, project
-from tests.cli.test_gitops import INIT, clone, paths
-
-__all__ = ["project"]  # the fixture
+from tests.cli.git_project import INIT, Project, git
+from tests.gitops.servers import commit
 
 PLACES = ("--destination", "dev=rl-dev", "--destination", "prod=big/rl")
 
@@ -40,7 +38,7 @@ def settings(project: Project) -> Any:
 
 def allowed(project: Project) -> list[tuple[str | None, str]]:
     """Return cluster and namespace of every destination that the projects of the bootstrap allow."""
-    texts = [project.show(path) for path in paths(project) if path.startswith("bootstrap/project")]
+    texts = [project.show(path) for path in project.paths() if path.startswith("bootstrap/project")]
     items = [item for text in texts for item in yaml.safe_load_all(text)]
     return [(place.get("name"), place["namespace"]) for item in items for place in item["spec"]["destinations"]]
 
@@ -49,10 +47,10 @@ def test_what_init_allows_is_what_publish_writes(fresh: Project) -> None:
     assert init(fresh, *PLACES)[0] == 0
     for env in ("dev", "prod"):
         assert fresh.symph("publish", "rl.yaml", "--env", env)[0] == 0
-    written = [yaml.safe_load(fresh.show(path)) for path in paths(fresh) if path.startswith("envs/")]
+    written = [yaml.safe_load(fresh.show(path)) for path in fresh.paths() if path.startswith("envs/")]
     places = [(pointer["destination"]["name"] or None, pointer["destination"]["namespace"]) for pointer in written]
     assert sorted(places, key=str) == sorted(allowed(fresh), key=str) == [("big", "rl"), (None, "rl-dev")]
-    assert fresh.symph("gitops", "lint", str(clone(fresh)), "--strict")[0] == 0
+    assert fresh.symph("gitops", "lint", str(fresh.clone()), "--strict")[0] == 0
 
 
 def test_the_next_command_works_as_it_is_printed(fresh: Project) -> None:
@@ -116,7 +114,7 @@ def test_what_is_no_destination_is_refused(place: str, fresh: Project) -> None:
 
 
 def test_into_a_checkout_the_repository_is_the_one_it_came_from(project: Project) -> None:
-    checkout = clone(project)
+    checkout = project.clone()
     (project.folder / ".symph.yaml").unlink()
     assert project.symph(*INIT, "--into", str(checkout), *PLACES)[0] == 0
     assert str(project.repo) in (checkout / "bootstrap/applicationset.yaml").read_text()
@@ -135,22 +133,19 @@ def test_ssh_addresses_reach_flux_as_it_takes_them_with_a_secret(fresh: Project,
 def test_the_folder_of_an_environment_outlives_its_last_experiment(project: Project) -> None:
     project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
     # Flux's source controller fails if a folder that it checks out is missing.
-    assert {"charts/README.md", "flux/dev/README.md", "flux/prod/README.md"} <= set(paths(project))
+    assert {"charts/README.md", "flux/dev/README.md", "flux/prod/README.md"} <= set(project.paths())
     assert project.symph("gitops", "gc", "--yes")[0] == 0
     project.symph("publish", "rl.yaml", "--env", "dev")
     assert project.symph("retire", "rl", "--env", "dev", "--yes")[0] == 0
-    assert [path for path in paths(project) if path.startswith("flux/dev/")] == ["flux/dev/README.md"]
+    assert [path for path in project.paths() if path.startswith("flux/dev/")] == ["flux/dev/README.md"]
 
 
 def test_a_repository_of_before_gets_the_file_that_keeps_the_folder(project: Project) -> None:
     project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
     project.symph("publish", "rl.yaml", "--env", "dev")
-    checkout = clone(project)
-    git("-C", str(checkout), "rm", "-rq", "flux/dev/README.md")
-    git("-C", str(checkout), "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "as before")
-    git("-C", str(checkout), "push", "-q", "origin", "HEAD:main")
+    commit(project.repo, {"flux/dev/README.md": None})
     assert project.symph("retire", "rl", "--env", "dev", "--yes")[0] == 0
-    assert [path for path in paths(project) if path.startswith("flux/dev/")] == ["flux/dev/README.md"]
+    assert [path for path in project.paths() if path.startswith("flux/dev/")] == ["flux/dev/README.md"]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +175,7 @@ def test_a_branch_without_a_before_is_compared_with_the_main_one(
     tool.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     tool.chmod(0o755)
     env = {"PATH": f"{tool.parent}:{os.environ['PATH']}", "BASE": base}
-    argv = ["sh", str(clone(project) / "ci/check")]
+    argv = ["sh", str(project.clone() / "ci/check")]
     said = subprocess.run(argv, env=env, capture_output=True, text=True, check=True, timeout=30).stdout
     assert said.splitlines()[-1] == used
 
@@ -195,5 +190,5 @@ def test_gitlab_runs_the_pinned_check(project: Project) -> None:
 def test_a_repository_without_a_ci_of_ours_needs_no_place_to_install_from(fresh: Project) -> None:
     status, _, err = fresh.symph("gitops", "init", "--repo", str(fresh.repo), *PLACES, "--ci", "none")
     assert status == 0, err
-    assert [path for path in paths(fresh) if path.startswith("ci/")] == ["ci/check"]
-    assert fresh.symph("gitops", "lint", str(clone(fresh)), "--strict")[0] == 0
+    assert [path for path in fresh.paths() if path.startswith("ci/")] == ["ci/check"]
+    assert fresh.symph("gitops", "lint", str(fresh.clone()), "--strict")[0] == 0

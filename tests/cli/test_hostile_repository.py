@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from tests.cli.test_git_verbs import POINTER, SPEC, Project, git, project
-
-__all__ = ["project"]  # the fixture
+from tests.cli.git_project import POINTER, SPEC, Project
+from tests.gitops.servers import commit
 
 TITLE, CONCEAL, C1, BACKWARDS = r"\e]0;pwn\a", r"\e[8m", r"\u009b2J", r"\u202e"
 EVIL = f'"{TITLE}{CONCEAL}{C1}{BACKWARDS}evil"'
@@ -34,21 +33,15 @@ VERBS = {
 
 def replace_in_pointer(project: Project, key: str) -> None:
     """Commit the pointer of dev with hostile text as the value of `key`."""
-    clone = project.folder / "clone"
-    git("clone", "-q", str(project.repo), str(clone))
-    pointer = clone / POINTER
-    pointer.write_text(re.sub(rf"(?m)^(\s*{key}:).*$", lambda match: f"{match[1]} {EVIL}", pointer.read_text()))
-    author = ["-c", "user.name=eve", "-c", "user.email=eve@example.org"]
-    git("-C", str(clone), *author, "commit", "-qam", "hand \x1b]0;pwn\x07 edit")
-    git("-C", str(clone), "push", "-q", "origin", "main")
+    text = re.sub(rf"(?m)^(\s*{key}:).*$", lambda match: f"{match[1]} {EVIL}", project.show(POINTER))
+    commit(project.repo, {POINTER: text}, "hand \x1b]0;pwn\x07 edit")
 
 
 @pytest.mark.parametrize("key", ["by", "namespace"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_verb_prints_control_characters_of_a_repository(verb: str, key: str, project: Project) -> None:
-    project.symph("publish", "rl.yaml", "--env", "dev")
-    project.write(SPEC.replace("replicas: 2", "replicas: 3"))
-    project.symph("publish", "rl.yaml", "--env", "dev")
+    project.publish(2)
+    project.publish(3)
     project.write(SPEC.replace("replicas: 2", "replicas: 4"))
     replace_in_pointer(project, key)
     _, out, err = project.symph(*VERBS[verb].split())

@@ -6,9 +6,7 @@ import re
 
 import pytest
 
-from tests.cli.test_git_verbs import SPEC, Project, git, project
-
-__all__ = ["project"]
+from tests.cli.git_project import SPEC, Project, git
 
 # Invented, and written in halves so that scanners do not report this file.
 TOKEN = "ghp_" + "k3Jd8sLq0ZmPw7RtYvXc2BnA9fGhUe5TiOsD"

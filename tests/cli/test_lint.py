@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_package import SPEC, Symph, spec, symph  # noqa: F401 - fixtures
+from tests.cli.conftest import SPEC, Symph
 
 pytestmark = pytest.mark.usefixtures("spec")
 
 
-def test_warnings_are_printed_and_fail_only_when_strict(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_warnings_are_printed_and_fail_only_when_strict(symph: Symph) -> None:
     said = symph("validate", "exp.yaml").stdout
     assert "[runs-on]" in said
     assert "at:   exp.yaml, processes.server" in said
     symph("validate", "exp.yaml", "--strict", status=1)
 
 
-def test_errors_fail(symph: Symph, spec: Path) -> None:  # noqa: F811 - the fixtures
+def test_errors_fail(symph: Symph, spec: Path) -> None:
     spec.write_text(SPEC.replace("replicas: 2", "pod_overlay: {spec: {nonsense: 1}}"))
     assert "[schema]" in symph("validate", "exp.yaml", status=1).stdout
 
 
-def test_json_and_sarif_hold_the_findings(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_json_and_sarif_hold_the_findings(symph: Symph) -> None:
     items = json.loads(symph("validate", "exp.yaml", "-o", "json").stdout)["items"]
     assert [item["rule"] for item in items] == ["runs-on", "pod-security-restricted"]
     result, info = json.loads(symph("validate", "exp.yaml", "-o", "sarif").stdout)["runs"][0]["results"]
@@ -32,12 +32,12 @@ def test_json_and_sarif_hold_the_findings(symph: Symph) -> None:  # noqa: F811 -
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 4
 
 
-def test_an_unknown_kubernetes_is_refused(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_an_unknown_kubernetes_is_refused(symph: Symph) -> None:
     assert "1.37" in symph("validate", "exp.yaml", "--kube-version", "1.11", status=3).stderr
 
 
 @pytest.mark.parametrize("place", ["configs: {a.txt: {text: T}}", "annotations: {note: T}"])
-def test_a_token_anywhere_in_the_spec_is_one_error(symph: Symph, spec: Path, place: str) -> None:  # noqa: F811
+def test_a_token_anywhere_in_the_spec_is_one_error(symph: Symph, spec: Path, place: str) -> None:
     token = "ghp_" + "k3Jd8sLq0ZmPw7RtYvXc2BnA9fGhUe5TiOsD"
     spec.write_text(SPEC + place.replace("T}", f"{token}}}") + "\n")
     assert symph("validate", "exp.yaml", status=1).stdout.count("[leak]") == 1

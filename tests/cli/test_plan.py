@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Symph = Callable[..., subprocess.CompletedProcess[str]]
+from tests.cli.conftest import Symph
+
 ROOT = Path(__file__).parents[2]
 POOLS = str(ROOT / "examples/pools/pools.yaml")
 
@@ -32,23 +30,14 @@ TOO_LARGE = FITS.replace("cpu: 1500m", 'cpu: "7.95"').replace(
 )
 
 
-@pytest.fixture
-def symph(tmp_path: Path) -> Symph:
-    """Run the command in a folder with a spec that fits and one that does not."""
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """Write a spec that fits and one that does not."""
     (tmp_path / "rl.yaml").write_text(FITS)
     std8 = "{name: std8, machine_type: n1-standard-8, max_nodes: 9, zones: [us-central1-a], labels: {kind: plain}}"
     v100 = "{name: v100, machine_type: n1-highmem-8, max_nodes: 1, gpu: {type: v100, count: 1}}"
     (tmp_path / "std.yaml").write_text(f"pools: [{std8}, {v100}]\n")
     (tmp_path / "big.yaml").write_text(TOO_LARGE)
-
-    def run(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}
-        argv = [sys.executable, "-m", "symphony_charts", *args]
-        ended = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
-        assert ended.returncode == status, ended.stderr
-        return ended
-
-    return run
 
 
 def test_a_plan_shows_pools_then_verdicts_then_the_total(symph: Symph) -> None:
@@ -76,11 +65,6 @@ def test_json_holds_verdicts_pools_and_decisions(symph: Symph) -> None:
     assert (plan["kind"], plan["verdict"]) == ("Plan", "PROVEN")
     assert [pool["name"] for pool in plan["pools"]] == ["std8", "v100"]
     assert plan["decisions"][0]["process"] == "learner"
-
-
-def test_two_runs_print_the_same_bytes(symph: Symph) -> None:
-    runs = [symph("plan", "rl.yaml", "--pools", "std.yaml", "-o", "json").stdout for _ in range(2)]
-    assert runs[0] == runs[1]
 
 
 def test_explain_says_why_not_each_other_pool(symph: Symph) -> None:

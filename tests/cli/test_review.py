@@ -12,9 +12,7 @@ import yaml
 
 from symphony_charts.cli.gitops_review import MARK, Part, comment, forge_of, review_text
 from symphony_charts.errors import ToolFailed, UsageError
-from tests.cli.test_git_verbs import SPEC, Project, project
-
-__all__ = ["project"]  # the fixture
+from tests.cli.git_project import SPEC, Project
 
 
 class Server(ThreadingHTTPServer):

@@ -22,20 +22,7 @@ def takes_spec(command: Command) -> bool:
 
 
 COMMANDS = {" ".join(command.words): command for command in all_commands() if takes_spec(command)}
-VERBS = [
-    "up",
-    "run",
-    "validate",
-    "render",
-    "plan",
-    "diff",
-    "package",
-    "publish",
-    "install",
-    "upgrade",
-    "sweep",
-    "secrets",
-]
+VERBS = "up run validate render plan diff package publish install upgrade sweep secrets"
 
 
 @pytest.fixture
@@ -56,7 +43,7 @@ def spec_in(words: list[str]) -> str:
 
 
 def test_the_verbs_are_those_that_take_a_spec() -> None:
-    assert set(VERBS) <= {name.split()[0] for name in COMMANDS}
+    assert set(VERBS.split()) <= {name.split()[0] for name in COMMANDS}
 
 
 @pytest.mark.usefixtures("here")

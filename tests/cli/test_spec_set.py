@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.chart.harness import Objects, index
+from tests.cli.conftest import Symph
 from tests.cli.grammar import all_commands
-from tests.cli.test_package import Symph, symph  # noqa: F401 - fixture
 
 SPEC = """\
 name: exp
@@ -33,7 +33,7 @@ def spec(tmp_path: Path) -> Path:
     return file
 
 
-def rendered(symph: Symph, *args: str, spec: str = "exp.yaml") -> Objects:  # noqa: F811 - the fixture
+def rendered(symph: Symph, *args: str, spec: str = "exp.yaml") -> Objects:
     return index(json.loads(symph("render", spec, "-o", "json", *args).stdout)["items"])
 
 
@@ -51,16 +51,16 @@ def test_every_verb_that_reads_a_spec_has_the_option() -> None:
     assert lacking == set()
 
 
-def test_a_field_of_a_process_is_changed(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_a_field_of_a_process_is_changed(symph: Symph) -> None:
     assert '"completions": 5' in job(rendered(symph, "--spec-set", "processes.client.replicas=5"), "client")
 
 
-def test_what_is_not_a_value_can_be_changed(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_what_is_not_a_value_can_be_changed(symph: Symph) -> None:
     objects = rendered(symph, "--spec-set", "workload.kind=jobset", "--spec-set", "groups.pair.processes.first.cwd=/x")
     assert any(kind == "JobSet" and '"workingDir": "/x"' in json.dumps(item) for (kind, _), item in objects.items())
 
 
-def test_values_have_the_syntax_of_set(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_values_have_the_syntax_of_set(symph: Symph) -> None:
     text = r"processes.client.args={a,b\,c},processes.client.env.N=7,labels.example\.com/team=rl"
     made = job(rendered(symph, "--spec-set", text), "client")
     assert '"args": ["a", "b,c"]' in made
@@ -68,7 +68,7 @@ def test_values_have_the_syntax_of_set(symph: Symph) -> None:  # noqa: F811 - th
     assert '"example.com/team": "rl"' in made
 
 
-def test_null_removes_a_key(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_null_removes_a_key(symph: Symph) -> None:
     objects = rendered(symph, "--spec-set", "processes.client.replicas=null,processes.server.env.LR=null")
     assert '"completions": 2' not in job(objects, "client")
     text = json.dumps(list(objects.values()))
@@ -76,7 +76,7 @@ def test_null_removes_a_key(symph: Symph) -> None:  # noqa: F811 - the fixture
     assert '"LR"' not in text
 
 
-def test_a_process_that_shares_an_anchor_is_left_as_it_is(symph: Symph, spec: Path) -> None:  # noqa: F811
+def test_a_process_that_shares_an_anchor_is_left_as_it_is(symph: Symph, spec: Path) -> None:
     spec.write_text(SPEC.replace("binds: data, ", "").replace("connects: data, ", ""))
     objects = rendered(symph, "--spec-set", "processes.twin.env.MODE=slow")
     sets = {name: json.dumps(item) for (kind, name), item in objects.items() if kind == "StatefulSet"}
@@ -84,14 +84,14 @@ def test_a_process_that_shares_an_anchor_is_left_as_it_is(symph: Symph, spec: Pa
     assert '"slow"' in sets["exp-twin"]
 
 
-def test_a_python_spec_is_changed_alike(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+def test_a_python_spec_is_changed_alike(symph: Symph, tmp_path: Path) -> None:
     text = "experiment = {'name': 'exp', 'image': 'busybox', 'processes': {'client': {'command': ['work']}}}\n"
     (tmp_path / "exp.py").write_text(text)
     objects = rendered(symph, "--spec-set", "processes.client.replicas=5", spec="exp.py")
     assert '"completions": 5' in job(objects, "client")
 
 
-def test_packaging_again_without_the_change_takes_it_back(symph: Symph, tmp_path: Path) -> None:  # noqa: F811
+def test_packaging_again_without_the_change_takes_it_back(symph: Symph, tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text("name: other\nimage: busybox\nprocesses: {a: {command: [a]}}\n")
     values = tmp_path / "dist/exp/values.yaml"
     for _ in range(2):
@@ -114,25 +114,25 @@ def test_packaging_again_without_the_change_takes_it_back(symph: Symph, tmp_path
         ("processes.client.replicas=many", "replicas", ""),
     ],
 )
-def test_a_mistake_is_named_with_the_option(symph: Symph, text: str, what: str, step: str) -> None:  # noqa: F811
+def test_a_mistake_is_named_with_the_option(symph: Symph, text: str, what: str, step: str) -> None:
     said = symph("render", "exp.yaml", "--spec-set", text, status=3).stderr
     assert what in said
     assert step in said
     assert f"at:   --spec-set {text}" in said
 
 
-def test_a_fault_of_the_file_keeps_its_line(symph: Symph, spec: Path) -> None:  # noqa: F811 - the fixture
+def test_a_fault_of_the_file_keeps_its_line(symph: Symph, spec: Path) -> None:
     spec.write_text(SPEC.replace("  twin: *base\n", "  bad: {comand: [x]}\n"))
     said = symph("render", "exp.yaml", "--spec-set", "processes.client.replicas=2", status=3).stderr
     assert "exp.yaml:6, processes.bad" in said
 
 
-def test_a_text_without_a_value_is_wrong_usage(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_a_text_without_a_value_is_wrong_usage(symph: Symph) -> None:
     said = symph("render", "exp.yaml", "--spec-set", "processes.client.replicas", status=2).stderr
     assert "at:   --spec-set processes.client.replicas" in said
 
 
-def test_a_chart_has_no_spec_to_change(symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_a_chart_has_no_spec_to_change(symph: Symph) -> None:
     symph("package", "exp.yaml")
     said = symph("install", "dist/exp", "--spec-set", "processes.client.replicas=2", status=2).stderr
     assert "package its spec again" in said

@@ -96,9 +96,6 @@ def test_with_nothing_to_ask_it_says_so_and_is_content(capsys: pytest.CaptureFix
         ["not asked", " cluster"],
         ["not asked", " git"],
     ]
-
-
-def test_json_says_what_was_not_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "-o", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["kind"], answer["items"]) == ("StatusList", [])

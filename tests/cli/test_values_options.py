@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.chart.harness import index, objects_in, run_helm
-from tests.cli.test_package import Symph, spec, symph  # noqa: F401 - fixtures
+from tests.cli.conftest import Symph
 from tests.tools import HELM_VERSIONS
 
 pytestmark = pytest.mark.usefixtures("spec")
@@ -21,7 +21,7 @@ ENV = "groups.client.containers.client.env"
 @pytest.mark.parametrize("version", HELM_VERSIONS)
 def test_symph_renders_what_helm_renders_under_every_option(
     version: str,
-    symph: Symph,  # noqa: F811 - the fixture
+    symph: Symph,
     tmp_path: Path,
 ) -> None:
     (tmp_path / "one.yaml").write_text("groups: {client: {replicas: 5, containers: {client: {args: [a, b]}}}}\n")
@@ -37,14 +37,14 @@ def test_symph_renders_what_helm_renders_under_every_option(
 
 
 @pytest.mark.parametrize("verb", ["render", "validate", "package"])
-def test_a_text_that_helm_refuses_is_wrong_usage(verb: str, symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_a_text_that_helm_refuses_is_wrong_usage(verb: str, symph: Symph) -> None:
     said = symph(verb, "exp.yaml", "--set", "groups.client.replicas", status=2).stderr
     assert 'key "replicas" has no value' in said
     assert "at:   --set groups.client.replicas" in said
     assert "next: write KEY=VALUE" in said
 
 
-def test_a_file_of_set_file_that_is_not_text_is_refused(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+def test_a_file_of_set_file_that_is_not_text_is_refused(symph: Symph, tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"a\xff")
     assert (
         "bytes\n  next: put it under `configs`"
@@ -53,11 +53,11 @@ def test_a_file_of_set_file_that_is_not_text_is_refused(symph: Symph, tmp_path: 
 
 
 @pytest.mark.parametrize("option", ["--values=none.yaml", "--set-file=a=none.yaml"])
-def test_a_file_that_is_not_there_is_named(option: str, symph: Symph) -> None:  # noqa: F811 - the fixture
+def test_a_file_that_is_not_there_is_named(option: str, symph: Symph) -> None:
     assert "none.yaml" in symph("render", "exp.yaml", option, status=3).stderr
 
 
-def test_values_come_from_a_pipe(spec: Path) -> None:  # noqa: F811 - the fixture
+def test_values_come_from_a_pipe(spec: Path) -> None:
     argv = [sys.executable, "-m", "symphony_charts", "render", spec.name, "-o", "json", "-f", "-"]
     text = "groups: {client: {replicas: 5}}\n"
     ended = subprocess.run(argv, cwd=spec.parent, input=text, capture_output=True, text=True, timeout=60, check=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_git_verbs import SETTINGS, Project, project  # noqa: F401 - a fixture
+from tests.cli.git_project import SETTINGS, Project
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path for path in ROOT.glob("examples/*/experiment.*") if not path.name.endswith(".lock.yaml"))
@@ -100,7 +100,7 @@ def errors_in(text: str) -> set[str]:
     return {re.sub(r"  \[[a-z-]+\]$", "", block, count=1, flags=re.MULTILINE) for block in blocks}
 
 
-def agree(project: Project, spec: str) -> str:  # noqa: F811 - the fixture's value
+def agree(project: Project, spec: str) -> str:
     """Return the verdict of the three verbs: "taken", "refused", or "refused by publish" for missing rights."""
     status, out, err = project.symph("validate", spec)
     errors = errors_in(out + err)
@@ -123,7 +123,7 @@ def agree(project: Project, spec: str) -> str:  # noqa: F811 - the fixture's val
     return "refused" if errors else "taken"
 
 
-def written(project: Project, data: Mapping[str, object]) -> str:  # noqa: F811 - the fixture's value
+def written(project: Project, data: Mapping[str, object]) -> str:
     """Write a spec file that holds `data`, beside small node pools."""
     (project.folder / "pools.yaml").write_text(_POOLS)
     project.write(json.dumps({"name": "rl", "image": "busybox:1.37.0", **data}))
@@ -131,7 +131,7 @@ def written(project: Project, data: Mapping[str, object]) -> str:  # noqa: F811 
 
 
 @pytest.mark.parametrize("case", _CASES)
-def test_the_three_verbs_agree(project: Project, case: str) -> None:  # noqa: F811 - the fixture
+def test_the_three_verbs_agree(project: Project, case: str) -> None:
     names = list(_CASES)
     if names.index(case) < names.index("rights"):
         wanted = "taken"
@@ -141,25 +141,25 @@ def test_the_three_verbs_agree(project: Project, case: str) -> None:  # noqa: F8
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
-def test_the_three_verbs_take_every_example(project: Project, example: Path) -> None:  # noqa: F811 - the fixture
+def test_the_three_verbs_take_every_example(project: Project, example: Path) -> None:
     shutil.copytree(ROOT / "examples", project.folder, dirs_exist_ok=True)
     assert agree(project, f"{example.parent.name}/{example.name}") == "taken"
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/argo/*.yaml")), ids=lambda path: path.stem)
-def test_the_three_verbs_agree_on_the_pipelines(project: Project, path: Path) -> None:  # noqa: F811 - the fixture
+def test_the_three_verbs_agree_on_the_pipelines(project: Project, path: Path) -> None:
     shutil.copytree(path.parent, project.folder, dirs_exist_ok=True)
     assert agree(project, path.name) == "refused by publish"
 
 
 @pytest.mark.parametrize("file", sorted(ROOT.glob("examples/import/dijob-*.yaml")), ids=lambda path: path.stem)
-def test_the_three_verbs_take_the_dijobs_of_the_examples(project: Project, file: Path) -> None:  # noqa: F811 - the fixture
+def test_the_three_verbs_take_the_dijobs_of_the_examples(project: Project, file: Path) -> None:
     assert project.symph("import", "dijob", str(file), "--to", "rl.yaml")[0] == 0
     wanted = "refused by publish" if "AggregatorConfig" in file.read_text() else "taken"
     assert agree(project, "rl.yaml") == wanted
 
 
-def test_the_pools_of_the_project_count_for_all_three(project: Project) -> None:  # noqa: F811 - the fixture
+def test_the_pools_of_the_project_count_for_all_three(project: Project) -> None:
     settings = project.folder / ".symph.yaml"
     settings.write_text(SETTINGS.replace("REPO", str(project.repo)) + "pools: pools.yaml\n")
     large = one(requests={"cpu": "64", "memory": "1Gi"})
@@ -168,7 +168,7 @@ def test_the_pools_of_the_project_count_for_all_three(project: Project) -> None:
         assert project.symph(*verb, "rl.yaml", "--force-unschedulable")[0] == 0, verb
 
 
-def test_a_chart_that_is_wrong_leaves_the_one_before_alone(project: Project) -> None:  # noqa: F811 - the fixture
+def test_a_chart_that_is_wrong_leaves_the_one_before_alone(project: Project) -> None:
     spec = written(project, one())
     assert project.symph("package", spec)[0] == 0
     before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != spec}
@@ -177,7 +177,7 @@ def test_a_chart_that_is_wrong_leaves_the_one_before_alone(project: Project) -> 
     assert after == before
 
 
-def test_the_faults_of_all_specs_are_told(project: Project) -> None:  # noqa: F811 - the fixture
+def test_the_faults_of_all_specs_are_told(project: Project) -> None:
     for name in ("a", "b"):
         data: dict[str, Any] = {"name": name, "image": "busybox:1.37.0", **pod(nonsense=1)}
         (project.folder / f"{name}.yaml").write_text(json.dumps(data))

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -48,19 +48,22 @@ def make_bare(path: Path, files: dict[str, str] | None = None, *, filters: bool 
     return path
 
 
-def commit(bare: Path, files: dict[str, str], message: str = "by hand") -> str:
+def commit(bare: Path, files: Mapping[str, str | bytes | None], message: str = "by hand") -> str:
+    """Commit these files to main; None removes one."""
     has_main = git(bare, "for-each-ref", "refs/heads/main")
     parts = [b"commit refs/heads/main\ncommitter T <t@example.org> 1600000000 +0000\n", _data(message)]
     if has_main:
         parts.append(b"from refs/heads/main^0\n")
     for path, text in files.items():
-        parts.append(b"M 100644 inline %s\n" % path.encode() + _data(text))
+        name = path.encode()
+        parts.append(b"D %s\n" % name if text is None else b"M 100644 inline %s\n%s" % (name, _data(text)))
     git(bare, "fast-import", "--quiet", input=b"".join(parts))
     return git(bare, "rev-parse", "main").strip()
 
 
-def _data(text: str) -> bytes:
-    return b"data %d\n%s\n" % (len(text.encode()), text.encode())
+def _data(text: str | bytes) -> bytes:
+    content = text.encode() if isinstance(text, str) else text
+    return b"data %d\n%s\n" % (len(content), content)
 
 
 def set_hook(bare: Path, name: str, script: str) -> None:
