@@ -119,7 +119,7 @@ _FILES = (
 )  # fmt: skip
 
 _TEXTS = (
-    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab where YAML takes only blanks", "indent with blanks"),
+    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab where YAML takes", "indent with blanks"),
     _spec("a key too deep", "name: rl\n image: x\n", "at:   e.yaml:2", "indented below a key", "the same indentation"),
     _spec("a process's keys not deep enough", "name: rl\nimage: x\nprocesses:\n  a:\n  command: x\n",
           "at:   e.yaml:5, processes.command", "expected a name, got the key `command`", "indent it deeper"),
