@@ -101,7 +101,7 @@ def write_commit(
     env: dict[str, str] = {}
     for role, person in (("AUTHOR", author), ("COMMITTER", committer)):
         name, _, mail = person.removesuffix(">").rpartition("<")
-        env |= {f"GIT_{role}_NAME": name.strip(), f"GIT_{role}_EMAIL": mail, f"GIT_{role}_DATE": f"{now} +0000"}
+        env |= {f"GIT_{role}_NAME": name.strip(), f"GIT_{role}_EMAIL": mail, f"GIT_{role}_DATE": f"@{now} +0000"}
     argv = ["-c", "i18n.commitEncoding=UTF-8", *(sign or ()), "commit-tree", *([] if sign is None else ["-S"])]
     argv += [word for parent in parents for word in ("-p", parent)]
     ended = git(repo, *argv, tree, input=message.encode(), env=env, check=False)
