@@ -105,7 +105,8 @@ class KubeCluster(Cluster):
             self._dry_run(objects, namespace)
             save_experiment(experiment, force=force)
             if is_there:
-                self._end(there, experiment.name)
+                there.delete(experiment.name)
+                wait_gone(there, experiment.name, _END_TIMEOUT_S)
             self._make_namespace(namespace)
             if secret is not None:
                 api.apply(secret, namespace, force=True)
@@ -146,10 +147,6 @@ class KubeCluster(Cluster):
                 problems.append(Problem(what=error.what, path=f"{item['kind']}/{item['metadata']['name']}"))
         if problems:
             raise SpecError(problems, at=f"the cluster, namespace {namespace}")
-
-    def _end(self, there: KubeWatcher, name: str) -> None:
-        there.delete(name)
-        wait_gone(there, name, _END_TIMEOUT_S)
 
     def _make_namespace(self, namespace: str) -> None:
         api = self._watcher.api

@@ -14,7 +14,7 @@ from symphony_charts.chart.lint.security import CHART_KINDS
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.yaml_write import dump_all
-from symphony_charts.gitops.snapshot import POINTER_SUFFIX
+from symphony_charts.gitops.snapshot import POINTER_SUFFIX, below
 from symphony_charts.kinds.base import Object
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.settings.project import Destination
@@ -148,10 +148,6 @@ class ArgoSetup:
     gpg_keys: tuple[str, ...] = ()
     root: str = ""
 
-    def below(self, path: str) -> str:
-        """Return a path relative to `root` as a path in the whole repository."""
-        return f"{self.root}/{path}" if self.root else path
-
     def segment(self, number: int) -> str:
         """Return a segment of a pointer's path, in the syntax of the ApplicationSet's template."""
         return f"{{{{ index .path.segments {number + len(self.root.split('/')) * bool(self.root)} }}}}"
@@ -193,7 +189,7 @@ def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination])
 
 def application_set(setup: ArgoSetup) -> dict[str, object]:
     """Return the ApplicationSet that makes one Application per pointer."""
-    files = [{"path": setup.below(f"envs/*/*/*{POINTER_SUFFIX}")}]
+    files = [{"path": below(setup.root, f"envs/*/*/*{POINTER_SUFFIX}")}]
     generator = {"git": {"repoURL": setup.url, "revision": setup.revision, "files": files}}
     spec: dict[str, object] = {
         "goTemplate": True,
@@ -246,7 +242,7 @@ def _template_spec(setup: ArgoSetup) -> dict[str, object]:
         "source": {
             "repoURL": setup.url,
             "targetRevision": setup.revision,
-            "path": setup.below("{{ .chart }}"),
+            "path": below(setup.root, "{{ .chart }}"),
             # The final newline matters: helm drops a values file of certain lengths without one.
             "helm": {"releaseName": _NAME, "values": "{{ .values | toJson }}\n"},
         },

@@ -11,8 +11,7 @@ from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.gitops import snapshot
-from symphony_charts.gitops.argocd import is_one_cluster, place_key
-from symphony_charts.gitops.pointer import Pointer, parse_pointer, place_of
+from symphony_charts.gitops.pointer import Pointer, move_between, parse_pointer
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.kinds.registry import kind_called, kind_of
@@ -92,12 +91,8 @@ def _keyed(objects: Objects) -> dict[tuple[str, str, str], Mapping[str, object]]
 def _difference(before: Mapping[str, object] | None, after: Mapping[str, object] | None) -> Difference:
     kind = kind_of(after or before or {})
     if before is None or after is None:
-        name = _name(after or before or {})
-        return (
-            Difference(kind=kind, change="added", after=name)
-            if after
-            else Difference(kind=kind, change="removed", before=name)
-        )
+        change: Kind = "removed" if after is None else "added"
+        return Difference(kind=kind, change=change, before=_name(before or {}), after=_name(after or {}))
     runs = _run_of(before), _run_of(after)
     seen = _with_text(before, *runs) if all(runs) else before
     fields = tuple(change for change in _walk(seen, after, "") if not _NOISE.search(change.path))
@@ -299,10 +294,10 @@ class Comparison:
             if ends:
                 return f"everything ends in {before} and starts in {after}"
             return f"everything starts in {after}; in {before} it goes on until it is deleted there: retire it first"
-        runs = [line.difference.name for line in self.lines if line.effect == "new run"]
-        fails = [line.difference.name for line in self.lines if line.effect == "fails"]
-        restarts = [line.difference.name for line in self.lines if line.effect == "restarted"]
-        gone = [line.difference.name for line in self.lines if line.effect == "pruned"]
+        runs, fails, restarts, gone = (
+            [line.difference.name for line in self.lines if line.effect == effect]
+            for effect in ("new run", "fails", "restarted", "pruned")
+        )
         parts = []
         if fails:
             parts.append(f"the sync fails at {', '.join(fails)}")
@@ -320,7 +315,8 @@ class Comparison:
 def compare_sides(before: Side, after: Side) -> Comparison:
     """Return the changes from `before` to `after`. Raises SpecError for unreadable pods."""
     differences = compare(_kept(before.objects), _kept(after.objects))
-    move = _move(before.destination, after.destination)
+    places = before.destination, after.destination
+    move = None if places[0] is None or places[1] is None else move_between(places[0], places[1])
     lines = []
     for difference in differences:
         effect, why = effect_of(difference) if move is None else effect_of_move(difference, ends=move[2])
@@ -336,12 +332,6 @@ def compare_sides(before: Side, after: Side) -> Comparison:
         notes=tuple(dict.fromkeys((*before.notes, *after.notes))),
         move=move,
     )
-
-
-def _move(before: Destination | None, after: Destination | None) -> tuple[str, str, bool] | None:
-    if before is None or after is None or place_key(before) == place_key(after):
-        return None
-    return place_of(before), place_of(after), is_one_cluster(before, after)
 
 
 def _kept(objects: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:

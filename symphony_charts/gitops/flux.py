@@ -12,6 +12,7 @@ import re
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops.argocd import app_name
 from symphony_charts.gitops.pointer import Pointer
+from symphony_charts.gitops.snapshot import below
 from symphony_charts.settings.project import Destination
 
 FLUX_SOURCE_FILE = "bootstrap/flux-source.yaml"
@@ -49,7 +50,7 @@ def git_repository(
         "interval": "1m",
         "url": flux_url(url),
         "ref": {"branch": branch},
-        "sparseCheckout": [_below(root, "charts"), _below(root, "flux")],
+        "sparseCheckout": [below(root, "charts"), below(root, "flux")],
     }
     if secret:
         spec["secretRef"] = {"name": secret}
@@ -64,7 +65,7 @@ def helm_release(pointer: Pointer, namespace: str = "flux-system", *, root: str 
     """
     no_waiting = {"disableWait": True, "disableWaitForJobs": True, "remediation": {"retries": 0}}
     source = {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace}
-    place, chart = pointer.destination, f"./{_below(root, pointer.chart)}"
+    place, chart = pointer.destination, f"./{below(root, pointer.chart)}"
     spec: dict[str, object] = {
         "interval": "10m",
         "chart": {
@@ -94,10 +95,6 @@ def helm_release(pointer: Pointer, namespace: str = "flux-system", *, root: str 
         "annotations": {"symph.dev/version": pointer.version, "symph.dev/digest": pointer.digest},
     }
     return {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": metadata, "spec": spec}
-
-
-def _below(root: str, path: str) -> str:
-    return f"{root}/{path}" if root else path
 
 
 def _kubeconfig(place: Destination) -> str:
@@ -130,7 +127,7 @@ def release_kustomization(
     """
     spec: dict[str, object] = {
         "interval": "10m",
-        "path": f"./{_below(root, 'flux')}/{env}",
+        "path": f"./{below(root, 'flux')}/{env}",
         "prune": True,
         "wait": False,
         "sourceRef": {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace},

@@ -107,15 +107,20 @@ def place_of(destination: Destination) -> str:
     return f"namespace {destination.namespace}" + (f" of {cluster}" if cluster else "")
 
 
-def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] | None:
-    """Return the old destination (``from``), the new one (``to``) and if the old run ends; None without a move.
+def move_between(before: Destination, after: Destination) -> tuple[str, str, bool] | None:
+    """Return the old destination, the new one and if the old run ends; None without a move.
 
     Argo CD only prunes within one cluster: in another, the old objects keep running until a user deletes them.
     """
-    if before is None or after is None or place_key(before.destination) == place_key(after.destination):
+    if place_key(before) == place_key(after):
         return None
-    ends = is_one_cluster(before.destination, after.destination)
-    return {"from": place_of(before.destination), "to": place_of(after.destination), "ends": ends}
+    return place_of(before), place_of(after), is_one_cluster(before, after)
+
+
+def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] | None:
+    """Return the move from the destination of one pointer to that of the next as ``from``, ``to`` and ``ends``."""
+    move = move_between(before.destination, after.destination) if before and after else None
+    return dict(zip(("from", "to", "ends"), move, strict=True)) if move else None
 
 
 def parse_pointer(content: bytes, path: str) -> Pointer:

@@ -16,6 +16,7 @@ from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.gitops import snapshot
+from symphony_charts.gitops.argocd import PROJECT_FILE
 from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
@@ -133,14 +134,17 @@ class Publish:
             yield from deploy_folders(self.env, self.team, self._release)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """Yield the pointer, and the values of the newest version, which usually is the running one."""
+        """Yield the pointer, and what is read of the newest version, which usually is the running one."""
+        last = newest(tip.folder(snapshot.versions_path(self.team, self.name)))
+        if last is not None and self.env is not None:
+            yield from tip.paths_below([snapshot.chart_path(self.team, self.name, last)])
+        elif last is not None and self.version is None:
+            yield f"{snapshot.chart_path(self.team, self.name, last)}/values.yaml"
         if self.env is not None:
+            yield PROJECT_FILE
             yield snapshot.pointer_path(self.env, self.team, self._release)
             if self.secret_file is not None:
                 yield snapshot.flux_secret_path(self.env, self.team, self._release)
-        last = newest(tip.folder(snapshot.versions_path(self.team, self.name)))
-        if self.version is None and last is not None:
-            yield f"{snapshot.chart_path(self.team, self.name, last)}/values.yaml"
 
     def change(self, tip: Snapshot) -> Change:
         """Return the chart's folder unless it exists, and the pointer unless it is up to date."""

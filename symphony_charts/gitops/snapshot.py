@@ -118,13 +118,20 @@ class Snapshot:
 
     def read_below(self, paths: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of all files below `paths`; all missing files are loaded at once."""
-        level, files = list(paths), []
+        return self.read_all(self.paths_below(paths))
+
+    def paths_below(self, paths: Iterable[str]) -> list[str]:
+        """Return all files below those `paths` that are folders."""
+        paths = list(paths)
+        self._load_folders(path.rpartition("/")[0] for path in paths)
+        level = [path for path in paths if (entry := self.entry(path)) is not None and entry.is_folder]
+        files: list[str] = []
         while level:
             self._load_folders(level)
             children = [(f"{folder}/{name}", entry) for folder in level for name, entry in self.folder(folder).items()]
             files += [path for path, entry in children if not entry.is_folder]
             level = [path for path, entry in children if entry.is_folder]
-        return self.read_all(files)
+        return files
 
 
 def _unreadable(path: str) -> ToolFailed:
@@ -263,6 +270,11 @@ def ancestors(paths: Iterable[str]) -> list[str]:
         parts = path.split("/")
         folders.update("/".join(parts[:count]) for count in range(1, len(parts) + 1))
     return sorted(folders)
+
+
+def below(root: str, path: str) -> str:
+    """Return `path`, relative to the folder `root`, as a path in the whole repository."""
+    return f"{root}/{path}".strip("/")
 
 
 def check_folder(path: str) -> str:

@@ -42,13 +42,19 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Blob:
+    """A blob or manifest of a registry."""
+
     media_type: str
     data: bytes
 
     @property
     def digest(self) -> str:
         return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
+
+    @property
+    def descriptor(self) -> dict[str, object]:
+        return {"mediaType": self.media_type, "digest": self.digest, "size": len(self.data)}
 
 
 def parse_reference(text: str) -> Reference:
@@ -117,7 +123,7 @@ class Registry:
         path = f"/v2/{repository}/blobs/uploads/?{query}"
         return self._ask("POST", path, repository, ok=(201, 202), pushes=True, also=source).status == 201
 
-    def manifest(self, repository: str, tag: str) -> Manifest | None:
+    def manifest(self, repository: str, tag: str) -> Blob | None:
         """Return the manifest of a tag or digest; None if there is none."""
         path = f"/v2/{repository}/manifests/{tag}"
         answer = self._ask("GET", path, repository, ok=(200, 404), headers={"Accept": _ACCEPT})
@@ -125,17 +131,17 @@ class Registry:
             return None
         if tag.startswith("sha256:"):
             self._check(answer.body, tag)
-        return Manifest(media_type=answer.headers.get("content-type", "").partition(";")[0], data=answer.body)
+        return Blob(media_type=answer.headers.get("content-type", "").partition(";")[0], data=answer.body)
 
     def put_manifest(
-        self, repository: str, tag: str, manifest: Manifest, *, condition: dict[str, str] | None = None
+        self, repository: str, tag: str, manifest: Blob, *, condition: dict[str, str] | None = None
     ) -> None:
         """Put a manifest under a tag or its digest, after its blobs; `condition` are additional headers."""
         headers = {"Content-Type": manifest.media_type, **(condition or {})}
         path = f"/v2/{repository}/manifests/{tag}"
         self._ask("PUT", path, repository, ok=(201,), headers=headers, body=manifest.data, pushes=True)
 
-    def put_tag_once(self, repository: str, tag: str, manifest: Manifest) -> bool:
+    def put_tag_once(self, repository: str, tag: str, manifest: Blob) -> bool:
         """Put a manifest, or return False if the tag has this content already. Raises Conflict if it has another.
 
         Of two pushes at once, registries with conditional requests or immutable tags take the first; others the last.
@@ -246,20 +252,6 @@ _MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG_TYPE = "application/vnd.cncf.helm.config.v1+json"
 _CHART_TYPE = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _PROVENANCE_TYPE = "application/vnd.cncf.helm.chart.provenance.v1.prov"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blob:
-    media_type: str
-    data: bytes
-
-    @property
-    def digest(self) -> str:
-        return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
-
-    @property
-    def descriptor(self) -> dict[str, object]:
-        return {"mediaType": self.media_type, "digest": self.digest, "size": len(self.data)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.oci.client import Blob, Manifest, Reference, Registry, artifact_of
+from symphony_charts.oci.client import Blob, Reference, Registry, artifact_of
 from symphony_charts.oci.transport import Access
 from symphony_charts.system.files import write_file
 
@@ -67,13 +67,12 @@ def _push(registry: Registry, chart: PackedChart, folder: str, *, dry_run: bool)
     artifact = artifact_of(chart.metadata, chart.archive, chart.provenance)
     repository = f"{folder}/{chart.name}"
     address = f"oci://{registry.host}/{repository}:{artifact.tag}"
-    manifest = Manifest(media_type=artifact.manifest.media_type, data=artifact.manifest.data)
     is_new = True
     if not dry_run:
         for blob in artifact.blobs:
             registry.put_blob(repository, blob.data)
-        is_new = registry.put_tag_once(repository, artifact.tag, manifest)
-    return Pushed(place=address, digest=manifest.digest, is_new=is_new)
+        is_new = registry.put_tag_once(repository, artifact.tag, artifact.manifest)
+    return Pushed(place=address, digest=artifact.manifest.digest, is_new=is_new)
 
 
 def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool = False) -> Pushed:

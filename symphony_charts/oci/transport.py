@@ -190,18 +190,16 @@ class Transport:
         """
         path = f"{address.path}?{address.query}" if address.query else address.path
         origin = f"{address.scheme}://{address.netloc}"
-        was_open = origin in self._connections
-        try:
-            answer = self._send(origin, method, path, headers, body)
-        except (OSError, http.client.HTTPException) as error:
-            self._drop(origin)
-            if not (was_open and isinstance(error, _CLOSED)):
-                raise self._unreachable(origin, error) from error
+        # The server may have closed a connection that was idle: then try again with a new one.
+        while True:
+            was_open = origin in self._connections
             try:
                 answer = self._send(origin, method, path, headers, body)
-            except (OSError, http.client.HTTPException) as again:
+                break
+            except (OSError, http.client.HTTPException) as error:
                 self._drop(origin)
-                raise self._unreachable(origin, again) from again
+                if not (was_open and isinstance(error, _CLOSED)):
+                    raise self._unreachable(origin, error) from error
         if answer.status in (301, 302, 303, 307, 308) and method == "GET" and redirects < _MOST_REDIRECTS:
             target = self.place(urljoin(address.geturl(), answer.headers.get("location", "")))
             is_same = target.netloc == address.netloc

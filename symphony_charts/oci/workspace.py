@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.errors import NotFound, Problem, SpecError
-from symphony_charts.oci.client import Blob, Manifest, Reference, Registry, parse_reference
+from symphony_charts.oci.client import Blob, Reference, Registry, parse_reference
 from symphony_charts.oci.push import INDEX_TYPES, Entry, add_layer, as_map, index_of, layer_of, platforms_of
 from symphony_charts.oci.transport import Access
 from symphony_charts.spec.files import SpecFile
@@ -212,7 +212,7 @@ def patch_image(
         tag = f"workspace-{patched.digest.removeprefix('sha256:')[:16]}"
         is_new = here.manifest(target.repository, tag) is None
         if is_new and not dry_run:
-            here.put_tag_once(target.repository, tag, Manifest(media_type=patched.media_type, data=patched.data))
+            here.put_tag_once(target.repository, tag, patched)
     return PatchedImage(
         base=base,
         image=f"{repository.removeprefix('oci://')}@{patched.digest}",
@@ -243,7 +243,7 @@ class _Patch:
     layer_digest: str = ""
     layer_bytes: int = 0
 
-    def index(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
+    def index(self, top: Blob, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
         """Return the index of images with the layer, and their platforms."""
         manifests = platforms_of(top.data)
         wanted = [listed for listed in manifests if not platforms or listed.platform in platforms]
@@ -258,19 +258,13 @@ class _Patch:
             manifest = self.there.manifest(self.source.repository, listed.digest)
             if manifest is None:
                 raise NotFound(f"{self.source} lists {listed.digest}, which is not there")
-            patched.append((listed, self._image(manifest, ())[0]))
+            patched.append((listed, self.image(manifest, ())[0]))
         if not self.dry_run:
             for _, blob in patched:
-                self.here.put_manifest(
-                    self.target.repository, blob.digest, Manifest(media_type=blob.media_type, data=blob.data)
-                )
+                self.here.put_manifest(self.target.repository, blob.digest, blob)
         return index_of(top.media_type, patched), [listed.platform for listed in wanted]
 
-    def image(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
-        patched, platform = self._image(top, platforms)
-        return patched, [platform]
-
-    def _image(self, manifest: Manifest, platforms: Sequence[str]) -> tuple[Blob, str]:
+    def image(self, manifest: Blob, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
         named = as_map(manifest.data)
         config = self.there.blob(self.source.repository, _digest_of(named.get("config")))
         settings = as_map(config)
@@ -287,7 +281,7 @@ class _Patch:
             self._copy([_digest_of(item) for item in below] if isinstance(below, list) else [])
             self.here.put_blob(self.target.repository, new_layer.data)
             self.here.put_blob(self.target.repository, new_config.data)
-        return image, platform
+        return image, [platform]
 
     def _copy(self, digests: Sequence[str]) -> None:
         """Copy the base's layers to the target: mounted within one registry, else through this machine."""

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from symphony_charts.cli.main import main
-from symphony_charts.oci.client import Manifest, Registry
+from symphony_charts.oci.client import Blob, Registry
 from tests.registry import running_registry
 
 OCI = "application/vnd.oci.image.manifest.v1+json"
@@ -26,7 +26,7 @@ OCI_INDEX = "application/vnd.oci.image.index.v1+json"
 BASE_LAYER = gzip.compress(b"the base", mtime=0)
 
 
-def put_base(registry: Registry, media_type: str = OCI, arch: str = "amd64", tag: str = "v1") -> Manifest:
+def put_base(registry: Registry, media_type: str = OCI, arch: str = "amd64", tag: str = "v1") -> Blob:
     """Put a small image whose working folder is /app into the repository `base`."""
     config = {
         "architecture": arch,
@@ -42,7 +42,7 @@ def put_base(registry: Registry, media_type: str = OCI, arch: str = "amd64", tag
         digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"
         described.append({"mediaType": f"application/vnd.oci.image.{kind}", "digest": digest, "size": len(blob)})
     data = json.dumps({"schemaVersion": 2, "mediaType": media_type, "config": described[0], "layers": described[1:]})
-    manifest = Manifest(media_type=media_type, data=data.encode())
+    manifest = Blob(media_type=media_type, data=data.encode())
     registry.put_manifest("base", tag, manifest)
     return manifest
 
@@ -194,7 +194,7 @@ def many(place: Place) -> Place:
             entry = {"mediaType": OCI, "digest": made.digest, "size": len(made.data), "platform": platform}
             listed.append(entry)
         data = json.dumps({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": listed}).encode()
-        registry.put_manifest("base", "v1", Manifest(media_type=OCI_INDEX, data=data))
+        registry.put_manifest("base", "v1", Blob(media_type=OCI_INDEX, data=data))
     return place
 
 

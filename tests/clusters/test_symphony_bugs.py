@@ -17,7 +17,7 @@ from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.cli import ls, output
 from symphony_charts.cli.output import choose
 from symphony_charts.clusters.base import Cluster
-from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.errors import UsageError
 from symphony_charts.local import up
 from symphony_charts.local.runs import live_runs
 from symphony_charts.spec.data import from_data
@@ -56,14 +56,6 @@ def test_a_group_before_a_process_counts(tmux: Cluster) -> None:
     assert symph("logs", "other/x", "exp").returncode == 8
 
 
-def test_a_second_colon_belongs_to_the_path(tmux: Cluster, tmp_path: Path) -> None:
-    launch(tmux)
-    tmux.wait("exp", "ready", timeout_s=20)
-    (tmp_path / "a:b").write_text("x")
-    assert symph("scp", f"a:{tmp_path}/a:b", str(tmp_path / "copy"), "exp").returncode == 0
-    assert (tmp_path / "copy").read_text() == "x"
-
-
 @pytest.mark.parametrize("answer", ["-1", "x", "", "7"])
 def test_an_answer_that_is_no_number_of_the_menu_chooses_nothing(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = pty.openpty()
@@ -88,8 +80,3 @@ def test_a_process_that_was_never_started_does_not_break_the_table(capsys: pytes
     watcher: Any = SimpleNamespace(backend="kube")
     ls._print(args, status, watcher)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["GROUP", "-", "g"]
-
-
-def test_an_unknown_experiment_is_not_found_by_every_verb() -> None:
-    for words in (["p", "no"], ["logs", "a", "no"], ["delete", "no", "-f"], ["visit", "x", "no"], ["describe", "no"]):
-        assert symph(*words).returncode == NotFound.exit_code, words

@@ -9,7 +9,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -84,10 +84,9 @@ def files_at(bare: Path, revision: str = "main") -> dict[str, str]:
 
 @dataclass
 class HttpServer:
-    """A running server: `url` of the folder of repositories, the `requests` so far, and the current `fault`."""
+    """A running server: `url` of the folder of repositories, and the current `fault`."""
 
     url: str
-    requests: list[str] = field(default_factory=list)
     fault: Fault = lambda _path, _done: ""
 
 
@@ -117,7 +116,6 @@ def http_server(root: Path) -> Iterator[HttpServer]:
             return b"".join(parts)
 
         def _serve(self, body: bytes) -> None:
-            server.requests.append(f"{self.command} {self.path}")
             if self._fails(done=False):
                 return
             answer = subprocess.run([backend], input=body, env=self._cgi(len(body)), capture_output=True, check=False)

@@ -22,18 +22,13 @@ def app() -> Any:
     return spec["template"]
 
 
-def test_only_a_change_of_the_charts_own_folder_counts() -> None:
-    assert app()["metadata"]["annotations"]["argocd.argoproj.io/manifest-generate-paths"] == "."
-
-
 def test_finished_work_is_never_healed_and_gone_work_is_pruned() -> None:
     assert app()["spec"]["syncPolicy"]["automated"] == {"prune": True, "selfHeal": False}
 
 
-def test_pruning_comes_first_and_nothing_is_replaced() -> None:
-    options = app()["spec"]["syncPolicy"]["syncOptions"]
-    assert not {"PruneLast=true", "Replace=true", "Force=true", "CreateNamespace=true"} & set(options)
-    assert {"ApplyOutOfSyncOnly=true", "FailOnSharedResource=true", "RespectIgnoreDifferences=true"} <= set(options)
+def test_only_what_changed_is_applied_and_nothing_is_taken_from_others() -> None:
+    options = set(app()["spec"]["syncPolicy"]["syncOptions"])
+    assert {"ApplyOutOfSyncOnly=true", "FailOnSharedResource=true", "RespectIgnoreDifferences=true"} <= options
 
 
 def test_what_kueue_writes_is_no_drift() -> None:
@@ -43,10 +38,6 @@ def test_what_kueue_writes_is_no_drift() -> None:
     assert [one["jqPathExpressions"] for one in ignored if "jqPathExpressions" in one] == [
         [".spec.components[].podSetInfos"]
     ]
-
-
-def test_the_branch_is_named_in_full() -> None:
-    assert app()["spec"]["source"]["targetRevision"] == "refs/heads/main"
 
 
 def test_values_are_data_and_end_in_a_newline() -> None:

@@ -26,6 +26,10 @@ def job(run: str, image: str = "a:1", **spec: Any) -> dict[str, Any]:
     return item("Job", f"rl-agent-{run}", spec={"template": {"spec": {"containers": containers}}, **spec})
 
 
+def volcano(name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
 def effects(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[str]:
     return [effect_of(difference)[0] for difference in compare(before, after)]
 
@@ -84,6 +88,18 @@ def test_a_variable_is_named_not_counted() -> None:
         ),
         ([item("ConfigMap", "c", data={"a": "1"})], [item("ConfigMap", "c", data={"a": "2"})], "fails"),
         ([item("ConfigMap", "c-11111111")], [item("ConfigMap", "c-22222222")], "created"),
+        (
+            [volcano("rl", minAvailable=2, tasks=[{"name": "agent", "minAvailable": 2, "template": {}}])],
+            [volcano("rl", minAvailable=1, tasks=[{"name": "agent", "minAvailable": 1, "template": {}}])],
+            "updated",
+        ),
+        ([volcano("rl", queue="a")], [volcano("rl", queue="b")], "fails"),
+        ([volcano("rl-11111111")], [volcano("rl-22222222")], "new run"),
+        (
+            [item("AppWrapper", "rl", spec={"components": [{"template": {"spec": {"a": 1}}}]})],
+            [item("AppWrapper", "rl", spec={"components": [{"template": {"spec": {"a": 2}}}]})],
+            "fails",
+        ),
         ([item("Service", "s", spec={"ports": 1})], [item("Service", "s", spec={"ports": 2})], "updated"),
     ],
 )
@@ -115,27 +131,3 @@ def test_test_hooks_are_no_part_of_what_argo_cd_sees() -> None:
     found = compare_sides(Side(title="a", objects=()), Side(title="b", objects=(hook,)))
     assert found.lines == ()
     assert found.summary == "nothing happens"
-
-
-def volcano(name: str, **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
-
-
-def test_the_gang_of_a_volcano_job_can_change_in_a_live_one() -> None:
-    before = volcano("rl", minAvailable=2, tasks=[{"name": "agent", "minAvailable": 2, "template": {}}])
-    after = volcano("rl", minAvailable=1, tasks=[{"name": "agent", "minAvailable": 1, "template": {}}])
-    assert effects([before], [after]) == ["updated"]
-
-
-def test_nothing_else_of_a_volcano_job_can() -> None:
-    assert effects([volcano("rl", queue="a")], [volcano("rl", queue="b")]) == ["fails"]
-
-
-def test_a_volcano_job_of_another_run_is_a_new_run() -> None:
-    assert effects([volcano("rl-11111111")], [volcano("rl-22222222")]) == ["new run"]
-
-
-def test_no_part_of_a_live_appwrapper_can_change() -> None:
-    before = item("AppWrapper", "rl", spec={"components": [{"template": {"spec": {"a": 1}}}]})
-    after = item("AppWrapper", "rl", spec={"components": [{"template": {"spec": {"a": 2}}}]})
-    assert effects([before], [after]) == ["fails"]

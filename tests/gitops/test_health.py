@@ -121,22 +121,6 @@ def test_a_failed_appwrapper_says_why() -> None:
     assert health("workload.codeflare.dev_AppWrapper", item)[1] == "Failed: Found 1 failed components"
 
 
-def test_all_kinds_that_argo_cd_knows_nothing_of_have_a_check() -> None:
-    wanted = {
-        "batch_Job",
-        "jobset.x-k8s.io_JobSet",
-        "workload.codeflare.dev_AppWrapper",
-        "diengine.opendilab.org_DIJob",
-        "batch.volcano.sh_Job",
-        "scheduling.volcano.sh_PodGroup",
-        "scheduling.x-k8s.io_PodGroup",
-        "kueue.x-k8s.io_Workload",
-        "trainer.kubeflow.org_TrainJob",
-        "ray.io_RayJob",
-    }
-    assert wanted <= set(CHECKS)
-
-
 def test_why_a_dijob_has_failed_stands_in_its_condition() -> None:
     why = condition("Failed", message="the number of collector task is more than one")
     item = {"status": {"phase": "Failed", "conditions": [condition("Pending", "False", message="x"), why]}}

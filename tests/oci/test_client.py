@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.oci.client import Manifest, Registry
+from symphony_charts.oci.client import Blob, Registry
 from tests.oci.gate import Passed, running_gate
 from tests.registry import running_registry
 
@@ -35,14 +35,14 @@ def push(host: str, content: str, repository: str = "charts/rl") -> bool | type[
         return is_new
 
 
-def artifact(content: str) -> Manifest:
+def artifact(content: str) -> Blob:
     def blob(data: bytes, kind: str) -> dict[str, object]:
         return {"mediaType": kind, "digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "size": len(data)}
 
     config = blob(b"{}", "application/vnd.oci.image.config.v1+json")
     layers = [blob(content.encode(), "application/octet-stream")]
     data = {"schemaVersion": 2, "mediaType": TYPE, "config": config, "layers": layers}
-    return Manifest(media_type=TYPE, data=json.dumps(data).encode())
+    return Blob(media_type=TYPE, data=json.dumps(data).encode())
 
 
 def content_of(host: str, repository: str) -> bytes | None:

@@ -13,8 +13,7 @@ from symphony_charts.gitops import snapshot as gitops_snapshot
 from symphony_charts.gitops.base import REASON
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer
 from symphony_charts.gitops.published import objects_of
-from symphony_charts.gitops.snapshot import Snapshot
-from symphony_charts.gitops.store.load import below
+from symphony_charts.gitops.snapshot import Snapshot, below
 from symphony_charts.system.git.cache import Commit, Log
 
 # The commit message lines of the operations.
@@ -58,10 +57,10 @@ def with_pointer(events: Iterable[Event], pointer: Pointer | None, log: Log, nam
     if pointer is None:
         last = next((event for event in events if event.op == "retire"), None)
         old = _pointer_before(log, last, name) if last else None
-        known = [old.deployed, *old.history] if old else []
-        return [_with_values(event, known) for event in events]
-    entries = [pointer.deployed, *pointer.history]
-    told = [_told(entry, pointer, events) for entry in entries]
+        known = {_key(entry): entry for entry in reversed(_entries(old))}
+        return [replace(event, deployed=known.get(_key(event))) for event in events]
+    recorded = {_key(event): event for event in reversed(events)}
+    told = [_told(entry, pointer, recorded.get(_key(entry))) for entry in _entries(pointer)]
     commits = {event.commit for event in told}
     # The pointer knows its own history best; earlier events, from before it or before a retirement, come only from
     # commits.
@@ -105,25 +104,27 @@ def _events(commit: Commit, name: str, env: str) -> Iterator[Event]:
             )
 
 
-def _told(entry: Deployed, pointer: Pointer, events: list[Event]) -> Event:
-    same = (event for event in events if (event.op, event.version, event.at) == (entry.op, entry.version, entry.at))
-    found = next(same, None)
+def _entries(pointer: Pointer | None) -> list[Deployed]:
+    return [pointer.deployed, *pointer.history] if pointer else []
+
+
+def _key(item: Event | Deployed) -> tuple[str, str | None, str]:
+    return item.op, item.version, item.at
+
+
+def _told(entry: Deployed, pointer: Pointer, event: Event | None) -> Event:
+    if event is not None:
+        return replace(event, by=entry.by or event.by, deployed=entry)
     return Event(
         op=entry.op,
         team=pointer.team,
         env=pointer.env,
         version=entry.version,
         at=entry.at,
-        by=entry.by or (found.by if found else ""),
-        commit=found.commit if found else None,
+        by=entry.by,
+        commit=None,
         deployed=entry,
-        reason=found.reason if found else "",
     )
-
-
-def _with_values(event: Event, known: list[Deployed]) -> Event:
-    same = (entry for entry in known if (event.op, event.version, event.at) == (entry.op, entry.version, entry.at))
-    return replace(event, deployed=next(same, None))
 
 
 def _pointer_before(log: Log, event: Event, name: str) -> Pointer | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from symphony_charts.gitops.snapshot import Entry, Snapshot, parse_tree
+from symphony_charts.gitops.snapshot import Entry, Snapshot, below, parse_tree
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import read_objects
 from symphony_charts.system.git.remote import fetch_files
@@ -46,8 +46,3 @@ def snapshot_of(
     """Return the folder `root` of `commit` (empty: of a branch that does not exist yet)."""
     source = _Commit(cache, commit, root, lock) if commit else None
     return Snapshot(commit=commit, hash_name=cache.hash_name, root=root, source=source)
-
-
-def below(root: str, path: str) -> str:
-    """Return `path`, relative to the folder `root`, as a path in the whole repository."""
-    return f"{root}/{path}".strip("/")

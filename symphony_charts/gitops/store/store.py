@@ -19,8 +19,8 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.base import Change, Operation, message_of
-from symphony_charts.gitops.snapshot import Edits, Snapshot, check_edits, file_entry
-from symphony_charts.gitops.store.load import below, snapshot_of
+from symphony_charts.gitops.snapshot import Edits, Snapshot, below, check_edits, file_entry
+from symphony_charts.gitops.store.load import snapshot_of
 from symphony_charts.settings.project import Repository
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import find_commit, import_tree, write_commit
@@ -259,7 +259,7 @@ class Store:
             snapshot_of(self.cache, snapshot.commit, "").folder(self.folder)
         files = {below(self.folder, path): content for path, content in edits.items()}
         blobs = {file_entry(content, snapshot.hash_name).oid for content in edits.values() if content is not None}
-        tree = import_tree(self.cache.repo, snapshot.commit, files)
+        tree = import_tree(self.cache.repo, snapshot.commit, files, self.cache.hash_name)
         self.cache.note_blobs(blobs)
         parents = [snapshot.commit] if snapshot.commit else []
         return self.write_commit(tree, parents, message_of(changes, self._trailers), run.time)

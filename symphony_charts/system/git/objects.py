@@ -51,7 +51,7 @@ def history(repo: Path, tip: str) -> list[str]:
 _IMPORT_REF = "refs/symph/import"
 
 
-def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None]) -> str:
+def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None], hash_name: str) -> str:
     """Write the tree of `commit` (empty: an empty tree) with `edits` (None removes) and return its name.
 
     Only the trees of edited folders are read. Raises ToolFailed if git cannot write it. Source: git help fast-import.
@@ -65,7 +65,9 @@ def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None]) -> s
             parts.append(b"D %s\n" % named)
         else:
             parts.append(b"M 100644 inline %s\ndata %d\n%s\n" % (named, len(content), content))
-    parts.append(b"\nget-mark :1\n")
+    # No ref remains: fetches would offer it to the server.
+    nothing = "0" * (64 if hash_name == "sha256" else 40)
+    parts.append(f"\nget-mark :1\nreset {_IMPORT_REF}\nfrom {nothing}\n\n".encode())
     argv = ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--force")
     ended = git(repo, *argv, input=b"".join(parts), check=False)
     if ended.status:
@@ -99,7 +101,7 @@ def write_commit(
     env: dict[str, str] = {}
     for role, person in (("AUTHOR", author), ("COMMITTER", committer)):
         name, _, mail = person.removesuffix(">").rpartition("<")
-        env |= {f"GIT_{role}_NAME": name.strip(), f"GIT_{role}_EMAIL": mail, f"GIT_{role}_DATE": f"{now} +0000"}
+        env |= {f"GIT_{role}_NAME": name.strip(), f"GIT_{role}_EMAIL": mail, f"GIT_{role}_DATE": f"@{now} +0000"}
     argv = ["-c", "i18n.commitEncoding=UTF-8", *(sign or ()), "commit-tree", *([] if sign is None else ["-S"])]
     argv += [word for parent in parents for word in ("-p", parent)]
     ended = git(repo, *argv, tree, input=message.encode(), env=env, check=False)
