@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 
@@ -93,7 +92,7 @@ def run_history(args: argparse.Namespace) -> int:
         *output.columns("op", "at", "by"),
         output.Column("COMMIT", lambda item: str(item["commit"])[:7] if item["commit"] else None),
         output.Column("WHY", lambda item: item["reason"]),
-        output.Column("VALUES", lambda item: json.dumps(item["values"], sort_keys=True) if item["values"] else ""),
+        output.Column("VALUES", lambda item: output.json_text(item["values"]) if item["values"] else ""),
         output.Column("DIGEST", "digest", is_wide=True),
     ]
     output.print_items(args, "Deployed", items, columns, name="version")
@@ -205,7 +204,6 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
 
 
 def run_rollback(args: argparse.Namespace) -> int:
-    """Move the pointer back to a former version, digest and values; or roll a release back."""
     status = on_release(args, "rollback")
     if status is not None:
         return status
