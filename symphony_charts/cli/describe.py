@@ -23,7 +23,6 @@ def configure_describe(parser: argparse.ArgumentParser) -> None:
 
 
 def run_describe(args: argparse.Namespace) -> int:
-    """Print phase and duration, processes with their replicas, services, and the last events."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher, events=True)
     if args.output == "name":

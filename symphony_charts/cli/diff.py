@@ -49,18 +49,14 @@ def _what(text: str) -> str:
 
 
 _COLORS = {
+    **dict.fromkeys(("updated", "restarted", "new run"), "busy"),
+    **dict.fromkeys(("pruned", "fails"), "bad"),
     "nothing": "dim",
     "created": "good",
-    "updated": "busy",
-    "restarted": "busy",
-    "new run": "busy",
-    "pruned": "bad",
-    "fails": "bad",
 }
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the comparison; with --exit-code return 1 if something differs."""
     is_spec = args.what == "-" or Path(args.what).is_file()
     settings = git_repository.settings_of(args, Path(args.what).absolute().parent if is_spec else None)
     before, after = _sides_of_spec(args, settings) if is_spec else _sides_of_name(args, settings)
@@ -76,7 +72,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tuple[diff.Side, diff.Side]:
-    """Return the objects of an environment or a version, and those of the spec file."""
     if len(args.versions) > 1 or args.before or args.after:
         raise UsageError("a spec file is compared with one thing", next="--env NAME, or one VERSION")
     spec = files.read(args.what, args.spec_set)

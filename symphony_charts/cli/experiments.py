@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -174,7 +173,7 @@ def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = Fa
         try:
             status = watcher.describe(_prefix(args)(name), events=events)
         except NotFound:
-            status = watcher.describe(_in_other_order(args, watcher) or _loosely(args, watcher, name), events=events)
+            status = watcher.describe(_loosely(args, watcher, name), events=events)
     if status.note:
         output.warn(f"{status.name}: {status.note}")
     return status
@@ -213,23 +212,17 @@ def one_instance(status: ExperimentStatus, word: str) -> InstanceStatus:
     return next((one for one in found if one.phase == "running"), found[0])
 
 
-def _in_other_order(args: argparse.Namespace, watcher: Watcher) -> str:
-    """Return the experiment if it was typed before the process, and swap both arguments; else an empty string."""
-    process = getattr(args, "component_name", None)
-    if not process or _prefix(args)(process) not in watcher.names():
-        return ""
-    args.component_name, args.experiment_name = args.experiment_name, process
-    return _prefix(args)(process)
-
-
 def _loosely(args: argparse.Namespace, watcher: Watcher, name: str) -> str:
-    names = watcher.names()
-    matches, is_exact = match_names(names, name, _prefix(args))
-    if is_exact:
-        return matches[0]
+    """Return the experiment that is typed before the process, with both arguments swapped, else a loose match."""
+    names, prefix = watcher.names(), _prefix(args)
+    process = getattr(args, "component_name", None)
+    if process and prefix(process) in names:
+        args.component_name, args.experiment_name = args.experiment_name, process
+        return prefix(process)
+    matches, is_exact = match_names(names, name, prefix)
     if not matches:
         raise absent_experiment(name, names)
-    return choose(matches, name, "experiment")
+    return matches[0] if is_exact else choose(matches, name, "experiment")
 
 
 def _prefix(args: argparse.Namespace) -> Callable[[str], str]:
@@ -271,11 +264,8 @@ def _last_line(watcher: Watcher, status: ExperimentStatus, path: str) -> str:
     instance = next(each for each in status.instances if each.path == path)
     is_back = instance.phase != "failed" and instance.restarts > 0
     for previous in (is_back, not is_back):
-        try:
-            lines = deque(watcher.logs(status.name, LogQuery(instances=(path,), tail=1, previous=previous)), maxlen=1)
-        except SymphError:
-            # Its pod is gone, or it has no earlier run.
-            continue
-        if lines:
-            return printable_line(lines[0].text.rstrip())[:_MOST]
+        # Its pod may be gone, or it has no earlier run.
+        with contextlib.suppress(SymphError):
+            for line in watcher.logs(status.name, LogQuery(instances=(path,), tail=1, previous=previous)):
+                return printable_line(line.text.rstrip())[:_MOST]
     return ""

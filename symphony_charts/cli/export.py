@@ -73,7 +73,6 @@ def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
 
 
 def _added() -> dict[str, Any]:
-    """Return the format modules of integrations and plugins by name."""
     return {name: entry.load() for name, entry in entry_points("symph.exporters").items()}
 
 
@@ -172,7 +171,6 @@ FORMATS = {
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print or write the experiment in the chosen format, and print notes on losses to stderr."""
     spec = spec_files.read(args.spec, args.spec_set)
     if args.format in FORMATS:
         *_, make = FORMATS[args.format]

@@ -147,11 +147,7 @@ def now_text(now: int) -> str:
 
 
 def carry_out(
-    args: argparse.Namespace,
-    store: Store | None,
-    operations: Sequence[Operation],
-    now: int,
-    guard: Guard | None = None,
+    args: argparse.Namespace, store: Store | None, operations: Sequence[Operation], now: int, guard: Guard | None = None
 ) -> tuple[tuple[Change, ...], PushResult | None]:
     """Push the operations' changes, or write them into `--into`, or with `--dry-run` only preview them.
 
@@ -181,7 +177,6 @@ def carry_out(
 
 
 def _refresh(store: Store, operations: Sequence[Operation], now: int, *, is_dry: bool) -> None:
-    """Update the review branch from its base, and print that."""
     stale = find_stale(store)
     if stale is None:
         return
@@ -282,7 +277,6 @@ def _print_markdown(
     receipt: PushResult | None,
     texts: Sequence[str],
 ) -> None:
-    """Print title and text of a pull request: the changes, and their effect on objects."""
     title = changes[0].subject if len(changes) == 1 else f"{len(changes)} changes"
     output.line(f"# {title}\n\n| change | paths |\n| --- | --- |")
     for change, text in zip(changes, texts, strict=True):

@@ -163,7 +163,6 @@ def _completed(args: argparse.Namespace, settings: Settings) -> Settings:
 
 
 def _destination(text: str) -> tuple[str, Environment]:
-    """Parse ``ENV=[CLUSTER/]NAMESPACE``, with the cluster's name or URL."""
     name, _, place = text.partition("=")
     cluster, _, namespace = place.rpartition("/")
     check_names(environment=name, namespace=namespace)
@@ -211,7 +210,6 @@ def _with_repository(args: argparse.Namespace, settings: Settings) -> Settings:
 
 
 def _likely_team(url: str) -> str:
-    """Return the repository's owner in the URL, else the user's name."""
     owner = re.split(r"[/:]", url.rstrip("/"))[-2:-1]
     is_remote = not Path(url).exists()
     if is_remote and owner and DNS_LABEL.fullmatch(owner[0].lower()):
@@ -220,7 +218,6 @@ def _likely_team(url: str) -> str:
 
 
 def _write_settings(settings: Settings, *, is_dry: bool) -> str:
-    """Write the settings into the current folder; return a line that reports it."""
     repository = settings.repository
     assert repository is not None  # noqa: S101 - _completed has checked it
     is_here = "://" not in repository.url and Path(repository.url).is_dir()

@@ -75,10 +75,7 @@ def forge_of(env: Mapping[str, str]) -> Forge:
     if env.get("CI_API_V4_URL") and all(re.fullmatch(r"\d+", number) for number in numbers):
         notes = f"{env['CI_API_V4_URL']}/projects/{numbers[0]}/merge_requests/{numbers[1]}/notes"
         return Forge(
-            comments=notes,
-            one=f"{notes}/{{id}}",
-            headers={"PRIVATE-TOKEN": _token(env, TOKENS[1])},
-            change="PUT",
+            comments=notes, one=f"{notes}/{{id}}", headers={"PRIVATE-TOKEN": _token(env, TOKENS[1])}, change="PUT"
         )
     what = "no pull request is known here: neither GitHub Actions nor GitLab CI runs this for one"
     raise UsageError(what, "--post", "leave --post out, and hand on what is printed")

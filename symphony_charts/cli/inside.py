@@ -29,7 +29,6 @@ def configure_exec(parser: argparse.ArgumentParser) -> None:
 
 
 def run_exec(args: argparse.Namespace) -> int:
-    """Run the command after ``--``; return its exit status."""
     if not args.has_remainder or not args.remainder:
         raise UsageError("the command to run follows --", next="symph exec PROCESS -- COMMAND")
     return execute(args, args.remainder)
@@ -115,7 +114,6 @@ def configure_open(parser: argparse.ArgumentParser) -> None:
 
 
 def run_open(args: argparse.Namespace) -> int:
-    """Print and open the URL; keep a forwarded port open until interrupted."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher, events=True)
     service = args.service_name or _only(status)

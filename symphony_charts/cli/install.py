@@ -145,7 +145,6 @@ def _item(one: helm_client.Revision) -> dict[str, object]:
 
 
 def run_install(args: argparse.Namespace) -> int:
-    """Check every object on the cluster, push the declared secrets, install, and wait if requested."""
     return send(args, is_upgrade=False)
 
 
@@ -186,7 +185,6 @@ def configure_uninstall(parser: argparse.ArgumentParser) -> None:
 
 
 def run_uninstall(args: argparse.Namespace) -> int:
-    """Ask, uninstall the release, and delete leftovers of failed upgrades."""
     with open_releases(args) as releases:
         namespace = args.namespace or releases.namespace
         removal = releases.uninstall(args.release, namespace, dry_run=True)

@@ -16,7 +16,7 @@ from typing import Literal
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
 from symphony_charts.cli import experiments, output
-from symphony_charts.cli.error_report import placed, tell
+from symphony_charts.cli.error_report import tell
 from symphony_charts.cli.failures import INTERRUPTED
 from symphony_charts.cli.following import Follower, LinePrinter
 from symphony_charts.cli.rm import say_what_is_kept
@@ -295,12 +295,7 @@ def follow(args: argparse.Namespace, watcher: Watcher, name: str, *, run: str = 
 
 
 def say_end(
-    args: argparse.Namespace,
-    status: ExperimentStatus | None,
-    name: str,
-    code: int,
-    began: float,
-    plan: Plan | None,
+    args: argparse.Namespace, status: ExperimentStatus | None, name: str, code: int, began: float, plan: Plan | None
 ) -> None:
     """Print one line: result, duration, the price of the plan's nodes per hour, and the command for the logs.
 
@@ -314,7 +309,7 @@ def say_end(
         record |= {"seconds": round(took, 3), "pricePerHour": price}
         output.line(json.dumps(record, ensure_ascii=False))
         return
-    logs = f"   logs: {placed(f'symph logs {name}', args)}" if status else ""
+    logs = f"   logs: symph logs {name}{_place_of(args)}" if status else ""
     rate = f"   ${price:.2f}/h as planned on {plan.source}" if plan and price else ""
     span = age(took) if took >= 60 else f"{took:.1f} s"
     output.note(f"{name} {phase} after {span}{rate}{logs}")
@@ -323,7 +318,11 @@ def say_end(
 def left_running(args: argparse.Namespace, name: str) -> None:
     output.note(f"{name} runs on")
     end = "down" if args.backend == "tmux" else "rm"
-    output.next_step(placed(f"symph logs -f {name}", args), placed(f"symph {end} {name}", args))
+    output.next_step(f"symph logs -f {name}{_place_of(args)}", f"symph {end} {name}{_place_of(args)}")
+
+
+def _place_of(args: argparse.Namespace) -> str:
+    return "" if args.backend == "tmux" else " --on kube"
 
 
 def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: float) -> int:

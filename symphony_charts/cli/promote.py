@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 
@@ -82,9 +81,10 @@ def run_history(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.open_store(args, settings, reads_only=True)
-    team, pointer, events, log = _past(args, settings, store, env)
+    log = cache.Log(store.cache, store.folder)
+    team, pointer = _past(args, settings, store, log, env)
     name = args.experiment_name
-    events = environments.with_pointer(events, pointer, log, name)
+    events = environments.with_pointer(_events(log, name, env, team), pointer, log, name)
     if not events:
         raise NotFound(f"{env} never ran {team}/{name}", next=f"symph status --env {env} lists what it runs")
     items = [_item(event, is_now=number == 0 and event.op != "retire") for number, event in enumerate(events)]
@@ -94,7 +94,7 @@ def run_history(args: argparse.Namespace) -> int:
         *output.columns("op", "at", "by"),
         output.Column("COMMIT", lambda item: str(item["commit"])[:7] if item["commit"] else None),
         output.Column("WHY", lambda item: item["reason"]),
-        output.Column("VALUES", lambda item: json.dumps(item["values"], sort_keys=True) if item["values"] else ""),
+        output.Column("VALUES", lambda item: output.json_text(item["values"]) if item["values"] else ""),
         output.Column("DIGEST", "digest", is_wide=True),
     ]
     output.print_items(args, "Deployed", items, columns, name="version")
@@ -102,25 +102,25 @@ def run_history(args: argparse.Namespace) -> int:
 
 
 def _past(
-    args: argparse.Namespace, settings: project.Settings, store: git_store.Store, env: str
-) -> tuple[str, gitops_pointer.Pointer | None, list[environments.Event], cache.Log]:
-    """Return the experiment's team, its pointer if it runs in `env`, its events there, and the log of commits."""
-    log = cache.Log(store.cache, store.folder)
+    args: argparse.Namespace, settings: project.Settings, store: git_store.Store, log: cache.Log, env: str
+) -> tuple[str, gitops_pointer.Pointer | None]:
+    """Return the experiment's team, and its pointer if it runs in `env`."""
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:
         # It may have run in the past: then the commits name its team.
-        events = environments.events_in(log, args.experiment_name, env)
-        teams = sorted({event.team for event in events})
+        teams = sorted({event.team for event in environments.events_in(log, args.experiment_name, env)})
         if not teams:
             raise
         if len(teams) > 1:
             what = f"{args.experiment_name} was an experiment of {', '.join(teams)}"
             raise UsageError(what, next=f"say which: {teams[0]}/{args.experiment_name}") from None
-        return teams[0], None, events, log
-    pointer = gitops_base.pointer_or_none(store.tip(), env, team, args.experiment_name)
-    events = [event for event in environments.events_in(log, args.experiment_name, env) if event.team == team]
-    return team, pointer, events, log
+        return teams[0], None
+    return team, gitops_base.pointer_or_none(store.tip(), env, team, args.experiment_name)
+
+
+def _events(log: cache.Log, name: str, env: str, team: str) -> list[environments.Event]:
+    return [event for event in environments.events_in(log, name, env) if event.team == team]
 
 
 def _item(event: environments.Event, *, is_now: bool) -> dict[str, object]:
@@ -204,7 +204,6 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
 
 
 def run_rollback(args: argparse.Namespace) -> int:
-    """Move the pointer back to a former version, digest and values; or roll a release back."""
     status = on_release(args, "rollback")
     if status is not None:
         return status
@@ -216,8 +215,11 @@ def run_rollback(args: argparse.Namespace) -> int:
         # A checkout has no history.
         team = git_repository.find_team(args, settings, store, env)
     else:
-        team, pointer, events, log = _past(args, settings, store, env)
-        retired = None if pointer else environments.pointer_retired(events, log, args.experiment_name)
+        log = cache.Log(store.cache, store.folder)
+        team, pointer = _past(args, settings, store, log, env)
+        if pointer is None:
+            events = _events(log, args.experiment_name, env, team)
+            retired = environments.pointer_retired(events, log, args.experiment_name)
     now = int(time.time())
     operation = promote_rollback_retire.Rollback(
         team=team,

@@ -80,7 +80,6 @@ def _login(args: argparse.Namespace, host: str) -> transport.Login | None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Push every chart, in order; skip those that exist already."""
     if fault := names.address_fault(args.url, "--url"):
         raise SpecError([fault])
     charts = [chart_folder.read_chart(Path(path).expanduser()) for path in args.charts]
@@ -102,9 +101,7 @@ def run(args: argparse.Namespace) -> int:
         }
         for chart, pushed in zip(charts, _pushed(args, charts), strict=True)
     ]
-    columns = [
-        *output.columns("name", "version", "place", "state", "digest"),
-    ]
+    columns = [*output.columns("name", "version", "place", "state", "digest")]
     output.print_items(args, "Pushed", items, columns, name="place")
     return 0
 

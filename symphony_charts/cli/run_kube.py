@@ -20,7 +20,6 @@ from symphony_charts.spec import files
 
 
 def run_kube(args: argparse.Namespace, began: float) -> int:
-    """Start the experiment; return its exit status, or 0 if it is left running."""
     args.backend = "kube"
     spec = files.read(args.spec, args.spec_set)
     prepared = prepared_of(args, spec)

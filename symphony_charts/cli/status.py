@@ -203,7 +203,6 @@ def _is_meant(question: _Question, team: str, name: str) -> bool:
 def _row_of(
     placed: environments.Placed, answer: status_sources.Live | None, repository: project.Repository | None
 ) -> status_sources.Row:
-    """Return the row of a pointer, with its cluster's answer if the cluster was asked."""
     live, why = None, None
     pointer = placed.pointer
     if answer is not None and pointer is not None:
@@ -229,7 +228,6 @@ def _row_of(
 
 
 def _drift(placed: environments.Placed, live: backend_status.ExperimentStatus | None) -> diagnosis.Diagnosis | None:
-    """Return the cause if a cluster runs another version than the pointer in Git names."""
     pointer, label = placed.pointer, live.chart if live else ""
     wanted = helpers.chart_label(pointer.chart.split("/")[2], pointer.version) if pointer else ""
     if not label or pointer is None or label == wanted:

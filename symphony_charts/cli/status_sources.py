@@ -232,31 +232,20 @@ class Row:
         ready, wanted = self.counts or (None, None)
         env = self.placed.env if self.placed else waiting.env if waiting else None
         return {
-            "name": self.name,
+            **{key: getattr(self, key) for key in ("name", "where", "context", "version", "running", "state", "phase")},
+            **{key: getattr(live, key, None) for key in ("started", "ended", "seconds")},
+            **{key: getattr(pointer, key, None) for key in ("at", "digest", "chart", "values")},
             "team": self.team or None,
-            "where": self.where,
             "env": env,
-            "context": self.context,
             "namespace": live.namespace or None if live else pointer.destination.namespace if pointer else None,
-            "version": self.version,
-            "running": self.running,
-            "state": self.state,
-            "phase": self.phase,
             "ready": ready,
             "processes": wanted,
-            "started": live.started if live else None,
-            "ended": live.ended if live else None,
-            "seconds": live.seconds if live else None,
             "run": live.run or None if live else None,
             "heldBy": list(live.held_by) if live else [],
             "why": to_data(self.why),
             "was": self.runs if waiting else pointer.history[0].version if pointer and pointer.history else None,
             "op": waiting.op if waiting else pointer.op if pointer else None,
-            "at": pointer.at if pointer else None,
             "by": (pointer.by or None) if pointer else None,
-            "digest": pointer.digest if pointer else None,
-            "chart": pointer.chart if pointer else None,
-            "values": pointer.values if pointer else None,
             "branch": waiting.branch if waiting else None,
             "review": self.review or None,
         }
@@ -285,7 +274,6 @@ class Part(Generic[T]):
     _is_done: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Connect to the address, then ask."""
         try:
             if address := self.address():
                 _reach(address)

@@ -160,7 +160,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _space(args: argparse.Namespace) -> tuple[list[trial_settings.Axis], list[trial_settings.Span]]:
-    """Return the settings to vary: axes with listed values, and spans between two numbers."""
     spans = [trial_settings.parse_span(text, is_log=False) for text in args.uniform]
     spans += [trial_settings.parse_span(text, is_log=True) for text in args.loguniform]
     axes = [trial_settings.parse_axis(text) for text in args.grid]

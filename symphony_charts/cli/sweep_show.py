@@ -121,7 +121,6 @@ def _print_means(args: argparse.Namespace, sweep: Sweep, metric: str, last: Mapp
 
 
 def _write_csv(file: str, items: Sequence[Mapping[str, object]], names: Sequence[str]) -> int:
-    """Write a CSV row per trial: settings, state and metrics; ``-`` is standard output."""
     keys = list(dict.fromkeys(key for item in items for key in data.sub(item, "settings")))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -106,12 +106,7 @@ def outcomes_of(args: argparse.Namespace, sweep: Sweep) -> list[Outcome]:
 _HELM_S = 300.0
 
 
-def write_or_submit(
-    args: argparse.Namespace,
-    spec: SpecFile,
-    base: Prepared,
-    runs: Sequence[TrialRun],
-) -> int:
+def write_or_submit(args: argparse.Namespace, spec: SpecFile, base: Prepared, runs: Sequence[TrialRun]) -> int:
     """Print the trials; write their Workflow below `--dest`, or with `--up` create it on the cluster."""
     columns, items = [*columns_of(runs[0].trial), *output.columns("workflow")], [record_of(run.trial) for run in runs]
     if args.up and not args.dry_run:
@@ -142,7 +137,6 @@ def _submit(
     items: Sequence[dict[str, object]],
     columns: Sequence[output.Column],
 ) -> int:
-    """Create the Workflow of all trials except those that succeeded unchanged; print `items`."""
     with closing(KubeApi(Path(args.kubeconfig).expanduser() if args.kubeconfig else None, args.context)) as api:
         namespace = args.namespace or spec.experiment.namespace or api.namespace
         trials = trial_objects(base, runs, namespace)
@@ -266,7 +260,6 @@ def remember_trials(args: argparse.Namespace, spec: SpecFile, trials: Sequence[T
 def _print_interrupted(
     args: argparse.Namespace, runs: Sequence[TrialRun], outcomes: Mapping[str, Outcome], namespace: str
 ) -> None:
-    """Print the progress of the sweep, and the commands that continue it or remove its trials."""
     ordered = [outcomes.get(run.trial.name) or Outcome(trial=run.trial, state="pending") for run in runs]
     if args.on == "tmux":
         ordered = [each if each.state != "running" else look_here(each.trial) for each in ordered]

@@ -93,7 +93,6 @@ def configure_render(parser: argparse.ArgumentParser) -> None:
 
 
 def run_render(args: argparse.Namespace) -> int:
-    """Print the objects, rendered natively or by helm."""
     spec = files.read(args.spec, args.spec_set)
     # `plan` and `package` check the fit; the objects are the same either way.
     prepared = cli_specs.prepared_of(args, spec, force=True)

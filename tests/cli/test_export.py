@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.cli.export import FORMATS
 from tests.cli.conftest import Symph
 from tests.linting import lint_objects
 
@@ -18,11 +17,6 @@ pytestmark = pytest.mark.usefixtures("spec")
 
 def objects(symph: Symph, *args: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(symph("export", "appwrapper", "exp.yaml", *args).stdout))
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_has_a_page_of_help(name: str, symph: Symph) -> None:
-    assert f"symph export {name}" in symph("export", name, "--help").stdout
 
 
 def test_an_appwrapper_holds_all_that_its_controller_may_create(symph: Symph) -> None:

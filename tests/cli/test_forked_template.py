@@ -13,15 +13,9 @@ import yaml
 
 from symphony_charts.system.package_data import path as data_path
 from tests.chart.harness import helm_objects, run_helm
+from tests.cli.conftest import SPEC
 from tests.tools import HELM_VERSIONS, helm
 
-SPEC = """\
-name: exp
-image: busybox:1.37.0
-processes:
-  server: {command: [serve], binds: data, lifecycle: service}
-  client: {command: [work], connects: data, replicas: 2}
-"""
 CHART = "[[ cookiecutter.name ]]"
 
 

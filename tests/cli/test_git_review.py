@@ -29,11 +29,7 @@ def merges_cleanly(project: Project) -> bool:
     ("url", "forge", "link"),
     [
         ("git@github.com:team/charts.git", "", "https://github.com/team/charts/compare/main...my/rl?expand=1"),
-        (
-            "ssh://git@gitlab.example.org:2222/a/b/charts.git",
-            "",
-            GITLAB,
-        ),
+        ("ssh://git@gitlab.example.org:2222/a/b/charts.git", "", GITLAB),
         ("https://codeberg.org/team/charts", "", "https://codeberg.org/team/charts/compare/main...my/rl"),
         ("https://git.example.org:3000/t/c.git", "gitea", "https://git.example.org:3000/t/c/compare/main...my/rl"),
         ("https://git.example.org/t/c.git", "", ""),

@@ -230,12 +230,6 @@ def test_sealing_without_a_certificate_says_how_to_get_one(project: Project) -> 
     assert "--cert cluster" in err
 
 
-def test_a_private_key_is_never_pushed_whoever_it_belongs_to(project: Project) -> None:
-    key = "-----BEGIN OPENSSH PRIVATE KEY----- b3BlbnNzaC1rZXktdjEAAAAABG5vbmU"
-    project.write(SPEC.replace("replicas: 2", f"replicas: 2, env: {{KEY: '{key}'}}"))
-    assert project.symph("publish", "rl.yaml", "--env", "dev")[0] == 7
-
-
 def test_package_with_push_writes_the_chart_and_publishes_it(project: Project) -> None:
     assert project.symph("package", "rl.yaml", "--push", "--env", "dev", "--dry-run")[0] == 0
     assert not (project.folder / "dist").exists()

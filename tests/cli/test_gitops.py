@@ -186,15 +186,6 @@ def test_a_link_and_two_releases_of_one_name_are_found(project: Project) -> None
     assert sorted(lint(project, checkout)[1]) == ["same-release", "symlink"]
 
 
-def test_an_edit_of_a_published_chart_since_the_base_is_refused(project: Project) -> None:
-    project.symph("publish", "rl.yaml", "--env", "dev")
-    checkout = project.clone()
-    (checkout / "charts/ml/rl/0.1.0/README.md").write_text("new\n")
-    (checkout / "charts/ml/rl/0.2.0").mkdir()
-    (checkout / "charts/ml/rl/0.2.0/new.yaml").write_text("a: 1\n")
-    assert "published-chart" in lint(project, checkout, "--base", "origin/main")[1]
-
-
 def test_an_edit_of_the_bootstrap_files_is_found(project: Project) -> None:
     project.symph(*INIT)
     file = project.clone() / "bootstrap/applicationset.yaml"

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from tests.cli.git_project import INIT, Project, git
-from tests.gitops.servers import commit
 
 PLACES = ("--destination", "dev=rl-dev", "--destination", "prod=big/rl")
 
@@ -136,14 +135,6 @@ def test_the_folder_of_an_environment_outlives_its_last_experiment(project: Proj
     assert {"charts/README.md", "flux/dev/README.md", "flux/prod/README.md"} <= set(project.paths())
     assert project.symph("gitops", "gc", "--yes")[0] == 0
     project.symph("publish", "rl.yaml", "--env", "dev")
-    assert project.symph("retire", "rl", "--env", "dev", "--yes")[0] == 0
-    assert [path for path in project.paths() if path.startswith("flux/dev/")] == ["flux/dev/README.md"]
-
-
-def test_a_repository_of_before_gets_the_file_that_keeps_the_folder(project: Project) -> None:
-    project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
-    project.symph("publish", "rl.yaml", "--env", "dev")
-    commit(project.repo, {"flux/dev/README.md": None})
     assert project.symph("retire", "rl", "--env", "dev", "--yes")[0] == 0
     assert [path for path in project.paths() if path.startswith("flux/dev/")] == ["flux/dev/README.md"]
 

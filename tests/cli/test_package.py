@@ -118,19 +118,6 @@ def test_one_bad_spec_among_many_writes_nothing(symph: Symph, tmp_path: Path) ->
     assert not (tmp_path / "dist").exists()
 
 
-@pytest.mark.usefixtures("spec")
-def test_two_specs_of_one_name_are_refused(symph: Symph, tmp_path: Path) -> None:
-    (tmp_path / "other.yaml").write_text(SPEC)
-    refused = symph("package", "exp.yaml", "other.yaml", status=3)
-    assert "both make the chart" in refused.stderr
-    assert not (tmp_path / "dist").exists()
-
-
-def test_an_image_is_needed(symph: Symph, spec: Path) -> None:
-    spec.write_text(SPEC.replace("image: busybox:1.37.0\n", ""))
-    assert "image" in symph("package", "exp.yaml", status=3).stderr
-
-
 def test_hostile_strings_survive_a_second_run(symph: Symph, tmp_path: Path) -> None:
     data = {"name": "exp", "image": "x:1", "processes": {"p": {"args": list(HOSTILE)}}}
     (tmp_path / "exp.json").write_text(json.dumps(data))

@@ -87,14 +87,6 @@ def test_the_specs_own_pools_are_found_beside_it(symph: Symph, tmp_path: Path) -
     assert "PROVEN" in symph("plan", "rl.yaml").stdout
 
 
-def test_without_pools_the_way_out_is_named(symph: Symph) -> None:
-    assert "add --pools FILE" in symph("plan", "rl.yaml", status=2).stderr
-
-
-def test_a_missing_cluster_file_is_a_fault_of_the_input(symph: Symph) -> None:
-    assert "no cluster file nope.json" in symph("plan", "rl.yaml", "--pools", "nope.json", status=3).stderr
-
-
 def test_the_picture_is_whole_and_loads_nothing(symph: Symph, tmp_path: Path) -> None:
     symph("plan", "rl.yaml", "--pools", "std.yaml", "--svg", "p.svg")
     text = (tmp_path / "p.svg").read_text()

@@ -56,10 +56,3 @@ def test_git_and_a_release_cannot_both_be_meant(verb: str, capsys: pytest.Captur
 def test_a_namespace_is_made_by_an_upgrade_only_with_install(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["upgrade", "rl.yaml", "--create-namespace"]) == 2
     assert "--install" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("verb", ["install", "upgrade", "uninstall"])
-def test_help_shows_an_example_and_the_dry_run(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([verb, "--help"]) == 0
-    page = capsys.readouterr().out
-    assert (f"  symph {verb} " in page, "--dry-run" in page, "json" in page) == (True, True, True)

@@ -19,11 +19,7 @@ ENV = "groups.client.containers.client.env"
 
 
 @pytest.mark.parametrize("version", HELM_VERSIONS)
-def test_symph_renders_what_helm_renders_under_every_option(
-    version: str,
-    symph: Symph,
-    tmp_path: Path,
-) -> None:
+def test_symph_renders_what_helm_renders_under_every_option(version: str, symph: Symph, tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text("groups: {client: {replicas: 5, containers: {client: {args: [a, b]}}}}\n")
     (tmp_path / "two.yaml").write_text("services: {data: {port: 7777}}\n")
     (tmp_path / "note.txt").write_bytes("two\nlines, and é\n".encode())
@@ -36,25 +32,12 @@ def test_symph_renders_what_helm_renders_under_every_option(
     assert index(ours) == objects_in(run_helm(version, "template", "r1", tmp_path / "dist/exp", *args).stdout)
 
 
-@pytest.mark.parametrize("verb", ["render", "validate", "package"])
-def test_a_text_that_helm_refuses_is_wrong_usage(verb: str, symph: Symph) -> None:
-    said = symph(verb, "exp.yaml", "--set", "groups.client.replicas", status=2).stderr
-    assert 'key "replicas" has no value' in said
-    assert "at:   --set groups.client.replicas" in said
-    assert "next: write KEY=VALUE" in said
-
-
 def test_a_file_of_set_file_that_is_not_text_is_refused(symph: Symph, tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"a\xff")
     assert (
         "bytes\n  next: put it under `configs`"
         in symph("render", "exp.yaml", "--set-file", f"{ENV}.NOTE=bytes", status=3).stderr
     )
-
-
-@pytest.mark.parametrize("option", ["--values=none.yaml", "--set-file=a=none.yaml"])
-def test_a_file_that_is_not_there_is_named(option: str, symph: Symph) -> None:
-    assert "none.yaml" in symph("render", "exp.yaml", option, status=3).stderr
 
 
 def test_values_come_from_a_pipe(spec: Path) -> None:

@@ -157,11 +157,7 @@ def test_what_is_published_names_the_image_too(place: Place) -> None:
 def test_a_dry_run_lists_the_files_and_the_digest_and_sends_nothing(place: Place) -> None:
     planned = place.pushed("--dry-run")
     assert planned["state"] == "would be pushed"
-    assert {file["path"]: file["bytes"] for file in planned["files"]} == {
-        "latest": 0,
-        "src/run.sh": 10,
-        "train.py": 9,
-    }
+    assert {file["path"]: file["bytes"] for file in planned["files"]} == {"latest": 0, "src/run.sh": 10, "train.py": 9}
     assert not (place.folder / "registry/docker/registry/v2/repositories/team").exists()
     assert place.pushed()["image"] == planned["image"]
 
