@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import Run, find_run, live_runs, runs_of
+from symphony_charts.local.runs import find_run, live_runs, runs_of
 from tests.local.runs import log_of, supervisor_pid, until, wrapper_pids
 
 SPEC = """
@@ -70,19 +70,6 @@ def watching(folder: Path) -> Iterator[Callable[..., Watching]]:
         one.program.wait(timeout=30)
 
 
-def wrappers(run: Run) -> list[int]:
-    return wrapper_pids(run)
-
-
-def test_a_path_that_is_not_there_is_refused_before_anything_starts(
-    folder: Path, watching: Callable[..., Watching]
-) -> None:
-    one = watching("--watch", "lib", "--watch", "nowhere")
-    assert one.program.wait(timeout=30) == 8
-    assert 'nothing is at "nowhere"' in one.said.read_text()
-    assert runs_of("exp") == []
-
-
 def both_say_one() -> None:
     """Wait until both have read the pending changes."""
     until(lambda: [log_of(find_run("exp"), name) for name in "ab"] == ["one\n", "one\n"])
@@ -91,12 +78,12 @@ def both_say_one() -> None:
 def test_a_changed_file_restarts_the_processes_that_use_it(folder: Path, watching: Callable[..., Watching]) -> None:
     one = watching("--watch", "lib:a", "--watch", "b.txt:b")
     both_say_one()
-    run, before = find_run("exp"), wrappers(find_run("exp"))
+    run, before = find_run("exp"), wrapper_pids(find_run("exp"))
     (folder / "new").write_text("two\n")
     (folder / "new").rename(folder / "lib" / "a.txt")
     until(lambda: log_of(run, "a") == "one\ntwo\n")
     until(lambda: "restart a: a.txt" in one.said.read_text())
-    assert wrappers(run)[1] == before[1]
+    assert wrapper_pids(run)[1] == before[1]
     (folder / "b.txt").write_text("two\n")
     until(lambda: log_of(run, "b") == "one\ntwo\n")
 
@@ -111,12 +98,12 @@ def test_without_a_name_all_processes_are_restarted(folder: Path, watching: Call
 def test_ignored_files_restart_nothing(folder: Path, watching: Callable[..., Watching]) -> None:
     watching("--watch", "lib", "--ignore", "*.ckpt")
     both_say_one()
-    before = wrappers(find_run("exp"))
+    before = wrapper_pids(find_run("exp"))
     for name in ("__pycache__/x.pyc", "a.txt~", "x.ckpt"):
         (folder / "lib" / name).write_text("x")
     (folder / "lib" / "a.txt").write_text("two\n")
     until(lambda: log_of(find_run("exp"), "a") == "one\ntwo\n")
-    until(lambda: all(one != other for one, other in zip(before, wrappers(find_run("exp")), strict=True)))
+    until(lambda: all(one != other for one, other in zip(before, wrapper_pids(find_run("exp")), strict=True)))
     assert log_of(find_run("exp"), "a") == "one\ntwo\n"
 
 
@@ -129,10 +116,10 @@ def test_an_interrupt_ends_the_watching_and_leaves_the_run(folder: Path, watchin
 
 def test_a_changed_experiment_restarts_what_it_changes(folder: Path, watching: Callable[..., Watching]) -> None:
     one = watching("--watch", "b.txt:b")
-    before = wrappers(find_run("exp"))
+    before = wrapper_pids(find_run("exp"))
     (folder / "experiment.yaml").write_text(SPEC.replace("cat lib/a.txt", "echo hello"))
     until(lambda: log_of(find_run("exp"), "a") == "one\nhello\n")
-    assert wrappers(find_run("exp"))[1] == before[1]
+    assert wrapper_pids(find_run("exp"))[1] == before[1]
     (folder / "experiment.yaml").write_text("name: exp\nprocesses: {a: {comand: [x]}}\n")
     until(lambda: "error:" in one.said.read_text())
     (folder / "b.txt").write_text("two\n")
@@ -173,9 +160,11 @@ def test_a_killed_supervisor_does_not_end_the_watching(folder: Path, watching: C
 
 @pytest.mark.parametrize(
     ("words", "status"),
-    [(("--watch", "nowhere"), 8), (("--watch", "lib:nobody"), 8), (("--watch", "lib", "--wait"), 2)],
+    [(("--watch", "lib", "--watch", "nowhere"), 8), (("--watch", "lib", "--wait"), 2), (("--watch", "lib:nobody"), 8)],
 )
 def test_what_cannot_be_watched_is_refused(
-    folder: Path, watching: Callable[..., Watching], words: tuple[str, ...], status: int
+    watching: Callable[..., Watching], words: tuple[str, ...], status: int
 ) -> None:
     assert watching(*words).program.wait(timeout=30) == status
+    # A path is checked before anything starts.
+    assert ("lib:nobody" in words) or runs_of("exp") == []
