@@ -12,7 +12,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -52,12 +54,18 @@ class ManualPages(BuildHookInterface):
         self._folder = Path(tempfile.mkdtemp(prefix="symph-man-"))
         bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         sys.path.insert(0, self.root)
+        # Modules of verbs import this library, but their arguments, which is all that the pages show, do not use it.
+        is_missing = find_spec("msgspec") is None
+        if is_missing:
+            sys.modules["msgspec"] = ModuleType("msgspec")
         try:
             from scripts.man_pages import main
 
             main(self._folder)
         finally:
             sys.path.remove(self.root)
+            if is_missing:
+                del sys.modules["msgspec"]
             sys.dont_write_bytecode = bytecode
         build_data["shared_data"][str(self._folder)] = "share/man/man1"
 

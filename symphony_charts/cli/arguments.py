@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from symphony_charts.cli import options as cli_options
-from symphony_charts.cli.verbs import GROUPS, HIDDEN, MEANINGS, Verb
+from symphony_charts.cli.verbs import MEANINGS, Verb, page_of
 from symphony_charts.errors import UsageError
 
 # Options of the master parser that take the next word.
 _WITH_VALUE = ("--color",)
 # Other names of option values.
 _CALLED = {"local": "tmux", "k8s": "kube"}
-# Removed verbs, options and formats, as typed after `symph`, and the replacement.
-_REMOVED = {
-    "catalog refresh --prices": "prices are built in; to use your own, price the nodes in `symph plan -o json`",
-    "gitops render --branch": "`symph gitops render` prints the manifests; redirect and commit them yourself",
-    "gitops render --into": "`symph gitops render` prints the manifests; redirect them into a file",
-    "import torchx --as kubernetes": "use `torchx run -s kubernetes --dryrun`, or `--kind volcano` for our own form",
-    "import torchx --as": "use `--compat torchx`; for a Volcano Job, `torchx run -s kubernetes --dryrun`",
-    "local adopt": "remove a run folder without `.symph.json` by hand: `symph local gc` names it",
-    "local diff": "compare `symph render` (pods) with `symph local env` (this machine)",
-    "local render --as procfile": "use `--as process-compose`",
-    "local render --as shell": "use `--as process-compose`, or `symph up SPEC --wait` in the script",
-    "plan --html": "use `--svg` for the picture of the nodes and `-o json` for the tables",
-    "sweep --plot": "use `symph sweep show NAME --csv FILE` and plot the file",
-}
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,7 +34,6 @@ class Parser(argparse.ArgumentParser):
         """Parse the arguments and refuse unknown ones here, where this parser's flags can be suggested."""
         namespace, extra = super().parse_known_args(args, namespace)
         if extra:
-            self._refuse_removed(extra[0].partition("=")[0])
             flags = [flag for action in self._actions for flag in action.option_strings]
             hint = _nearest(extra[0].partition("=")[0], flags)
             if isinstance(self, MasterParser) and extra[0].startswith("-") and not hint:
@@ -68,16 +53,10 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("parser_class", NestedParser)
         return super().add_subparsers(**options)
 
-    def _refuse_removed(self, words: str) -> None:
-        typed = f"{self.prog.partition(' ')[2]} {words}".strip()
-        if typed in _REMOVED:
-            raise UsageError(f"`{typed}` was removed", "", _REMOVED[typed])
-
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            self._refuse_removed(" ".join([*action.option_strings[-1:], str(value)]))
             error.message += _nearest(str(value), [str(choice) for choice in action.choices or ()])
             raise
 
@@ -93,30 +72,12 @@ class NestedParser(Parser):
 class MasterParser(Parser):
     """The parser above all verbs; its help is the table of verbs, by group."""
 
-    def __init__(self, *args: Any, verbs: Callable[[], Sequence[Verb]], **options: Any) -> None:
+    def __init__(self, *args: Any, verbs: Callable[[], tuple[Verb, ...]], **options: Any) -> None:
         super().__init__(*args, **options)
         self._verbs = verbs
 
     def format_help(self) -> str:
-        """Return the text of `symph --help` without importing the verbs."""
-        hidden = {verb.name for verb in HIDDEN}
-        rows = [verb for verb in self._verbs() if verb.name not in hidden]
-        # List aliases of a project's verbs only: built-in aliases exist for users who know them already.
-        names = {verb.name: verb.name if verb.group else ", ".join(verb.names) for verb in rows}
-        width = max(len(text) for text in (*names.values(), "-v, --verbose"))
-        lines = [f"usage: {self.prog} VERB [ARGUMENTS] [-- COMMAND]", "", self.description or ""]
-        for group, title in {"": "This project", **GROUPS, "plugins": "Plugins"}.items():
-            members = [f"  {names[verb.name]:{width}}  {verb.summary}".rstrip() for verb in rows if verb.group == group]
-            lines += ["", f"{title}:", *members] if members else []
-        lines += ["", "Options:", f"  {'-h, --help':{width}}  this page; after a verb, the page of that verb"]
-        lines += [f"  {'-v, --verbose':{width}}  say more; show the output of programs that failed"]
-        lines += [f"  {'-q, --quiet':{width}}  print only the answer"]
-        lines += [
-            f"  {'--color WHEN':{width}}  auto, always or never",
-            f"  {'--version':{width}}  print the version",
-            "",
-        ]
-        return "\n".join(lines)
+        return page_of(self.prog, self.description or "", self._verbs())
 
 
 def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
@@ -147,16 +108,14 @@ def plain_words(words: Sequence[str]) -> list[str]:
 
 def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
     """Raise UsageError for an unknown verb, with the verbs of that meaning, or the nearest one."""
-    shown = {name: (verb.name,) for verb in verbs for name in verb.names if not name.startswith("_")}
-    lines = {meant: found for meant in MEANINGS if (found := _known(MEANINGS[meant], shown))} | shown
+    shown = {name: [verb.name] for verb in verbs for name in verb.names if not name.startswith("_")}
+    # A project may have replaced a verb.
+    known = {word: [line for line in lines if line.partition(" ")[0] in shown] for word, lines in MEANINGS.items()}
+    lines = {word: found for word, found in known.items() if found} | shown
     near = [word.lower()] if word.lower() in lines else get_close_matches(word, lines, n=1)
     meant = " or ".join(f"`{prog} {line}`" for name in near for line in lines[name])
     hint = f"did you mean {meant}? " if meant else ""
     raise UsageError(f'{prog} has no verb "{word}"', "", f"{hint}all verbs: {prog} --help")
-
-
-def _known(lines: Sequence[str], shown: Container[str]) -> tuple[str, ...]:
-    return tuple(line for line in lines if line.partition(" ")[0] in shown)
 
 
 def _nearest(word: str, names: Sequence[str]) -> str:

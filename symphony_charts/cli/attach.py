@@ -7,10 +7,12 @@ import os
 import shlex
 import sys
 
-from symphony_charts.cli import options, output
+from symphony_charts.cli import options, output, tiles
 from symphony_charts.errors import UsageError
 from symphony_charts.local import runs, tmux_client
 from symphony_charts.local.supervisor import shutdown
+
+LATE = (tiles,)  # 90 ms, which a terminal does not need
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,10 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_backend(parser)
     options.add_examples(
         parser,
-        "symph attach ring",
-        "symph attach integrate -p team-a/lead",
         "symph attach rl -p agent/1",
-        "symph attach rl --tile",
         "symph attach rl --tile learner agent-0 agent-1 --into-current",
         "symph attach rl --tile --on kube -n ml",
     )
@@ -50,15 +49,10 @@ def run(args: argparse.Namespace) -> int:
     if args.tile is not None:
         if args.process:
             raise UsageError("--tile and -p exclude each other", next="name the processes after --tile")
-        # Tiles take 90 ms more to import; a terminal does not need them.
-        from symphony_charts.cli.tiles import run_tiles
-
-        return run_tiles(args)
+        return tiles.run_tiles(args)
     if options.cluster_flags(args) or options.backend_of(args) == "kube":
-        raise UsageError(
-            "only processes of this machine have a terminal to attach to",
-            next="--tile shows lines; or symph ssh PROCESS",
-        )
+        step = "--tile shows lines; or symph ssh PROCESS"
+        raise UsageError("only processes of this machine have a terminal to attach to", next=step)
     live_run = runs.find_run(args.experiment_name, live=True)
     shutdown.require_here(live_run)
     slots = runs.find_slots(live_run, args.process) if args.process else []
@@ -67,9 +61,8 @@ def run(args: argparse.Namespace) -> int:
     terminal = os.ttyname(sys.stdin.fileno())
     if tmux_client.is_terminal_of(live_run.socket, terminal):
         if not slots:
-            raise UsageError(
-                f"this terminal is a pane of {live_run.experiment}", next="-p PROCESS goes to another pane"
-            )
+            step = "-p PROCESS goes to another pane"
+            raise UsageError(f"this terminal is a pane of {live_run.experiment}", next=step)
         tmux_client.select(live_run.socket, slots[0])
         return 0
     if not args.nested:
@@ -92,8 +85,6 @@ def _refuse_nesting(live_run: runs.Run, args: argparse.Namespace, terminal: str)
         return
     words = ["symph", "attach", live_run.experiment, *(["-p", args.process] if args.process else [])]
     base = ["tmux", "-S", str(outer)]
-    back = f"{shlex.join(words)}; {shlex.join([*base, 'attach'])}"
-    raise UsageError(
-        f"this terminal is inside of tmux, and {live_run.experiment} has a tmux server of its own",
-        next=f"{shlex.join([*base, 'detach-client', '-E', back])}\n        (C-b d comes back here), or --nested",
-    )
+    back = shlex.join([*base, "detach-client", "-E", f"{shlex.join(words)}; {shlex.join([*base, 'attach'])}"])
+    what = f"this terminal is inside of tmux, and {live_run.experiment} has a tmux server of its own"
+    raise UsageError(what, next=f"{back}\n        (C-b d comes back here), or --nested")

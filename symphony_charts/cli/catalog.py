@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -18,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     import_ = actions.add_parser("import", help="print the node pools of a cluster file")
     import_.add_argument("files", metavar="FILE", nargs="+", help="cluster file; several are taken as one cluster")
-    import_.add_argument("--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable")
+    options.add_list(import_, "--var", metavar="KEY=VALUE", help="a Terraform variable")
     options.add_system(import_)
     options.add_output(import_)
     show = actions.add_parser("show", help="print machine types by name, custom ones too")
@@ -82,7 +84,7 @@ def _import(args: argparse.Namespace) -> int:
         output.Column("KIND", "provisioning"),
         output.Column("KNOWN BY", "knownBy"),
         output.Column("TAINTS", lambda row: " ".join(output.texts(row["taints"]))),
-        output.Column("LABELS", lambda row: " ".join(_labels(row["labels"])), is_wide=True),
+        output.Column("LABELS", _labels, is_wide=True),
         output.Column("SOURCE", "source", is_wide=True),
     ]
     output.print_items(args, "Pool", rows, columns, empty="the file describes machine types, but no node pools")
@@ -92,31 +94,25 @@ def _import(args: argparse.Namespace) -> int:
     return 0
 
 
-def _gpu_text(row: object) -> str:
-    if not isinstance(row, dict) or not isinstance(row.get("usable"), dict):
-        return ""
+def _gpu_text(row: Mapping[str, Any]) -> str:
     gpus, chips = row["usable"].get("nvidia.com/gpu"), row["usable"].get("google.com/tpu")
     if gpus:
         return f"{gpus} {row['gpuType']}".strip()
     return f"{chips} TPU" if chips else ""
 
 
-def _labels(value: object) -> list[str]:
-    return [f"{key}={text}" for key, text in value.items()] if isinstance(value, dict) else []
+def _labels(row: Mapping[str, Any]) -> str:
+    return " ".join(f"{key}={text}" for key, text in row["labels"].items())
 
 
 def _show(args: argparse.Namespace) -> int:
     catalog = readers.user_catalog()
-    machines = []
-    for name in args.names:
-        machine = catalog.get(name)
-        if machine is None:
-            near = catalog.nearest(name)
-            raise NotFound(
-                f'no machine type "{name}"', "", f'did you mean "{near}"?' if near else "see `symph catalog search`"
-            )
-        machines.append(machine)
-    _print_machines(args, machines)
+    machines = {name: machine for name in args.names if (machine := catalog.get(name))}
+    if unknown := [name for name in args.names if name not in machines]:
+        near = catalog.nearest(unknown[0])
+        step = f'did you mean "{near}"?' if near else "see `symph catalog search`"
+        raise NotFound(f'no machine type "{unknown[0]}"', "", step)
+    _print_machines(args, list(machines.values()))
     return 0
 
 
@@ -126,21 +122,25 @@ def _search(args: argparse.Namespace) -> int:
 
 
 def _print_machines(args: argparse.Namespace, machines: list[placement_catalog.Machine]) -> None:
-    rows: list[dict[str, object]] = [msgspec.to_builtins(machine) for machine in machines]
+    rows: list[dict[str, Any]] = [msgspec.to_builtins(machine) for machine in machines]
     columns = [
         output.Column("MACHINE", "name"),
         output.Column("VCPU", "vcpu"),
-        output.Column("MEMORY", lambda row: _gib(row["memory_mib"])),
+        output.Column("MEMORY", _memory),
         output.Column("ARCH", lambda row: row.get("arch", "amd64")),
         output.Column("GPU", lambda row: f"{row['gpus']} {row['gpu']}" if row.get("gpus") else ""),
         output.Column("TPU", lambda row: f"{row['chips']} {row['tpu']}" if row.get("chips") else ""),
-        output.Column("SOURCES", lambda row: "+".join(output.texts(list(row.get("sources") or []))), is_wide=True),  # type: ignore[call-overload]  # a list in the record
+        output.Column("SOURCES", _sources, is_wide=True),
     ]
     output.print_items(args, "Machine", rows, columns, empty="no machine type matches")
 
 
-def _gib(mib: object) -> str:
-    return f"{mib / 1024:g} GiB" if isinstance(mib, int) else ""
+def _memory(row: Mapping[str, Any]) -> str:
+    return f"{row['memory_mib'] / 1024:g} GiB"
+
+
+def _sources(row: Mapping[str, Any]) -> str:
+    return "+".join(row.get("sources", ()))
 
 
 def _refresh(args: argparse.Namespace) -> int:

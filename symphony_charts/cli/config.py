@@ -35,12 +35,8 @@ def run_config(args: argparse.Namespace) -> int:
     rows = [row for name, row in every.items() if not args.key or f"{name}.".startswith(f"{args.key}.")]
     if args.key and not rows:
         raise NotFound(f'nothing sets "{args.key}"', next=f"what is set: {', '.join(every)}")
-    output.print_items(
-        args,
-        "Setting",
-        rows,
-        [output.Column("SETTING", "name"), output.Column("VALUE", "value"), output.Column("FROM", _short)],
-    )
+    columns = [output.Column("SETTING", "name"), output.Column("VALUE", "value"), output.Column("FROM", _short)]
+    output.print_items(args, "Setting", rows, columns)
     own = places.user_file()
     if not args.key and own is not None and not own.is_file():
         output.note(f"your own settings would be in {own}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 from symphony_charts.backend import status
@@ -39,15 +40,11 @@ _COLORS = {"ok": "good", "warning": "busy", "missing": "bad"}
 def run(args: argparse.Namespace) -> int:
     """List each check with its state and, if it fails, the next step."""
     capabilities = _of_cluster(args) if args.cluster else _of_machine(args)
-    items = [
-        {"name": capability.name, "status": capability.status, "detail": capability.detail, "next": capability.next}
-        for capability in capabilities
-    ]
+    items = [asdict(capability) for capability in capabilities]
     columns = [
         output.Column("WHAT", "name"),
         output.Column("STATE", "status", state=lambda item: _COLORS[str(item["status"])]),
-        output.Column("DETAIL", "detail"),
-        output.Column("NEXT", "next"),
+        *output.columns("detail", "next"),
     ]
     output.print_items(args, "Check", items, columns)
     lacking = [item for item in items if item["name"] in args.needs and item["status"] == "missing"]

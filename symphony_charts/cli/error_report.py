@@ -7,6 +7,7 @@ whose traceback goes to a log file.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shlex
@@ -15,7 +16,6 @@ import sysconfig
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
 
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
@@ -25,37 +25,28 @@ from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, sta
 # The code that raises an error knows no flags, so each `symph VERB` in its next step gets those that the verb takes.
 
 _FLAGS = {"on": "--on", "namespace": "-n", "context": "--context", "kubeconfig": "--kubeconfig"}
-_COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*)(?= |$)")
+# A verb, and its arguments up to the next command.
+_COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*)(?= |$)((?:(?!\bsymph [a-z]).)*)", re.DOTALL)
 
 
 def placed(step: str, args: argparse.Namespace) -> str:
     """Return `step` with the place flags of `args` added to each verb that takes them and does not have them yet."""
     # This machine is the default place.
     given = {name: str(value) for name in _FLAGS if (value := getattr(args, name, None)) not in (None, "", "tmux")}
-    starts = [match.start() for match in _COMMAND.finditer(step)]
-    if not given or not starts or not hasattr(args, "symphony"):
+    if not given or not hasattr(args, "symphony"):
         return step
-    ends = [*starts[1:], len(step)]
-    commands = (_completed(step[start:end], given, args) for start, end in zip(starts, ends, strict=True))
-    return step[: starts[0]] + "".join(commands)
 
+    def completed(match: re.Match[str]) -> str:
+        flags = []
+        with contextlib.suppress(KeyError):
+            for option in args.symphony.get_subparser(match[1])._actions:
+                value = given.get(option.dest)
+                is_set = not {*option.option_strings}.isdisjoint(match[2].split())
+                if value and option.option_strings and not is_set and value in (option.choices or (value,)):
+                    flags += [_FLAGS[option.dest], shlex.quote(value)]
+        return " ".join([f"symph {match[1]}", *flags]) + match[2]
 
-def _completed(text: str, given: Mapping[str, str], args: argparse.Namespace) -> str:
-    match = _COMMAND.match(text)
-    try:
-        parser: argparse.ArgumentParser | None = args.symphony.get_subparser(match[1]) if match else None
-    except KeyError:
-        parser = None
-    if match is None or parser is None:
-        return text
-    takes = {action.dest: action for action in parser._actions if action.option_strings}
-    flags = []
-    for name, value in given.items():
-        option = takes.get(name)
-        is_said = option is not None and set(option.option_strings) & {*text.split()}
-        if option is not None and not is_said and (option.choices is None or value in option.choices):
-            flags += [_FLAGS[name], shlex.quote(value)]
-    return " ".join([match[0], *flags]) + text[match.end() :]
+    return _COMMAND.sub(completed, step)
 
 
 _SCRIPT = 3
@@ -87,10 +78,8 @@ def report_error(error: Exception, *, verbose: bool, args: argparse.Namespace | 
 
 
 def _report_unexpected(error: Exception, *, verbose: bool) -> int:
-    if is_lack_of_linux(error):
-        return report_error(elsewhere(), verbose=verbose)
     theirs = their_error(error)
-    refused = _fault_of_the_machine(error) if theirs is None else None
+    refused = elsewhere() if is_lack_of_linux(error) else _fault_of_the_machine(error) if theirs is None else None
     if refused is not None:
         refused.__cause__ = error
         return report_error(refused, verbose=verbose)
@@ -149,22 +138,17 @@ def their_error(error: BaseException) -> TheirError | None:
     ours = [number for number, frame in enumerate(frames) if _is_ours(frame.filename)]
     after = frames[ours[-1] + 1 :] if ours else frames
     is_run = bool(ours) and frames[ours[-1]].filename in _RUNNERS
-    is_theirs = any(not _is_library(frame.filename) for frame in after) or (is_run and _has_run(after, error))
-    if is_theirs or _is_their_syntax(error):
+    # A part of the script ran, not counting the import machinery that starts it.
+    has_run = is_run and not isinstance(error, OSError) and not all(_is_machinery(frame.filename) for frame in after)
+    if has_run or any(not _is_library(frame.filename) for frame in after) or _is_their_syntax(error):
         kept = [frame for frame in frames if not _is_ours(frame.filename) and not _is_machinery(frame.filename)]
         return TheirError(error, traceback.StackSummary.from_list(kept))
     return their_error(error.__cause__) if error.__cause__ is not None else None
 
 
-def _has_run(after: list[traceback.FrameSummary], error: BaseException) -> bool:
-    """Return True if a part of the script ran, not counting the import machinery that starts it."""
-    return not isinstance(error, OSError) and any(not _is_machinery(frame.filename) for frame in after)
-
-
 def _is_their_syntax(error: BaseException) -> bool:
-    if not isinstance(error, SyntaxError) or not error.filename:
-        return False
-    return not _is_ours(error.filename) and not _is_library(error.filename)
+    file = error.filename if isinstance(error, SyntaxError) else None
+    return bool(file and not _is_ours(file) and not _is_library(file))
 
 
 def _is_ours(file: str) -> bool:
@@ -194,18 +178,12 @@ def _fault_of_the_machine(error: Exception) -> SymphError | None:
         return UsageError("a path begins with ~, and no home folder is known for it", "", "write the whole path")
     if not isinstance(error, OSError) or error.errno is None:
         return None
-    if error.filename is None and not _has_folder():
-        return ToolFailed("the current folder is not there any more", "", "go to another: cd")
-    step = "SYMPH_STATE_DIR, SYMPH_RUNTIME_DIR and TMPDIR say where symph keeps files of its own"
-    return ToolFailed(f"this machine refuses: {error.strerror}", os.fsdecode(str(error.filename or "")), step)
-
-
-def _has_folder() -> bool:
     try:
         Path.cwd()
     except OSError:
-        return False
-    return True
+        return ToolFailed("the current folder is not there any more", "", "go to another: cd")
+    step = "SYMPH_STATE_DIR, SYMPH_RUNTIME_DIR and TMPDIR say where symph keeps files of its own"
+    return ToolFailed(f"this machine refuses: {error.strerror}", os.fsdecode(str(error.filename or "")), step)
 
 
 def _bug_text(error: Exception) -> str:

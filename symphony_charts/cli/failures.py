@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import codecs
 import os
 import select
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from symphony_charts.formats.printable import printable_lines
+
+TYPE_CHECKING = False  # Importing `argparse` and `typing` takes 10 ms, half of `symph --help`.
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
 
 # Pipes and files get UTF-8, like YAML and JSON; a terminal gets its own encoding.
 

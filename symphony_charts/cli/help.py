@@ -162,18 +162,18 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
 _NAMES = {"experiment_name": "experiments", "component_name": "processes"}
 
 
-_BASH = """_symph_{what}() {{
+_FUNCTIONS = {
+    "bash": """_symph_{what}() {{
   compgen -W "$({prog} __complete {what} "$1" 2>/dev/null)" -- "$1"
 }}
-"""
-
-
-_ZSH = """_symph_{what}() {{
+""",
+    "zsh": """_symph_{what}() {{
   local -a names
   names=(${{(f)"$({prog} __complete {what} 2>/dev/null)"}})
   compadd -a names
 }}
-"""
+""",
+}
 
 
 def run_completion(args: argparse.Namespace) -> int:
@@ -184,33 +184,23 @@ def run_completion(args: argparse.Namespace) -> int:
     args.symphony.load_all()
     parser = args.symphony.master_parser
     prog = parser.prog
-    _leave_out_aliases(args.symphony.subparsers)
-    for action in _actions(parser):
-        if action.dest in _NAMES:
-            what = _NAMES[action.dest]
-            asked = f"_symph_{what}"
-            # fish runs the command itself.
-            action.complete = {  # type: ignore[attr-defined]  # an attribute that shtab reads
-                "bash": asked,
-                "zsh": asked,
-                "fish": f"({prog} __complete {what} 2>/dev/null)",
-            }
-        elif action.dest in ("spec", "specs"):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]  # likewise
-    preamble = {
-        "bash": "".join(_BASH.format(what=what, prog=prog) for what in _NAMES.values()),
-        "zsh": "".join(_ZSH.format(what=what, prog=prog) for what in _NAMES.values()),
-    }
-    sys.stdout.write(shtab.complete(parser, shell=args.shell, preamble=preamble.get(args.shell, "")))
-    return 0
-
-
-def _leave_out_aliases(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Remove aliases of built-in verbs from `verbs`; keep a name that a project gave to its own verb."""
+    # Leave out aliases of built-in verbs, but no name that a project gave to its own verb.
+    choices = args.symphony.subparsers.choices
     for verb in VERBS:
         for alias in verb.aliases:
-            if verbs.choices.get(alias) is verbs.choices[verb.name]:
-                del verbs.choices[alias]
+            if choices.get(alias) is choices[verb.name]:
+                del choices[alias]
+    for action in _actions(parser):
+        if what := _NAMES.get(action.dest):
+            # fish runs the command itself.
+            asked = {"fish": f"({prog} __complete {what} 2>/dev/null)"}
+            action.complete = dict.fromkeys(_FUNCTIONS, f"_symph_{what}") | asked  # type: ignore[attr-defined]  # an attribute that shtab reads
+        elif action.dest in ("spec", "specs"):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # likewise
+    function = _FUNCTIONS.get(args.shell, "")
+    preamble = "".join(function.format(what=what, prog=prog) for what in _NAMES.values())
+    sys.stdout.write(shtab.complete(parser, shell=args.shell, preamble=preamble))
+    return 0
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

@@ -17,16 +17,11 @@ _TEMPLATES = ("yaml", "python")
 
 def configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the experiment's name, and that of its new folder")
-    parser.add_argument(
-        "-t",
-        "--template",
-        metavar="TEMPLATE",
-        default="yaml",
-        help=f"{' or '.join(_TEMPLATES)}, or the folder of a cookiecutter template of your own (default: yaml)",
-    )
+    text = f"{' or '.join(_TEMPLATES)}, or the folder of a cookiecutter template of your own (default: yaml)"
+    parser.add_argument("-t", "--template", metavar="TEMPLATE", default="yaml", help=text)
     parser.add_argument("-d", "--dest", metavar="DIR", default=".", help="where to make the folder (default: here)")
     text = "an answer to a question of your own template; may be repeated"
-    parser.add_argument("--answer", dest="answers", metavar="KEY=VALUE", action="append", default=[], help=text)
+    options.add_list(parser, "--answer", metavar="KEY=VALUE", help=text)
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
     options.add_dry_run(parser)
     options.add_examples(
@@ -37,7 +32,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 def run_init(args: argparse.Namespace) -> int:
     """Create the folder completely or not at all; never change an existing one."""
     name = names.sanitize(args.name)
-    answers = options.parse_assignments(args.answers)
+    answers = options.parse_assignments(args.answer)
     made = package_data.scaffold(name, args.template, Path(args.dest), answers, dry_run=args.dry_run)
     record = {"name": name, "folder": str(made.folder), "files": list(made.files)}
     verb = "would make" if args.dry_run else "made"
@@ -52,12 +47,7 @@ def run_init(args: argparse.Namespace) -> int:
 def configure_schema(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--install-hint", action="store_true", help="say how to make an editor use the schema")
     parser.add_argument("--settings", action="store_true", help="the schema of .symph.yaml in place of an experiment's")
-    options.add_examples(
-        parser,
-        "symph schema > experiment.schema.json",
-        "symph schema --settings > settings.schema.json",
-        "symph schema --install-hint",
-    )
+    options.add_examples(parser, "symph schema > experiment.schema.json", "symph schema --install-hint")
 
 
 _HINT = """\

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from symphony_charts.cli import options, output, rm
 from symphony_charts.errors import Conflict, SymphError, UsageError
@@ -14,6 +15,7 @@ from symphony_charts.formats import printable
 from symphony_charts.local import export as local_export
 from symphony_charts.local import history, run_folder, show_environment, up
 from symphony_charts.local import runs as local_runs
+from symphony_charts.local import volumes as local_volumes
 from symphony_charts.local.machine import machine
 from symphony_charts.local.plan import environment as plan_environment
 from symphony_charts.local.plan import records
@@ -26,27 +28,18 @@ FORMATS = ("table", "json", "yaml", "name")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="local_action", metavar="ACTION", required=True)
-    for name, text, add, examples in _ACTIONS:
+    for name, (text, add, _, examples) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
         add(action)
         options.add_examples(action, *examples)
-    options.add_examples(
-        parser,
-        "symph local env learner rl",
-        "symph local render experiment.yaml --as process-compose",
-        "symph local history ring",
-        "symph local replay ring",
-        "symph local gc --keep 5 --older-than 7d --dry-run",
-        "symph local volumes",
-    )
+    options.add_examples(parser, *(examples[0] for _, _, _, examples in _ACTIONS.values()))
 
 
 def _add_env(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("component_name", metavar="PROCESS", nargs="?", help="default: the only one there is")
     options.add_experiment(parser)
-    parser.add_argument(
-        "--spec", metavar="SPEC", type=options.spec_of, default=None, help="of this experiment file, which need not run"
-    )
+    text = "of this experiment file, which need not run"
+    parser.add_argument("--spec", metavar="SPEC", type=options.spec_of, help=text)
     options.add_spec_changes(parser)
     parser.add_argument("--show-secrets", action="store_true", help="print secret values, too")
     options.add_output(parser, ("shell", "json", "yaml"), default="shell", headers=False)
@@ -84,16 +77,10 @@ def _add_history(parser: argparse.ArgumentParser) -> None:
 
 def _add_gc(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help="default: all of them")
-    parser.add_argument(
-        "--keep",
-        metavar="N",
-        type=int,
-        default=None,
-        help="newest ended runs to keep (default: 10; 0 with --older-than)",
-    )
-    parser.add_argument(
-        "--older-than", metavar="AGE", default=None, help="only runs that ended so long ago: 90s, 12h, 7d"
-    )
+    text = "newest ended runs to keep (default: 10; 0 with --older-than)"
+    parser.add_argument("--keep", metavar="N", type=int, help=text)
+    text = "only runs that ended so long ago: 90s, 12h, 7d"
+    parser.add_argument("--older-than", metavar="AGE", type=_age, help=text)
     options.add_output(parser, FORMATS)
     options.add_yes(parser)
     options.add_dry_run(parser)
@@ -113,41 +100,6 @@ def _add_volumes(parser: argparse.ArgumentParser) -> None:
     options.add_dry_run(parser)
 
 
-_ACTIONS = (
-    (
-        "env",
-        "the exact environment of a process",
-        _add_env,
-        ("symph local env learner rl", '(eval "$(symph local env learner rl --show-secrets)"; ./debug.sh)'),
-    ),
-    (
-        "render",
-        "the plan for this machine, also for tmuxp or process-compose",
-        _add_render,
-        ("symph local render experiment.yaml", "symph local render experiment.yaml --as tmuxp --to /tmp/rl"),
-    ),
-    (
-        "replay",
-        "start a past run again from what it kept",
-        _add_replay,
-        ("symph local replay ring", "symph local replay ring --run 20260101-1200 --wait"),
-    ),
-    ("history", "the runs that this machine remembers", _add_history, ("symph local history ring -o json",)),
-    (
-        "gc",
-        "remove old runs and their logs",
-        _add_gc,
-        ("symph local gc --keep 5 --dry-run", "symph local gc ring --older-than 7d --yes"),
-    ),
-    (
-        "volumes",
-        "the volumes that outlive runs: what claims and NFS mounts hold on this machine",
-        _add_volumes,
-        ("symph local volumes", "symph local volumes -o json", "symph local volumes --remove rl/ckpt"),
-    ),
-)
-
-
 def env(args: argparse.Namespace) -> int:
     """Print the environment of one process of a run or of a spec file."""
     word = args.component_name
@@ -162,13 +114,8 @@ def env(args: argparse.Namespace) -> int:
         sys.stdout.write(show_environment.shell_text(environment.env, masked))
     else:
         shown = {name: plan_environment.MASK if name in masked else value for name, value in environment.env.items()}
-        record = {
-            "experiment": environment.experiment,
-            "process": environment.process,
-            "env": shown,
-            "masked": sorted(masked),
-        }
-        output.print_record(args, "Environment", record)
+        record = {"experiment": environment.experiment, "process": environment.process}
+        output.print_record(args, "Environment", record | {"env": shown, "masked": sorted(masked)})
     if masked:
         output.note(f"masked: {', '.join(sorted(masked))} (--show-secrets)")
     if environment.has_preamble:
@@ -244,26 +191,13 @@ def _fill(plan: records.LocalPlan) -> None:
 def _write(folder: Path, export: local_export.Export, *, replaces: bool) -> None:
     """Write the files into a private folder that is new, empty, or written by symph."""
     if folder.exists() and any(folder.iterdir()) and not (replaces and (folder / "p").is_dir()):
-        raise Conflict(
-            f"{folder} is not empty", next="give another folder with --to, or --force for one of an earlier render"
-        )
+        step = "give another folder with --to, or --force for one of an earlier render"
+        raise Conflict(f"{folder} is not empty", next=step)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.chmod(0o700)
     for name, (content, mode) in export.files.items():
         files.write_file(folder / name, content, mode=mode)
         (folder / name).chmod(mode)
-
-
-def run(args: argparse.Namespace) -> int:
-    actions: dict[str, Callable[[argparse.Namespace], int]] = {
-        "env": env,
-        "render": render,
-        "replay": _replay,
-        "history": _history,
-        "gc": _gc,
-        "volumes": rm.volumes,
-    }
-    return actions[args.local_action](args)
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -297,14 +231,15 @@ def _history(args: argparse.Namespace) -> int:
 
 
 def _gc(args: argparse.Namespace) -> int:
-    keep = args.keep if args.keep is not None else 0 if args.older_than else 10
+    keep = args.keep if args.keep is not None else 10 if args.older_than is None else 0
     if keep < 0:
         raise UsageError(f"--keep takes a number of at least 0, got {keep}")
     if args.experiment_name is not None:
         history.find_past(args.experiment_name)
     items, refusals = [], []
     runs: list[local_runs.Run] = []
-    for run in history.removable(history.all_runs(args.experiment_name), keep=keep, older_than_s=_age(args.older_than)):
+    every = history.all_runs(args.experiment_name)
+    for run in history.removable(every, keep=keep, older_than_s=args.older_than or 0.0):
         try:
             remover.check(run.home, run.experiment, run.run_id)
         except SymphError as error:
@@ -325,8 +260,8 @@ def _gc(args: argparse.Namespace) -> int:
     return 1 if refusals else 0
 
 
-def _what(items: list[dict[str, object]]) -> str:
-    total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
+def _what(items: list[dict[str, Any]]) -> str:
+    total = sum(item["bytes"] for item in items)
     return f"{len(items)} runs with their logs, {printable.size(total)}"
 
 
@@ -340,51 +275,39 @@ def _is_removed(run: local_runs.Run, refusals: list[str]) -> bool:
     return not left
 
 
-def _age(text: str | None) -> float:
-    if text is None:
-        return 0.0
-    units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-    if not text[:-1].isdecimal() or text[-1] not in units:
-        raise UsageError(f'--older-than takes an age such as 90s, 12h or 7d, got "{text}"')
-    return float(int(text[:-1]) * units[text[-1]])
+def _age(text: str) -> float:
+    try:
+        # A number without a unit is refused, because what it selects is removed.
+        return options.seconds("" if text.isdecimal() else text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is no age such as 90s, 12h or 7d') from None
 
 
-def _item(past: history.PastRun) -> dict[str, object]:
+def _item(past: history.PastRun) -> dict[str, Any]:
+    fields = ("phase", "started", "ended", "processes", "failed", "status", "bytes")
     return {
         "name": past.run.experiment,
         "run": past.run.run_id,
-        "phase": past.phase,
-        "started": past.started,
-        "ended": past.ended,
-        "processes": past.processes,
-        "failed": past.failed,
-        "status": past.status,
-        "bytes": past.bytes,
+        **{name: getattr(past, name) for name in fields},
         "replay": past.can_replay,
         "folder": str(past.run.folder),
     }
 
 
-def _took(item: object) -> str:
-    assert isinstance(item, dict)  # noqa: S101 - made by _item
-    if item["started"] is None:
-        return ""
-    return printable.age((item["ended"] or time.time()) - item["started"])
+def _took(item: Mapping[str, Any]) -> str:
+    return printable.age((item["ended"] or time.time()) - item["started"]) if item["started"] is not None else ""
 
 
-def _started(item: object) -> str:
-    assert isinstance(item, dict)  # noqa: S101 - made by _item
+def _started(item: Mapping[str, Any]) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item["started"])) if item["started"] else ""
 
 
-def _how(item: object) -> str:
-    assert isinstance(item, dict)  # noqa: S101 - made by _item
+def _end(item: Mapping[str, Any]) -> str:
     status = "with unknown status" if item["status"] is None else item["status"]
     return f"failed {status} ({item['failed']})" if item["failed"] else str(item["phase"])
 
 
-def _size(item: object) -> str:
-    assert isinstance(item, dict)  # noqa: S101 - made by _item
+def _size(item: Mapping[str, Any]) -> str:
     return printable.size(item["bytes"])
 
 
@@ -394,6 +317,87 @@ _COLUMNS = (
     output.Column("STARTED", _started),
     output.Column("TOOK", _took),
     output.Column("PROCESSES", "processes"),
-    output.Column("END", _how),
+    output.Column("END", _end),
     output.Column("SIZE", _size),
 )
+
+
+def _volumes(args: argparse.Namespace) -> int:
+    """List the volumes; with `--remove` remove some of them, after asking."""
+    chosen = local_volumes.all_volumes(args.experiment_name)
+    if args.remove:
+        chosen = local_volumes.choose(chosen, args.remove)
+        if not args.dry_run:
+            names = ", ".join(f"{volume.full_name} ({volume.size})" for volume in chosen)
+            output.confirm(args, f"Remove {names} with everything in it?")
+            rm.remove_all(chosen)
+    items = [_volume_item(volume) for volume in chosen]
+    output.print_items(args, "Volume", items, _VOLUME_COLUMNS, empty="no volume outlives its runs here")
+    return 0
+
+
+def _volume_item(volume: local_volumes.Volume) -> dict[str, object]:
+    return {
+        "name": volume.full_name,
+        "experiment": volume.experiment,
+        "volume": volume.name,
+        "folder": str(volume.folder),
+        "bytes": volume.bytes,
+        "isMore": volume.is_more,
+        "size": volume.size,
+        "lastUsed": volume.last_used,
+        "usedBy": list(volume.used_by),
+    }
+
+
+def _used(item: Mapping[str, Any]) -> str:
+    ago = f"{printable.age(time.time() - item['lastUsed'])} ago"
+    return f"by {', '.join(item['usedBy'])}" if item["usedBy"] else ago
+
+
+_VOLUME_COLUMNS = [
+    *output.columns("experiment", "volume", "size"),
+    output.Column("LAST USED", _used),
+    output.Column("FOLDER", "folder"),
+]
+
+
+# For each action: its help, its arguments, its function, and examples.
+_ACTIONS = {
+    "env": (
+        "the exact environment of a process",
+        _add_env,
+        env,
+        ("symph local env learner rl", '(eval "$(symph local env learner rl --show-secrets)"; ./debug.sh)'),
+    ),
+    "render": (
+        "the plan for this machine, also for tmuxp or process-compose",
+        _add_render,
+        render,
+        ("symph local render experiment.yaml", "symph local render experiment.yaml --as tmuxp --to /tmp/rl"),
+    ),
+    "replay": (
+        "start a past run again from what it kept",
+        _add_replay,
+        _replay,
+        ("symph local replay ring", "symph local replay ring --run 20260101-1200 --wait"),
+    ),
+    "history": ("the runs that this machine remembers", _add_history, _history, ("symph local history ring -o json",)),
+    "gc": (
+        "remove old runs and their logs",
+        _add_gc,
+        _gc,
+        ("symph local gc --keep 5 --dry-run", "symph local gc ring --older-than 7d --yes"),
+    ),
+    "volumes": (
+        "the volumes that outlive runs: what claims and NFS mounts hold on this machine",
+        _add_volumes,
+        _volumes,
+        ("symph local volumes", "symph local volumes -o json", "symph local volumes --remove rl/ckpt"),
+    ),
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    _, _, action, _ = _ACTIONS[args.local_action]
+    return action(args)

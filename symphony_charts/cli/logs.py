@@ -17,9 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "process, process/REPLICA, group/process, or an experiment for all of its"
     parser.add_argument("component_name", metavar="PROCESS", nargs="?", help=text)
     options.add_experiment(parser)
-    parser.add_argument(
-        "-p", "--process", metavar="PROCESS", action="append", default=[], help="one more process; may be repeated"
-    )
+    options.add_list(parser, "-p", "--process", metavar="PROCESS", help="one more process; may be repeated")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the experiment has ended")
     parser.add_argument(
         "-s", "--since", metavar="TIME", type=_moment, help="only from then on: 90 (seconds ago), 5m, or a time"
@@ -28,7 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only the last so many lines")
     parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
     parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
-    parser.add_argument("--stream", default="combined", help="combined: terminals and containers keep but one")
+    text = "combined: terminals and containers keep but one"
+    parser.add_argument("--stream", choices=("combined",), default="combined", help=text)
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json"), headers=False)
@@ -42,10 +41,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.stream != "combined":
-        raise UsageError(
-            f'there is no stream "{args.stream}"', next="only the combined one is kept: leave out --stream"
-        )
     try:
         re.compile(args.regex)
     except re.error as error:
@@ -53,17 +48,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--regex is no regular expression: {error}", "--regex", step) from error
     watcher = experiments.watcher_of(args)
     status, words = _choose(args, watcher)
-    chosen = [instance for word in words for instance in experiments.some_instances(status, word)]
-    paths = tuple(dict.fromkeys(one.path for one in chosen))
-    query = backend_status.LogQuery(
-        instances=paths,
-        since=args.since,
-        until=args.until,
-        tail=args.tail,
-        regex=args.regex,
-        follow=args.follow,
-        previous=args.previous,
-    )
+    paths = tuple(dict.fromkeys(one.path for word in words for one in experiments.some_instances(status, word)))
+    given = {name: getattr(args, name) for name in ("since", "until", "tail", "regex", "follow", "previous")}
+    query = backend_status.LogQuery(instances=paths, **given)
     names = paths or tuple(instance.path for instance in status.instances)
     printer = following.LinePrinter(
         names,
@@ -102,12 +89,13 @@ def _of_ended(watcher: protocol.Watcher, word: str) -> NotFound:
     """Return the error for a single word when nothing runs: usually a process of an ended experiment."""
     ended = watcher.experiments(ended=True)
     names = [status.name for status in ended if _knows(status, word)]
-    if not names:
-        known = ", ".join(status.name for status in ended)
-        step = f"with logs there are: {known}" if known else "symph up SPEC starts an experiment, which has logs"
-        return NotFound(f'there is no experiment "{word}", and nothing runs', next=step)
-    is_are = f"{names[0]}, which has" if len(names) == 1 else f"{', '.join(names)}, which have"
-    return NotFound(f'"{word}" is a process of {is_are} ended', next=f"symph logs {word} {names[0]}")
+    if names:
+        return NotFound(
+            f'"{word}" is a process of {", ".join(names)}, which ended', next=f"symph logs {word} {names[0]}"
+        )
+    known = ", ".join(status.name for status in ended)
+    step = f"with logs there are: {known}" if known else "symph up SPEC starts an experiment"
+    return NotFound(f'there is no experiment "{word}", and nothing runs', next=step)
 
 
 def _knows(status: backend_status.ExperimentStatus, word: str) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
@@ -20,21 +19,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", help="only those with this in their names")
     parser.add_argument("-a", "--all", action="store_true", help="also the last run of experiments that have ended")
     parser.add_argument("--sweep", metavar="NAME", default=None, help="only the trials of this sweep, each by itself")
-    parser.add_argument(
-        "--phase", metavar="PHASE", action="append", default=[], help="only those that are so: running, failed, ..."
-    )
+    options.add_list(parser, "--phase", metavar="PHASE", help="only those that are so: running, failed, ...")
     options.add_selector(parser)
     options.add_backend(parser)
     options.add_output(parser)
-    options.add_examples(
-        parser,
-        "symph ls",
-        "symph ls -a -o wide",
-        "symph ls -a --sweep descent --phase failed",
-        "symph ls --on kube",
-        "symph ls -n ml -o name",
-        "symph ls -l team=rl,stage!=old",
-    )
+    examples = ("symph ls -a -o wide", "symph ls -a --sweep descent --phase failed", "symph ls -n ml -l team=rl")
+    options.add_examples(parser, "symph ls", *examples)
 
 
 # Number of a sweep's trials that are listed one by one.
@@ -46,11 +36,9 @@ def run(args: argparse.Namespace) -> int:
     watcher = experiments.watcher_of(args)
     sweeps = {trial: sweep.name for sweep in record.sweeps_of(watcher.backend) for trial in sweep.trials}
     phases = [phase for text in args.phase for phase in text.split(",")]
-    unknown = [phase for phase in phases if phase not in get_args(backend_status.Phase)]
-    if unknown:
-        raise UsageError(
-            f"no experiment is ever {', '.join(unknown)}", next=f"one of {', '.join(get_args(backend_status.Phase))}"
-        )
+    known = get_args(backend_status.Phase)
+    if unknown := [phase for phase in phases if phase not in known]:
+        raise UsageError(f"no experiment is ever {', '.join(unknown)}", next=f"one of {', '.join(known)}")
     listed = [
         experiment
         for experiment in watcher.experiments(ended=args.all)
@@ -60,21 +48,14 @@ def run(args: argparse.Namespace) -> int:
         and args.sweep in (None, sweeps.get(experiment.name))
     ]
     chosen = protocol.chosen_at(watcher.place)
-    items: list[dict[str, object]] = [
+    fields = ("name", "experiment", "phase", "started", "ended", "seconds", "namespace", "run", "note")
+    items: list[dict[str, Any]] = [
         {
-            "name": experiment.name,
-            "experiment": experiment.experiment,
-            "phase": experiment.phase,
+            **{name: getattr(experiment, name) for name in fields},
             "age": backend_status.age_since(experiment.started),
-            "started": experiment.started,
-            "ended": experiment.ended,
-            "seconds": experiment.seconds,
             "processes": sum(not each.is_step for each in experiment.instances),
-            "namespace": experiment.namespace,
             "heldBy": list(experiment.held_by),
-            "run": experiment.run,
             "labels": dict(experiment.labels),
-            "note": experiment.note,
             "sweep": sweeps.get(experiment.name, ""),
             "current": experiment.name == chosen,
         }
@@ -87,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         output.Column("PHASE", "phase", state=experiments.phase_color),
         output.Column("AGE", "age"),
         *experiments.took_columns(items),
-        *([output.Column("NOTE", "note")] if any(item["note"] for item in items) else []),
+        *(output.columns("note") if any(item["note"] for item in items) else []),
         output.Column("PROCESSES", "processes", is_wide=True),
         output.Column("NAMESPACE", "namespace", is_wide=True),
         output.Column("HELD BY", lambda item: ", ".join(output.texts(item["heldBy"])), is_wide=True),
@@ -97,29 +78,27 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _grouped(items: Sequence[dict[str, object]], backend: str) -> list[dict[str, object]]:
+def _grouped(items: Sequence[dict[str, Any]], backend: str) -> list[dict[str, Any]]:
     """Return the items, with a large sweep as one item at the place of its first trial."""
-    counts = Counter(str(item["sweep"]) for item in items if item["sweep"])
-    groups: dict[str, list[dict[str, object]]] = {}
+    counts = Counter(item["sweep"] for item in items if item["sweep"])
+    groups: dict[str, list[dict[str, Any]]] = {}
     for item in items:
-        sweep = str(item["sweep"])
-        key = f"sweep {sweep}" if counts[sweep] > _FEW else f"{item['namespace']}/{item['name']}"
+        key = f"sweep {item['sweep']}" if counts[item["sweep"]] > _FEW else f"{item['namespace']}/{item['name']}"
         groups.setdefault(key, []).append(item)
     return [held[0] if len(held) == 1 else _as_one(held, backend) for held in groups.values()]
 
 
-def _as_one(trials: Sequence[dict[str, object]], backend: str) -> dict[str, object]:
-    sweep, first = str(trials[0]["sweep"]), min(trials, key=lambda item: float(str(item["started"])))
-    phases = Counter(str(item["phase"]) for item in trials)
+def _as_one(trials: Sequence[dict[str, Any]], backend: str) -> dict[str, Any]:
+    sweep, phases = trials[0]["sweep"], Counter(item["phase"] for item in trials)
     on = " --on kube" if backend == "kube" else ""
     return {
-        **first,
+        **min(trials, key=lambda item: item["started"]),
         "name": f"{sweep}-* ({len(trials)} trials)",
         "phase": ", ".join(f"{count} {phase}" for phase, count in phases.most_common()),
         "note": f"symph sweep show {sweep}{on}",
         "ended": None,
         "seconds": None,
-        "processes": sum(int(str(item["processes"])) for item in trials),
+        "processes": sum(item["processes"] for item in trials),
         "heldBy": [],
         "run": "",
     }
@@ -149,10 +128,7 @@ def run_ps(args: argparse.Namespace) -> int:
             output.note(f"{status.name} is gone")
             return 0
         if args.output in ("table", "wide"):
-            color = output.use_color(sys.stdout, getattr(args, "color", None))
-            headers = not args.no_headers
-            columns, room = _columns(args, now, watcher), output.room_of(args.output)
-            screen.show(output.format_table(_items(now), columns, headers=headers, color=color, room=room))
+            screen.show(output.table_of(args, _items(now), _columns(args, now, watcher)))
         else:
             _print(args, now, watcher)
         if now.is_final:
@@ -166,22 +142,9 @@ def _print(args: argparse.Namespace, status: backend_status.ExperimentStatus, wa
 
 
 def _items(status: backend_status.ExperimentStatus) -> list[dict[str, object]]:
+    fields = ("name", "group", "process", "index", "phase", "state", "ready", "restarts", "status", "reason")
     return [
-        {
-            "name": instance.name,
-            "group": instance.group,
-            "process": instance.process,
-            "index": instance.index,
-            "phase": instance.phase,
-            "state": instance.state,
-            "ready": instance.ready,
-            "restarts": instance.restarts,
-            "status": instance.status,
-            "reason": instance.reason,
-            "place": instance.place,
-            "pod": instance.pod,
-            "gpus": list(instance.gpus),
-        }
+        {**{name: getattr(instance, name) for name in (*fields, "place", "pod")}, "gpus": list(instance.gpus)}
         for instance in status.instances
     ]
 
@@ -196,8 +159,7 @@ def _columns(
 
     gpus = output.Column("GPUS", experiments.gpu_ids, is_wide=True)
     return [
-        output.Column("GROUP", "group"),
-        output.Column("NAME", "name"),
+        *output.columns("group", "name"),
         output.Column("READY", lambda item: "1" if item["ready"] else "0"),
         output.Column("RESTARTS", "restarts"),
         output.Column("STATE", "state", state=experiments.phase_color),

@@ -34,24 +34,13 @@ SPEC_HELP = "experiment file (YAML, JSON or Python), its folder, or `-` for stdi
 
 def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False) -> None:
     """Add `-v`, `-q` and `--color`; a verb's copy keeps the value given before the verb."""
-    absent: object = argparse.SUPPRESS if is_verb else None
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        default=argparse.SUPPRESS if is_verb else False,
-        help="say more; show the output of programs that failed",
-    )
-    parser.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        default=argparse.SUPPRESS if is_verb else False,
-        help="print only the answer: lists as names, no notes and next steps",
-    )
-    parser.add_argument(
-        "--color", choices=("auto", "always", "never"), default=absent, help="when to colour (default: on a terminal)"
-    )
+    no, auto = (argparse.SUPPRESS, argparse.SUPPRESS) if is_verb else (False, None)
+    text = "say more; show the output of programs that failed"
+    parser.add_argument("-v", "--verbose", action="store_true", default=no, help=text)
+    text = "print only the answer: lists as names, no notes and next steps"
+    parser.add_argument("-q", "--quiet", action="store_true", default=no, help=text)
+    text = "when to colour (default: on a terminal)"
+    parser.add_argument("--color", choices=("auto", "always", "never"), default=auto, help=text)
 
 
 def add_output(
@@ -89,15 +78,6 @@ def add_force(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument("-f", dest="force", action="store_true", help=argparse.SUPPRESS)
 
 
-def add_volumes(parser: argparse.ArgumentParser) -> None:
-    text = "on this machine: also the volumes that outlive runs, with all their files"
-    parser.add_argument("--volumes", action="store_true", help=text)
-
-
-def add_on(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--on", choices=BACKENDS, default=None, help="where the experiment runs (default: tmux)")
-
-
 def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
     parser.add_argument("-n", "--namespace", default=None, help=namespace)
     parser.add_argument("--context", default=None, help="the kubeconfig's context (default: the current one)")
@@ -115,7 +95,7 @@ def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> Non
 
     Set `is_one` for a verb that starts an experiment, which has one namespace.
     """
-    add_on(parser)
+    parser.add_argument("--on", choices=BACKENDS, default=None, help="where the experiment runs (default: tmux)")
     if is_one:
         add_cluster(parser, "of the cluster (default: the spec's, else the context's)")
         return
@@ -176,7 +156,7 @@ def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 def add_spec_changes(parser: argparse.ArgumentParser) -> None:
     """Add `--spec-set PATH=VALUE` (args.spec_set) for every verb that reads a spec."""
     text = "change the spec before it is read, as in processes.agent.replicas=8; may be repeated"
-    parser.add_argument("--spec-set", metavar="PATH=VALUE", action="append", default=[], help=text)
+    add_list(parser, "--spec-set", metavar="PATH=VALUE", help=text)
 
 
 def spec_of(text: str) -> str:
@@ -283,17 +263,9 @@ _FLAGS = (
 
 
 def add_values(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-f",
-        "--values",
-        dest="values",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="values to put over the experiment's; `-` is stdin",
-    )
+    add_list(parser, "-f", "--values", metavar="FILE", help="values to put over the experiment's; `-` is stdin")
     for flag, form, text in _FLAGS:
-        parser.add_argument(flag, metavar=form, action="append", default=[], help=text)
+        add_list(parser, flag, metavar=form, help=text)
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
@@ -346,12 +318,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="the Git repository of charts (default: `repository` of .symph.yaml)",
     )
-    parser.add_argument(
-        "--repo-path",
-        metavar="FOLDER",
-        default=None,
-        help="its folder that holds charts and environments",
-    )
+    parser.add_argument("--repo-path", metavar="FOLDER", help="its folder that holds charts and environments")
 
 
 def add_repository(parser: argparse.ArgumentParser) -> None:
@@ -390,27 +357,12 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
 def add_publish_options(parser: argparse.ArgumentParser) -> None:
     add_env(parser, text="the environment that shall run it")
     parser.add_argument("--chart-only", action="store_true", help="publish the chart; no environment runs it yet")
-    parser.add_argument(
-        "--env-values",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="the environment's own values, instead of those it has",
-    )
-    parser.add_argument(
-        "--env-set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="one value of the environment alone, over those that it has",
-    )
-    parser.add_argument(
-        "--env-unset",
-        metavar="KEY",
-        action="append",
-        default=[],
-        help="take one value of the environment's own away: .symph.yaml's counts again, or the chart's",
-    )
+    text = "the environment's own values, instead of those it has"
+    add_list(parser, "--env-values", metavar="FILE", help=text)
+    text = "one value of the environment alone, over those that it has"
+    add_list(parser, "--env-set", metavar="KEY=VALUE", help=text)
+    text = "take one value of the environment's own away: .symph.yaml's counts again, or the chart's"
+    add_list(parser, "--env-unset", metavar="KEY", help=text)
     parser.add_argument(
         "--cert",
         metavar="FILE|URL|cluster",

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from types import SimpleNamespace
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.formats.printable import printable_line, printable_lines
+
+if TYPE_CHECKING:
+    from symphony_charts.importers.report import Report
 
 API_VERSION = "symph.dev/v1"
 
@@ -27,49 +30,20 @@ _OWN_COLOR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_COLORS.values())})m)")
 _said = SimpleNamespace(is_quiet=False)
 
 
-# Minimum width of a cut column: the first while the table fits, else the second.
-_LEAST, _LEAST_OF_MANY = 12, 5
+# Minimum width of a cut column.
+_LEAST = 5
 
 
-class Note(Protocol):
-    """An item of `print_report`: a fact, its kind (change or loss), its path, and the next step."""
+class Column(NamedTuple):
+    """A table column. `text` is a key of the item or a function of it; `is_wide` shows it with `-o wide` only.
 
-    @property
-    def what(self) -> str: ...
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def next(self) -> str: ...
+    `state` returns the state of a cell (good, busy, bad, dim), which has a colour.
+    """
 
-
-class Report(Protocol):
-    """The result of an import or export: notes on changes and losses, and a one-line summary."""
-
-    @property
-    def notes(self) -> Sequence[Note]: ...
-    def summary(self) -> str: ...
-
-
-class Column:
-    """A table column: its title, the text of a cell for an item, and a flag for `-o wide` only."""
-
-    __slots__ = ("is_wide", "state", "text", "title")
-
-    def __init__(
-        self,
-        title: str,
-        text: str | Callable[[Mapping[str, object]], object],
-        *,
-        is_wide: bool = False,
-        state: Callable[[Mapping[str, object]], str] | None = None,
-    ) -> None:
-        """`text` is a key of the item or a function of it; `state` returns the cell's state (good, busy, bad, dim)."""
-        self.title = title
-        self.text = text
-        self.is_wide = is_wide
-        self.state = state
+    title: str
+    text: str | Callable[[Mapping[str, object]], object]
+    is_wide: bool = False
+    state: Callable[[Mapping[str, object]], str] | None = None
 
     def cell(self, item: Mapping[str, object]) -> str:
         value = item.get(self.text) if isinstance(self.text, str) else self.text(item)
@@ -101,12 +75,17 @@ def print_items(
         for item in items:
             line(printable_line(str(item[name])))
     elif items:
-        shown = [column for column in columns if form == "wide" or not column.is_wide]
-        headers = not getattr(args, "no_headers", False)
-        color = use_color(sys.stdout, getattr(args, "color", None))
-        line(format_table(items, shown, headers=headers, color=color, room=room_of(form)))
+        line(table_of(args, items, columns))
     if not items and empty and form not in ("json", "yaml"):
         note(empty)
+
+
+def table_of(args: argparse.Namespace, items: Sequence[Mapping[str, object]], columns: Sequence[Column]) -> str:
+    """Return the table as the options want it: `-o wide`, `--no-headers`, `--color`, and the terminal's width."""
+    shown = [column for column in columns if args.output == "wide" or not column.is_wide]
+    headers = not getattr(args, "no_headers", False)
+    color = use_color(sys.stdout, getattr(args, "color", None))
+    return format_table(items, shown, headers=headers, color=color, room=room_of(args.output))
 
 
 def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, object], text: str = "") -> None:
@@ -132,28 +111,25 @@ def format_table(
 ) -> str:
     """Format the items as columns two spaces apart, without trailing blanks or a final newline.
 
-    With `room` lines are at most that wide: cut the widest columns, and if that is not enough drop columns without
-    content.
+    With `room` lines are at most that wide: drop columns without content, and cut the widest ones.
     """
     items = list(items)
     rows = [[column.cell(item) for column in columns] for item in items]
     titles = [[column.title for column in columns]] if headers else []
     widths = [max(map(_width, texts), default=0) for texts in zip(*titles, *rows, strict=True)]
-    if room is not None:
-        widths = _fitting(widths, room, _LEAST)
-        mute = {index for index in range(len(columns)) if rows and all(row[index] == "-" for row in rows)}
-        if _taken(widths) > room and mute:
-            said = [column for index, column in enumerate(columns) if index not in mute]
+    gap = 2 * (len(columns) - 1)
+    if room is not None and sum(widths) + gap > room:
+        said = [column for column, *cells in zip(columns, *rows, strict=True) if set(cells) != {"-"}]
+        if len(said) < len(columns):
             return format_table(items, said, headers=headers, color=color, room=room)
-        widths = _fitting(widths, room, _LEAST_OF_MANY)
-        titles, rows = ([_cut_all(texts, widths) for texts in each] for each in (titles, rows))
-    lines = ["  ".join(_pad(text, width) for text, width in zip(row, widths, strict=True)).rstrip() for row in titles]
+        while sum(widths) + gap > room and max(widths) > _LEAST:
+            widths[widths.index(max(widths))] -= 1
+    lines = ["  ".join(map(_fit, row, widths)).rstrip() for row in titles]
     for item, row in zip(items, rows, strict=True):
-        cells = [_pad(text, width) for text, width in zip(row, widths, strict=True)]
+        cells = list(map(_fit, row, widths))
         cells[-1] = cells[-1].rstrip()
         states = [column.state(item) if column.state else "" for column in columns]
-        cells = [paint(cell, state, color) for cell, state in zip(cells, states, strict=True)]
-        lines.append("  ".join(cells).rstrip())
+        lines.append("  ".join(paint(cell, state, color) for cell, state in zip(cells, states, strict=True)).rstrip())
     return "\n".join(lines)
 
 
@@ -209,12 +185,10 @@ def safe_text(text: str) -> str:
 
 def json_text(value: object, *, indent: int | None = None) -> str:
     """Return `value` as JSON with every unprintable character escaped, such as U+009B and U+202E, which JSON allows."""
-    lines = json.dumps(value, indent=indent, ensure_ascii=False).split("\n")
-    return "\n".join(line if line.isprintable() else _escaped(line) for line in lines)
-
-
-def _escaped(line: str) -> str:
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
 def be_quiet(is_quiet: bool) -> None:
@@ -257,29 +231,26 @@ def confirm(args: argparse.Namespace, question: str) -> None:
         return
     if not can_ask():
         raise UsageError(f"{question} There is no terminal to ask on", "", "add --yes if you mean it")
-    sys.stderr.write(f"{safe_text(question)} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if _answer(f"{question} [y/N] ").lower() not in ("y", "yes"):
         raise UsageError("nothing was done: the answer was no")
 
 
 def ask(question: str, default: str) -> str:
     """Return the user's answer, or `default` for an empty line. Call it only if `can_ask`."""
-    sys.stderr.write(safe_text(f"{question} [{default}]: "))
+    return _answer(f"{question} [{default}]: ") or default
+
+
+def _answer(question: str) -> str:
+    sys.stderr.write(safe_text(question))
     sys.stderr.flush()
-    return sys.stdin.readline().strip() or default
+    return sys.stdin.readline().strip()
 
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function that advances a progress bar by n steps; drawn only on a terminal, never in CI."""
-    if (
-        _said.is_quiet
-        or total < 2
-        or not sys.stderr.isatty()
-        or os.environ.get("CI")
-        or os.environ.get("TERM") == "dumb"
-    ):
+    is_watched = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
+    if _said.is_quiet or total < 2 or not is_watched:
         yield lambda _steps: None
         return
     # rich takes 36 ms to import, and most commands draw no bar.
@@ -309,33 +280,12 @@ def _width(text: str) -> int:
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _taken(widths: Sequence[int]) -> int:
-    return sum(widths) + 2 * (len(widths) - 1)
-
-
-def _fitting(widths: list[int], room: int, least: int) -> list[int]:
-    """Shrink the widest columns until all fit; none becomes smaller than `least`."""
-    widths = list(widths)
-    while widths and _taken(widths) > room and max(widths) > least:
-        widest = widths.index(max(widths))
-        second = max([width for index, width in enumerate(widths) if index != widest], default=0)
-        widths[widest] = max(least, min(widths[widest] - 1, max(second, widths[widest] - (_taken(widths) - room))))
-    return widths
-
-
-def _cut_all(texts: list[str], widths: list[int]) -> list[str]:
-    return [_cut(text, width) for text, width in zip(texts, widths, strict=True)]
-
-
-def _cut(text: str, width: int) -> str:
-    if _width(text) <= width:
-        return text
-    while _width(text) >= width:
-        text = text[:-1]
-    return f"{text}…"
-
-
-def _pad(text: str, width: int) -> str:
+def _fit(text: str, width: int) -> str:
+    """Return the text at exactly this width: cut, or with blanks behind it."""
+    if _width(text) > width:
+        while _width(text) >= width:
+            text = text[:-1]
+        text += "…"
     return text + " " * (width - _width(text))
 
 
@@ -368,9 +318,7 @@ def choose(matches: Sequence[str], name: str, noun: str) -> str:
         raise UsageError(f'"{name}" fits several: {", ".join(matches)}', "", f"write the {noun}'s whole name")
     for index, match in enumerate(matches):
         note(f"{index}) {match}")
-    sys.stderr.write(f"which {noun}? 0-{len(matches) - 1} (enter for none): ")
-    sys.stderr.flush()
-    answer = sys.stdin.readline().strip()
+    answer = _answer(f"which {noun}? 0-{len(matches) - 1} (enter for none): ")
     if not (answer.isascii() and answer.isdigit() and int(answer) < len(matches)):
         raise UsageError(f"no {noun} was chosen")
     return matches[int(answer)]

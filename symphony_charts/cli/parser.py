@@ -33,7 +33,7 @@ from symphony_charts.cli import options as cli_options
 from symphony_charts.cli.failures import status_of
 from symphony_charts.cli.output import Backend, choose_experiment
 from symphony_charts.cli.plugins import Plugin, symphonys_names
-from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
+from symphony_charts.cli.verbs import DESCRIPTION, HIDDEN, VERBS, Verb, find_verb
 from symphony_charts.system.launching import Launcher, launching
 from symphony_charts.version import __version__
 
@@ -42,17 +42,6 @@ Action = Callable[[argparse.Namespace], Any]
 
 def _method_name(verb: str) -> str:
     return "action_" + verb.replace("-", "_")
-
-
-class _Missing:
-    """Fail at the first use of a library: the build of the wheel reads arguments of verbs without any library."""
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Return None for an ordinary module."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Raise ModuleNotFoundError."""
-        raise ModuleNotFoundError(f"No module named {module.__name__!r}", name=module.__name__)
 
 
 class _Lazily:
@@ -67,8 +56,6 @@ class _Lazily:
         if not name.startswith(("symphony_charts.", "msgspec")):
             return None
         spec = PathFinder.find_spec(name, path, target)
-        if spec is None and name == "msgspec":
-            spec = ModuleSpec(name, _Missing())  # type: ignore[arg-type]  # a Loader by its methods alone
         if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)
         return spec
@@ -91,9 +78,13 @@ def _function_of(verb: Verb, name: str) -> Any:
 
 
 def _load_imports(module: ModuleType) -> None:
-    """Load the lazy modules that `module` imports: before Python 3.12.2 two threads must not do so at the same time."""
+    """Load the lazy modules that `module` imports: before Python 3.12.2 two threads must not do so at the same time.
+
+    Those in its `LATE` wait for their first use, because not every command line needs them.
+    """
+    late = vars(module).get("LATE", ())
     for value in list(vars(module).values()):
-        if isinstance(value, ModuleType) and type(value) is not ModuleType:
+        if isinstance(value, ModuleType) and type(value) is not ModuleType and value not in late:
             _load_imports(value)
 
 
@@ -127,7 +118,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
     """
 
     prog: str | None = None
-    description = "Experiments of many processes: in tmux on this machine, as a Helm chart on Kubernetes."
+    description = DESCRIPTION
 
     def __init__(self) -> None:
         self._parsers: dict[str, argparse.ArgumentParser] = {}
@@ -135,7 +126,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         self._plugins: list[Plugin] = []
         prog = self.prog or sys.argv[0].rpartition("/")[2] or "symph"
         self.master_parser: argparse.ArgumentParser = arguments.MasterParser(
-            prog=prog, description=self.description, verbs=self._shown_verbs
+            prog=prog, description=self.description, verbs=lambda: plugins.with_plugins(self._all_verbs())
         )
         cli_options.add_global_options(self.master_parser)
         self.master_parser.add_argument("--version", action="store_true", dest="show_version", help="print the version")
@@ -187,14 +178,12 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
 
     def get_subparser(self, name: str) -> argparse.ArgumentParser:
         """Return the parser of a verb, to which you may add arguments and defaults. Raises KeyError if unknown."""
-        if name not in self._parsers:
-            verb = find_verb(name, self._all_verbs())
-            if verb is None:
-                raise KeyError(name)
-            if verb.name not in self._parsers:
-                self._load(verb)
-            return self._parsers[verb.name]
-        return self._parsers[name]
+        verb = find_verb(name, self._all_verbs())
+        if verb is None:
+            raise KeyError(name)
+        if verb.name not in self._parsers:
+            self._load(verb)
+        return self._parsers[verb.name]
 
     def add_dry_run(self, parser: argparse.ArgumentParser) -> None:
         cli_options.add_dry_run_like_symphony(parser)
@@ -268,10 +257,6 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         ours = (verb.without(taken) for verb in (*VERBS, *HIDDEN) if verb.name not in taken)
         return (*self._own, *ours, *self._plugins)
 
-    def _shown_verbs(self) -> tuple[Verb, ...]:
-        verbs = self._all_verbs()
-        return (*verbs, *(each for each in plugins.plugins() if find_verb(each.name, verbs) is None))
-
     def _add(
         self, name: str, aliases: tuple[str, ...], action: Action, options: dict[str, Any]
     ) -> argparse.ArgumentParser:
@@ -310,8 +295,8 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return action
 
     def _run(self, words: list[str]) -> int:
-        program = plugins.find_program(words[0]) if words and find_verb(words[0], self._all_verbs()) is None else None
-        if program and plugins.find_plugin(words[0]) is None:
+        is_other = bool(words) and find_verb(words[0], self._all_verbs()) is None
+        if is_other and plugins.find_plugin(words[0]) is None and (program := plugins.find_program(words[0])):
             plugins.become(program, words[1:])
         args = self.parse(words)
         if args.show_version:
@@ -329,19 +314,23 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         """Load only the verb that was typed; refuse an unknown one."""
         verbs = self._all_verbs()
         plain = arguments.plain_words(words)
-        if plain and find_verb(plain[0], verbs) is None and (plugin := plugins.find_plugin(plain[0])):
-            self._plugins.append(plugin)
-            verbs = self._all_verbs()
-        if plain and find_verb(plain[0], verbs) is None and plain[0] == words[0]:
-            arguments.refuse_verb(self.master_parser.prog, plain[0], verbs)
-        for word in plain:
-            verb = find_verb(word, verbs)
-            if verb is not None:
-                self.get_subparser(verb.name)
-                return
+        if plain and find_verb(plain[0], verbs) is None:
+            if plugin := plugins.find_plugin(plain[0]):
+                self._plugins.append(plugin)
+            elif plain[0] == words[0]:
+                arguments.refuse_verb(self.master_parser.prog, plain[0], verbs)
+        verb = next((word for word in plain if find_verb(word, self._all_verbs())), None)
+        if verb is not None:
+            self.get_subparser(verb)
 
     def _is_verbose(self) -> bool:
         return bool(getattr(self._args, "verbose", False) or os.environ.get("SYMPH_DEBUG"))
+
+
+class Symph(SymphonyParser):
+    """The installed command: SymphonyParser under the fixed name `symph`."""
+
+    prog = "symph"
 
 
 def _configured() -> Mapping[str, defaults.Default]:

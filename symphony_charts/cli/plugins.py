@@ -10,10 +10,13 @@ from contextlib import ExitStack, contextmanager
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, NoReturn
 
-from symphony_charts.cli.verbs import Verb
+from symphony_charts.cli.verbs import Verb, find_verb
 from symphony_charts.system.launching import EntryPoint, entry_points
+
+TYPE_CHECKING = False  # Importing `typing` takes 3 ms.
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _PREFIX = "symph-"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -48,19 +51,16 @@ def become(program: str, words: list[str]) -> NoReturn:
     os.execv(program, [program, *words])  # noqa: S606 - no shell; the program gets the terminal and determines the status
 
 
-def plugins() -> list[Plugin]:
-    """Return all plugins in the order of the help: packages, then programs."""
-    added = {name: Plugin(name, _of(entry), entry) for name, entry in entry_points("symph.verbs").items()}
-    programs: dict[str, Plugin] = {}
-    for folder in os.get_exec_path():
-        for name in _programs_in(folder):
-            path = find_program(name)
-            if path:
-                programs.setdefault(name, Plugin(name, f"{path} (a program)"))
-    return [
-        *(added[name] for name in sorted(added)),
-        *(programs[name] for name in sorted(programs) if name not in added),
-    ]
+def with_plugins(verbs: tuple[Verb, ...]) -> tuple[Verb, ...]:
+    """Return the verbs, and behind them the plugins with other names: packages, then programs."""
+    added = [Plugin(name, _of(entry), entry) for name, entry in sorted(entry_points("symph.verbs").items())]
+    programs = {name: find_program(name) for folder in os.get_exec_path() for name in _programs_in(folder)}
+    added += [Plugin(name, f"{path} (a program)") for name, path in sorted(programs.items()) if path]
+    shown: dict[str, Plugin] = {}
+    for plugin in added:
+        if find_verb(plugin.name, verbs) is None:
+            shown.setdefault(plugin.name, plugin)
+    return (*verbs, *shown.values())
 
 
 def _of(entry: EntryPoint) -> str:
@@ -94,8 +94,8 @@ class _AtFirstImport:
         if fullname.partition(".")[0] != "symphony":
             return None
         sys.meta_path.remove(self)
-        names: Any = entry_points("symph.names")["symphony"].load()
-        self._stack.enter_context(names())
+        names = entry_points("symph.names")["symphony"].load()
+        self._stack.enter_context(names())  # type: ignore[operator]  # a function of this package
         return find_spec(fullname)
 
 

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import argparse
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output
 from symphony_charts.errors import CheckFailed, NotFound, UsageError
-from symphony_charts.formats import printable
 from symphony_charts.local import runs
 from symphony_charts.local import volumes as local_volumes
 
 
 def configure_rm(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    parser.add_argument(
-        "--match",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="all whose whole names this regular expression fits; quote it; may be repeated",
-    )
+    text = "all whose whole names this regular expression fits; quote it; may be repeated"
+    options.add_list(parser, "--match", metavar="PATTERN", help=text)
     options.add_selector(parser)
     add_removal(parser)
     options.add_examples(
         parser,
-        "symph rm ring",
-        "symph rm ring --yes",
         "symph rm rl --volumes   # what its claims hold here, too",
         "symph rm rl --on kube --dry-run",
         "symph rm --match 'sweep-.*' --dry-run",
-        "symph rm -l stage=old --dry-run",
         "symph rm dijob/cart -n rl   # a DIJob that kubectl made",
         "symph rm experiment.yaml   # the experiment that the file describes",
     )
@@ -44,22 +34,9 @@ def add_removal(parser: argparse.ArgumentParser) -> None:
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_yes(parser)
     options.add_force(parser, "do not ask, and take the name exactly as it is")
-    options.add_volumes(parser)
+    text = "on this machine: also the volumes that outlive runs, with all their files"
+    parser.add_argument("--volumes", action="store_true", help=text)
     options.add_dry_run_like_symphony(parser)
-
-
-def volumes(args: argparse.Namespace) -> int:
-    """List the volumes; with `--remove` remove some of them, after asking."""
-    chosen = local_volumes.all_volumes(args.experiment_name)
-    if args.remove:
-        chosen = local_volumes.choose(chosen, args.remove)
-        if not args.dry_run:
-            names = ", ".join(f"{volume.full_name} ({volume.size})" for volume in chosen)
-            output.confirm(args, f"Remove {names} with everything in it?")
-            remove_all(chosen)
-    items = [_item(volume) for volume in chosen]
-    output.print_items(args, "Volume", items, _COLUMNS, empty="no volume outlives its runs here", name="name")
-    return 0
 
 
 def remove_all(chosen: Sequence[local_volumes.Volume]) -> None:
@@ -76,36 +53,6 @@ def say_what_is_kept(run: runs.Run) -> None:
         output.note(f"kept: {kept}   symph local volumes {run.experiment}")
     for path in run.state().stuck:
         output.warn(f"a mount point stays: {path}", next="rmdir it, if nothing needs it")
-
-
-def _item(volume: local_volumes.Volume) -> dict[str, object]:
-    return {
-        "name": volume.full_name,
-        "experiment": volume.experiment,
-        "volume": volume.name,
-        "folder": str(volume.folder),
-        "bytes": volume.bytes,
-        "isMore": volume.is_more,
-        "size": volume.size,
-        "lastUsed": volume.last_used,
-        "usedBy": list(volume.used_by),
-    }
-
-
-def _used(item: object) -> str:
-    assert isinstance(item, dict)  # noqa: S101 - made by _item
-    return (
-        f"by {', '.join(item['usedBy'])}" if item["usedBy"] else f"{printable.age(time.time() - item['lastUsed'])} ago"
-    )
-
-
-_COLUMNS = (
-    output.Column("EXPERIMENT", "experiment"),
-    output.Column("VOLUME", "volume"),
-    output.Column("SIZE", "size"),
-    output.Column("LAST USED", _used),
-    output.Column("FOLDER", "folder"),
-)
 
 
 def run_rm(args: argparse.Namespace) -> int:
@@ -191,9 +138,7 @@ def configure_delete_batch(parser: argparse.ArgumentParser) -> None:
     text = "a regular expression that fits the whole name; quote it"
     parser.add_argument("experiment_names", metavar="PATTERN", nargs="+", help=text)
     add_removal(parser)
-    options.add_examples(
-        parser, "symph rm --match 'sweep-.*' --dry-run", "symph rm --match 'rl-[0-9]+' --yes --on kube"
-    )
+    options.add_examples(parser, "symph rm --match 'sweep-.*' --dry-run")
 
 
 def run_delete_batch(args: argparse.Namespace) -> int:

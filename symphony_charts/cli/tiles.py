@@ -58,11 +58,10 @@ class Feed:
             try:
                 for line in self._watcher.logs(self._name, query):
                     _write(descriptor, terminal_line(line.text.removesuffix("\n")))
-            except SymphError as error:
-                _write(descriptor, f"symph: {error.what}")
             except Exception as error:
                 # Show it in the tile: the traceback of a thread would be hidden behind the tiles.
-                _write(descriptor, f"symph: {type(error).__name__}: {error}")
+                what = error.what if isinstance(error, SymphError) else f"{type(error).__name__}: {error}"
+                _write(descriptor, f"symph: {what}")
 
 
 def _write(descriptor: int, text: str) -> None:
@@ -94,15 +93,6 @@ def choose(instances: Sequence[InstanceStatus], most: int) -> list[InstanceStatu
 def literal(text: str) -> str:
     """Escape `text` for a tmux format, so that it sets no style and ends no command."""
     return f" {printable_line(text).replace('#', '##')} "
-
-
-def title_of(instance: InstanceStatus) -> str:
-    """Return a title such as ``agent-0  running 4s``."""
-    return f"{instance.path}  {instance.state}"
-
-
-def color_of(instance: InstanceStatus) -> str:
-    return _COLORS.get(instance.phase, "yellow")
 
 
 def status_line(status: ExperimentStatus, left_out: int, now: float) -> str:
@@ -167,11 +157,10 @@ class Tiles:
             if pane is not None:
                 at = ("set-option", "-p", "-t", str(pane.pane_id))
                 title, color = (*at, "@symph_title"), (*at, "@symph_color")
-                wanted[title] = literal(title_of(instance))
-                wanted[color] = color_of(instance)
+                wanted[title] = literal(f"{instance.path}  {instance.state}")
+                wanted[color] = _COLORS.get(instance.phase, "yellow")
         window = str(self._window.window_id)
-        line = status_line(status, self._left_out, now)
-        wanted["set-option", "-w", "-t", window, "@symph_status"] = literal(line)
+        wanted["set-option", "-w", "-t", window, "@symph_status"] = literal(status_line(status, self._left_out, now))
         wanted["rename-window", "-t", window] = literal(window_name(status)).strip()
         words: list[str] = []
         for command, value in wanted.items():
@@ -232,14 +221,6 @@ def in_session(socket: Path, pane: str, pipes: Mapping[str, Path], left_out: int
         tiles = _fill(window, pipes, left_out)
         undo.pop_all()
     return tiles
-
-
-def size_of(socket: Path, pane: str) -> tuple[int, int]:
-    with _errors():
-        server = _server(socket)
-        words = _do(server, "display-message", "-p", "-t", pane, "#{window_width} #{window_height}")
-    width, height = words.split()
-    return int(width), int(height)
 
 
 def _server(socket: Path, *, config_file: str | None = None) -> libtmux.Server:
@@ -303,9 +284,15 @@ def run_tiles(args: argparse.Namespace) -> int:
         pane = os.environ.get("TMUX_PANE", "")
         if outer is None or not pane:
             raise UsageError("this terminal is not inside of tmux", next=f"symph attach {status.name} --tile")
-        width, height = size_of(outer, pane)
+        with _errors():
+            size = _do(_server(outer), "display-message", "-p", "-t", pane, "#{window_width} #{window_height}")
+        width, height = map(int, size.split())
     else:
-        _check_terminal(args, status, outer)
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UsageError("attach needs a terminal", next=f"symph logs -f {status.name}")
+        if outer is not None and not args.nested:
+            step = f"symph attach {status.name} --tile --into-current, or --nested"
+            raise UsageError("this terminal is inside of tmux, which would take the keys of the tiles", next=step)
         width, height = shutil.get_terminal_size()
     chosen = choose(wanted, capacity(width, height))
     left_out = len(wanted) - len(chosen)
@@ -342,14 +329,6 @@ def _wanted(args: argparse.Namespace, status: ExperimentStatus) -> list[Instance
     if not wanted:
         raise NotFound(f"{status.name} has no processes yet", next=f"symph describe {status.name}")
     return wanted
-
-
-def _check_terminal(args: argparse.Namespace, status: ExperimentStatus, outer: Path | None) -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("attach needs a terminal", next=f"symph logs -f {status.name}")
-    if outer is not None and not args.nested:
-        step = f"symph attach {status.name} --tile --into-current, or --nested"
-        raise UsageError("this terminal is inside of tmux, which would take the keys of the tiles", next=step)
 
 
 def _keep_up(watcher: Watcher, name: str, tiles: Tiles) -> None:

@@ -6,11 +6,13 @@ import argparse
 import contextlib
 import time
 
-from symphony_charts.cli import options
+from symphony_charts.cli import launch, options
 from symphony_charts.errors import UsageError
 from symphony_charts.local import reload, tmux_client
 from symphony_charts.local.supervisor import launcher
 from symphony_charts.system import user_folders
+
+LATE = (launch,)  # 190 ms, during which the supervisor starts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +59,5 @@ def run(args: argparse.Namespace) -> int:
         tmux_client.need_tmux()
     began = time.monotonic()
     with contextlib.nullcontext() if args.dry_run else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare:
-        # Reading and planning experiments takes 190 ms to import; meanwhile the supervisor imports the same modules.
-        from symphony_charts.cli.launch import follow_up, start
-
-        spec, started = start(args, spare)
-    return follow_up(args, spec, started, began) if started else 0
+        spec, started = launch.start(args, spare)
+    return launch.follow_up(args, spec, started, began) if started else 0

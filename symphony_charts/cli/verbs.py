@@ -107,8 +107,8 @@ VERBS: tuple[Verb, ...] = (
 
 # Verbs that no help page lists: one for programs, and one of Symphony whose arguments differ from `rm`.
 HIDDEN: tuple[Verb, ...] = (
-    Verb("__complete", (), "names for completion scripts", "tools", "help"),
-    Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "inside", "rm"),
+    Verb("__complete", (), "names for completion scripts", "hidden", "help"),
+    Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "hidden", "rm"),
 )
 
 # Names of actions in other tools, and the verbs that do the same here.
@@ -119,75 +119,69 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "cancel": ("down", "rm"),
     "check": ("validate", "doctor"),
     "clean": ("local gc", "rm"),
-    "connect": ("attach", "ssh"),
-    "console": ("ssh", "attach"),
-    "context": ("use",),
     "convert": ("import", "export"),
-    "copy": ("cp",),
     "create": ("init", "up", "install"),
-    "dashboard": ("top",),
-    "delete-all": ("rm --match",),
     "deploy": ("publish", "install"),
     "destroy": ("rm", "down"),
-    "docs": ("help",),
-    "dry-run": ("plan", "up --dry-run"),
     "edit": ("upgrade",),
-    "end": ("down",),
     "env": ("local env", "config"),
-    "explain": ("plan --explain", "describe"),
-    "forward": ("open",),
     "generate": ("init", "render"),
     "get": ("ps", "ls", "describe"),
-    "info": ("describe", "doctor"),
     "inspect": ("describe",),
-    "jobs": ("ls",),
     "kill": ("down", "rm"),
     "launch": ("run", "up"),
     "lint": ("validate",),
     "list": ("ls", "ps"),
     "login": ("ssh", "attach"),
     "man": ("help",),
-    "manifests": ("render", "export manifests"),
-    "monitor": ("top", "status"),
     "new": ("init",),
-    "outputs": ("collect",),
     "pack": ("package",),
     "pods": ("ps",),
     "port-forward": ("open",),
     "prune": ("local gc", "gitops gc"),
-    "queue": ("status",),
     "release": ("publish", "install"),
-    "reload": ("up --watch", "restart"),
     "remove": ("rm",),
-    "results": ("collect",),
-    "revert": ("rollback",),
-    "rsync": ("cp",),
     "scale": ("up --set", "upgrade --set"),
-    "search": ("sweep", "catalog search"),
-    "services": ("describe", "open"),
-    "settings": ("config",),
     "shell": ("ssh",),
     "show": ("describe", "ps"),
     "start": ("up", "run"),
-    "state": ("status",),
     "stop": ("down",),
     "submit": ("up", "install", "publish"),
     "sync": ("publish",),
     "tail": ("logs -f",),
-    "teardown": ("down", "rm"),
     "template": ("render",),
-    "terminate": ("down",),
     "test": ("validate",),
-    "tune": ("sweep",),
-    "undeploy": ("retire", "uninstall"),
     "undo": ("rollback",),
     "update": ("up", "upgrade"),
-    "verify": ("validate",),
-    "volumes": ("local volumes",),
     "watch": ("ps -w", "top"),
-    "where": ("plan",),
     "why": ("status", "describe"),
 }
+
+
+DESCRIPTION = "Experiments of many processes: in tmux on this machine, as a Helm chart on Kubernetes."
+_OPTIONS = {
+    "-h, --help": "this page; after a verb, the page of that verb",
+    "-v, --verbose": "say more; show the output of programs that failed",
+    "-q, --quiet": "print only the answer",
+    "--color WHEN": "auto, always or never",
+    "--version": "print the version",
+}
+
+
+def page_of(prog: str, description: str, verbs: tuple[Verb, ...]) -> str:
+    """Return the text of `symph --help`."""
+    # List aliases of a project's verbs only: built-in aliases exist for users who know them already.
+    names = {verb.name: verb.name if verb.group else ", ".join(verb.names) for verb in verbs}
+    width = max(map(len, (*names.values(), *_OPTIONS)))
+    lines = [f"usage: {prog} VERB [ARGUMENTS] [-- COMMAND]", "", description]
+    for group, title in {"": "This project", **GROUPS, "plugins": "Plugins"}.items():
+        rows = {names[verb.name]: verb.summary for verb in verbs if verb.group == group}
+        lines += ["", f"{title}:", *_aligned(rows, width)] if rows else []
+    return "\n".join([*lines, "", "Options:", *_aligned(_OPTIONS, width), ""])
+
+
+def _aligned(rows: dict[str, str], width: int) -> list[str]:
+    return [f"  {name:{width}}  {text}".rstrip() for name, text in rows.items()]
 
 
 def find_verb(name: str, verbs: tuple[Verb, ...] = VERBS) -> Verb | None:

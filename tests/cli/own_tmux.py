@@ -6,8 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
 from tests.local.runs import until
 
 
@@ -44,9 +50,32 @@ class Own:
     def screen(self) -> str:
         return self.tmux("capture-pane", "-p", "-J", "-S", "-", "-t", "mine")
 
+    def window(self) -> str:
+        """Return the current window of the client's session, with borders."""
+        return self.tmux("capture-pane", "-p", "-t", "mine")
+
+    def seen(self, *texts: str) -> None:
+        """Wait until the window shows these texts."""
+        try:
+            until(lambda: all(text in self.window() for text in texts))
+        except AssertionError:
+            pytest.fail(f"not all of {texts} is on the screen:\n{self.window()}")
+
     def close(self) -> None:
         self.tmux("kill-server")
         assert self.client.stdin is not None
         self.client.stdin.close()
         self.client.terminate()
         self.client.wait(timeout=20)
+
+
+@contextmanager
+def own_tmux(folder: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
+    """Yield the user's tmux; afterwards end all runs, and close it."""
+    need_tool("tmux")
+    need_tool("script")
+    one = Own(folder)
+    yield one
+    for run in live_runs():
+        up.down(run)
+    one.close()

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-VERBS = {
-    "plan": ["--pools", "pools.yaml"],
-    "validate": [],
-    "package": ["-d", "charts"],
-    "up": ["--dry-run"],
-}
+from tests.cli.command import symph
+
+VERBS = {"plan": ["--pools", "pools.yaml"], "validate": [], "package": ["-d", "charts"], "up": ["--dry-run"]}
 
 
 def ended(folder: Path, verb: str, memory: str) -> subprocess.CompletedProcess[str]:
@@ -21,8 +17,7 @@ def ended(folder: Path, verb: str, memory: str) -> subprocess.CompletedProcess[s
     (folder / "pools.yaml").write_text("pools: [{name: std8, machine_type: n1-standard-8, max_nodes: 9}]\n")
     process = f"{{command: [sleep, '1'], requests: {{memory: {memory}}}, limits: {{memory: {memory}}}}}"
     (folder / "q.yaml").write_text(f"name: q\nimage: busybox:1.37.0\nprocesses:\n  a: {process}\n", encoding="utf-8")
-    argv = [sys.executable, "-m", "symphony_charts", verb, "q.yaml", *VERBS[verb]]
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return symph(verb, "q.yaml", *VERBS[verb], cwd=folder)
 
 
 @pytest.mark.parametrize(("verb", "status"), [("plan", 4), ("validate", 0), ("package", 0), ("up", 0)])

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.local import up
-from symphony_charts.local.runs import Run, live_runs
-from tests.cli.own_tmux import Own
+from symphony_charts.local.runs import Run
+from tests.cli.own_tmux import Own, own_tmux
 from tests.local.runs import start, until
 
 TWO = {"agent": {"command": ["sleep", "300"], "replicas": 2}, "b": {"command": ["sleep", "300"]}}
@@ -23,13 +23,8 @@ TWO = {"agent": {"command": ["sleep", "300"], "replicas": 2}, "b": {"command": [
 
 @pytest.fixture
 def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
-    need_tool("tmux")
-    need_tool("script")
-    one = Own(private_places)
-    yield one
-    for run in live_runs():
-        up.down(run)
-    one.close()
+    with own_tmux(private_places, need_tool) as one:
+        yield one
 
 
 def ask(run: Run, *words: str) -> str:
@@ -58,19 +53,15 @@ def test_within_tmux_it_refuses_and_the_command_it_names_goes_there_and_back(own
     assert own.tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_pid}") == before
 
 
-def test_nested_it_attaches_within_tmux(own: Own, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "slot"), [("symph attach exp --nested -p b", "2"), ("env -u TMUX symph attach exp -p agent", "0")]
+)
+def test_nested_or_in_a_terminal_without_tmux_it_attaches(own: Own, tmp_path: Path, line: str, slot: str) -> None:
     run = start(tmp_path, processes=TWO)
-    own.type("symph attach exp --nested -p b")
+    own.type(line)
     until(lambda: "symph" in ask(run, "list-clients"))
-    assert current(run) == "2"
+    assert current(run) == slot
     assert own.tmux("list-clients") != ""
-
-
-def test_in_a_terminal_without_tmux_it_attaches(own: Own, tmp_path: Path) -> None:
-    run = start(tmp_path, processes=TWO)
-    own.type("env -u TMUX symph attach exp -p agent")
-    until(lambda: "symph" in ask(run, "list-clients"))
-    assert current(run) == "0"
 
 
 def test_within_a_pane_of_the_experiment_it_goes_to_another(own: Own, tmp_path: Path) -> None:

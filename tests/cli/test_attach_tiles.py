@@ -15,7 +15,7 @@ from symphony_charts.cli.main import main
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up
 from symphony_charts.local.runs import live_runs
-from tests.cli.own_tmux import Own
+from tests.cli.own_tmux import Own, own_tmux
 from tests.cli.test_attach import ask, current
 from tests.local.runs import start, until
 
@@ -28,28 +28,13 @@ PROCESSES = {
 
 @pytest.fixture
 def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
-    need_tool("tmux")
-    need_tool("script")
-    one = Own(private_places)
-    yield one
-    for run in live_runs():
-        up.down(run)
-    # Programs that were left may still be cleaning up.
-    until(lambda: not list(Path(os.environ["SYMPH_RUNTIME_DIR"]).glob("tiles-*")))
-    one.close()
+    with own_tmux(private_places, need_tool) as one:
+        yield one
+        for run in live_runs():
+            up.down(run)
+        # Programs that were left may still be cleaning up.
+        until(lambda: not list(Path(os.environ["SYMPH_RUNTIME_DIR"]).glob("tiles-*")))
     assert not list(Path(os.environ["SYMPH_RUNTIME_DIR"]).glob("tiles-*"))
-
-
-def screen(own: Own) -> str:
-    """Return the current window of the client's session, with borders."""
-    return own.tmux("capture-pane", "-p", "-t", "mine")
-
-
-def seen(own: Own, *texts: str) -> None:
-    try:
-        until(lambda: all(text in screen(own) for text in texts))
-    except AssertionError:
-        pytest.fail(f"not all of {texts} is on the screen:\n{screen(own)}")
 
 
 def press(own: Own, *keys: str) -> None:
@@ -61,24 +46,24 @@ def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, t
     run = start(tmp_path, processes=PROCESSES)
     # In a locale without UTF-8, tmux answers with _ for every non-ASCII character.
     own.type("env -u TMUX LC_ALL=C symph attach exp --tile")
-    seen(own, "learner  running", "agent-0  running", "agent-1  running", "done  failed 3")
-    seen(own, "step 1", "step 2", "agent 1 speaks", "last words")
-    seen(own, "failed: done   exp  failed", "learner 1/1  agent 2/2", "q: leave")
+    own.seen("learner  running", "agent-0  running", "agent-1  running", "done  failed 3")
+    own.seen("step 1", "step 2", "agent 1 speaks", "last words")
+    own.seen("failed: done   exp  failed", "learner 1/1  agent 2/2", "q: leave")
     assert own.tmux("list-panes", "-a", "-F", "#{pane_title}").count("evil") == 0
 
     up.restart(run, [0])
-    until(lambda: screen(own).count("step 1") == 2)
+    until(lambda: own.window().count("step 1") == 2)
     press(own, "z")
-    until(lambda: "agent-1" not in screen(own))
+    until(lambda: "agent-1" not in own.window())
     press(own, "z")
-    seen(own, "agent-1  running")
+    own.seen("agent-1  running")
     press(own, "Right", "a")
     until(lambda: "symph" in ask(run, "list-clients"))
     assert current(run) == "1"
     ask(run, "detach-client", "-s", "symph")
-    seen(own, "q: leave")
+    own.seen("q: leave")
     press(own, "q")
-    until(lambda: "q: leave" not in screen(own))
+    until(lambda: "q: leave" not in own.window())
     assert run.is_live
 
 
@@ -87,10 +72,10 @@ def test_chosen_ones_of_a_run_that_has_ended_are_shown(own: Own, tmp_path: Path)
     until(lambda: run.state().processes[3].phase == "failed")
     up.down(run)
     own.type("env -u TMUX symph attach exp --tile agent-0 done")
-    seen(own, "agent-0  stopped", "done  failed 3", "last words", "agent 0 speaks")
-    assert "learner  " not in screen(own).replace("learner 0/1", "")
+    own.seen("agent-0  stopped", "done  failed 3", "last words", "agent 0 speaks")
+    assert "learner  " not in own.window().replace("learner 0/1", "")
     press(own, "q")
-    until(lambda: "q: leave" not in screen(own))
+    until(lambda: "q: leave" not in own.window())
 
 
 def settings(own: Own) -> list[str]:
@@ -146,7 +131,7 @@ def test_what_makes_no_sense_is_refused_with_the_way_out(
 ) -> None:
     start(tmp_path, processes=PROCESSES)
     own.type("symph attach exp --tile")
-    seen(own, "symph attach exp --tile --into-current", "or --nested")
+    own.seen("symph attach exp --tile --into-current", "or --nested")
     monkeypatch.delenv("TMUX", raising=False)
     asked = {
         "--tile --into-current": "not inside of tmux",

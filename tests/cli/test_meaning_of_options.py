@@ -85,11 +85,6 @@ def test_a_dry_run_is_asked_for_in_full(name: str) -> None:
         assert not getattr(args, "dry_run", False), word
 
 
-def test_up_is_always_detached() -> None:
-    args = SymphonyParser().parse(["up", "-d", "e.yaml"])
-    assert (args.spec, args.dry_run) == ("e.yaml", False)
-
-
 def having(*flags: str) -> set[str]:
     return {name for name, command in COMMANDS.items() if not set(flags).isdisjoint(command.flags)}
 
@@ -117,12 +112,6 @@ def test_whoever_speaks_to_a_repository_of_charts_takes_its_address() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_quiet_and_verbose_are_taken_by_every_verb(name: str) -> None:
     assert {"--quiet", "--verbose", "--color"} <= set(COMMANDS[name].flags)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_format_of_the_answer_is_a_format(name: str) -> None:
-    formats = [action for action in COMMANDS[name].parser._actions if action.dest == "output"]
-    assert all(action.choices or action.metavar == "FORMAT" for action in formats)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

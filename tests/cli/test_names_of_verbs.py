@@ -10,7 +10,7 @@ import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.cli.verbs import HIDDEN, MEANINGS, VERBS, find_verb
-from tests.cli.test_tools_verbs import symph
+from tests.cli.command import symph
 
 FOLDERS = ("symphony_charts", "docs", "README.md", "examples", "chart-template", "gitops", "local", "scripts")
 ROOT = Path(__file__).parents[2]

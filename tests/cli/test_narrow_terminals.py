@@ -58,7 +58,6 @@ TYPED = {
 }
 # Its table is the one of `catalog show`.
 ALIKE = {"catalog refresh"}
-ALIKE = {"catalog refresh"}
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from symphony_charts.cli import options
 from symphony_charts.cli.error_report import placed
-from symphony_charts.cli.main import Symph
+from symphony_charts.cli.parser import Symph
 from symphony_charts.errors import NotFound
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.chart.harness import run_helm
+from tests.cli import command
 from tests.tools import HELM_VERSIONS
 
 EXAMPLE = Path(__file__).parents[2] / "examples/plugin"
@@ -38,11 +39,7 @@ def installed(tmp_path: Path) -> Path:
 
 
 def symph(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "symphony_charts", *words],
-        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
-        env={**os.environ, "PYTHONPATH": str(folder / "packages"), **env},
-    )  # fmt: skip
+    return command.symph(*words, cwd=folder, PYTHONPATH=str(folder / "packages"), **env)
 
 
 def program(tmp_path: Path, name: str, text: str) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.chart.harness import objects_in
+from tests.cli.command import symph
 
 LAUNCHER = """
 import argparse
@@ -37,12 +35,6 @@ if __name__ == "__main__":
 """
 
 
-def symph(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "HOME": str(folder), "SYMPH_STATE_DIR": str(folder / "state"), "KUBECONFIG": "/none"}
-    argv = [sys.executable, "-m", "symphony_charts", *words]
-    return subprocess.run(argv, capture_output=True, text=True, cwd=folder, env=env, timeout=60, check=False)
-
-
 @pytest.fixture
 def launcher(tmp_path: Path) -> Path:
     (tmp_path / "launcher.py").write_text(LAUNCHER)
@@ -51,7 +43,7 @@ def launcher(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("backend", ["kube", "tmux", "subproc"])
 def test_a_launcher_is_rendered_with_its_own_arguments(launcher: Path, backend: str) -> None:
-    done = symph(launcher, "render", "launcher.py", "--", backend, "rl", "--", "--n", "2")
+    done = symph("render", "launcher.py", "--", backend, "rl", "--", "--n", "2", cwd=launcher)
     assert done.returncode == 0, done.stderr
     jobs = [item for (kind, _), item in objects_in(done.stdout).items() if kind == "Job"]
     assert "echo --n 2" in json.dumps(jobs)
@@ -60,14 +52,14 @@ def test_a_launcher_is_rendered_with_its_own_arguments(launcher: Path, backend: 
 
 
 def test_without_arguments_the_way_to_give_them_is_said(launcher: Path) -> None:
-    done = symph(launcher, "package", "launcher.py")
+    done = symph("package", "launcher.py", cwd=launcher)
     assert done.returncode == 3
     assert "after --" in done.stderr
 
 
 def test_a_fault_of_the_script_is_its_own(launcher: Path) -> None:
     (launcher / "launcher.py").write_text(LAUNCHER.replace("print(", "no_such_name("))
-    done = symph(launcher, "plan", "launcher.py", "--", "kube", "rl")
+    done = symph("plan", "launcher.py", "--", "kube", "rl", cwd=launcher)
     assert done.returncode == 3
     assert "NameError" in done.stderr
     assert "launcher.py:14" in done.stderr
@@ -75,6 +67,6 @@ def test_a_fault_of_the_script_is_its_own(launcher: Path) -> None:
 
 def test_a_file_that_is_no_script_takes_no_arguments(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a\nprocesses: {p: {command: x, image: u}}\n")
-    done = symph(tmp_path, "render", "a.yaml", "--", "kube")
+    done = symph("render", "a.yaml", "--", "kube", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "no Python script" in done.stderr

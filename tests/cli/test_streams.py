@@ -23,10 +23,7 @@ LOCALES = [
 ]
 VERBS = [
     (["package", "rl.yaml"], 0),
-    (["package", "rl.yaml", "-o", "json"], 0),
-    (["render", "rl.yaml"], 0),
     (["validate", "rl.yaml"], 0),
-    (["export", "manifests", "rl.yaml"], 0),
     (["up", "rl.yaml", "--dry-run"], 0),
 ]
 

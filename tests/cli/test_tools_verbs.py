@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 from symphony_charts.cli.main import main
 from symphony_charts.cli.verbs import VERBS, Verb
 from symphony_charts.spec import files
+from tests.cli.command import symph
 
 # Modules whose import costs more than a whole `symph --help` may take.
 HEAVY = ("cookiecutter", "jsonschema_rs", "kubernetes", "libtmux", "msgspec", "pyhelm3", "rich", "shtab", "yaml")
@@ -23,17 +23,6 @@ LIGHT = {"errors", "formats.printable", "system.entry_points", "system.launching
     for name in ("arguments", "defaults", "failures", "main", "options", "output", "parser", "plugins", "verbs")
 }
 ROOT = Path(__file__).parents[2]
-
-
-def symph(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "symphony_charts", *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, **env},
-    )
 
 
 def loaded_by(*words: str) -> tuple[set[str], str]:
@@ -60,12 +49,6 @@ def test_every_verb_has_help_with_an_example_which_loads_only_its_module(verb: V
     # Modules called `verb` hold the options of formats that integrations add.
     modules = {name for name in ours if (ROOT / f"{name.replace('.', '/')}.py").is_file() and not name.endswith("verb")}
     assert modules - {f"symphony_charts.{name}" for name in LIGHT} == {f"symphony_charts.cli.{verb.module}"}
-
-
-def test_an_unknown_verb_is_refused_with_the_nearest_one() -> None:
-    done = symph("pakage")
-    assert done.returncode == 2
-    assert "package" in done.stderr
 
 
 def test_no_verb_prints_the_help_and_fails() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -9,30 +11,21 @@ from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usa
 from symphony_charts.cli.cockpit_rows import TITLES, Row, head_of, layout, rows_of, size, titles_of
 
 
+def instance(name: str, process: str, **fields: Any) -> InstanceStatus:
+    return InstanceStatus(name=name, process=process, **{"phase": "running", **fields})
+
+
+def experiment(*instances: InstanceStatus) -> ExperimentStatus:
+    return ExperimentStatus(
+        name="rl", experiment="rl", backend="tmux", phase="running", started=0.0, instances=instances
+    )
+
+
 def test_rows_and_head_say_who_runs_who_is_ready_and_what_they_use() -> None:
-    agents = [
-        InstanceStatus(
-            name=f"agent-{index}", process="agent", index=index, phase="running", state="running 9s", ready=index > 0
-        )
-        for index in range(2)
-    ]
-    failed = InstanceStatus(
-        name="learner",
-        process="learner",
-        phase="failed",
-        state="failed 3 after 2s",
-        started=10.0,
-        ended=12.0,
-        restarts=1,
-    )
-    status = ExperimentStatus(
-        name="rl",
-        experiment="rl",
-        backend="tmux",
-        phase="running",
-        started=0.0,
-        instances=(*agents, failed),
-    )
+    agents = [instance(f"agent-{index}", "agent", state="running 9s", ready=index > 0) for index in range(2)]
+    times = {"started": 10.0, "ended": 12.0}
+    failed = instance("learner", "learner", phase="failed", state="failed 3 after 2s", restarts=1, **times)
+    status = experiment(*agents, failed)
     usage = {"agent-0": Usage(cpu=0.5, memory=2_252_341_248), "agent-1": Usage(cpu=1.0, memory=None)}
     assert head_of(status, usage, 192.0) == "rl  running 3m   agent 1/2  learner 0/1   cpu 1.5  mem 2.1G"
     rows = rows_of(status, usage, {"agent-0": "\x1b[2Jstep\x07"}, 192.0)
@@ -44,10 +37,7 @@ def test_rows_and_head_say_who_runs_who_is_ready_and_what_they_use() -> None:
 
 
 def test_gpus_have_a_cell_where_somebody_measures_them() -> None:
-    two = [InstanceStatus(name=name, process=name, phase="running", state="running") for name in ("a", "b")]
-    status = ExperimentStatus(
-        name="rl", experiment="rl", backend="tmux", phase="running", started=0.0, instances=tuple(two)
-    )
+    status = experiment(*(instance(name, name, state="running") for name in ("a", "b")))
     usage = {"a": Usage(cpu=0.5, memory=0, gpu=0.74, gpu_memory=12 << 30), "b": Usage(cpu=0.5, memory=0)}
     rows = rows_of(status, usage, {}, 9.0)
     assert [row.cells[7] for row in rows] == ["74% 12G", "-"]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.local import up
 from symphony_charts.local.runs import find_run, live_runs
-from tests.cli.own_tmux import Own
+from tests.cli.own_tmux import Own, own_tmux
 from tests.local.runs import start, until
 
 _LOOP = "i=0; while :; do i=$((i+1)); printf 'step %d \\033[31m%s\\n' $i $SYMPHONY_ROLE; sleep 0.2; done"
@@ -21,20 +20,8 @@ TWO = {
 
 @pytest.fixture
 def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
-    need_tool("tmux")
-    need_tool("script")
-    one = Own(private_places)
-    yield one
-    for run in live_runs():
-        up.down(run)
-    one.close()
-
-
-def seen(own: Own, *texts: str) -> None:
-    try:
-        until(lambda: all(text in own.tmux("capture-pane", "-p", "-t", "mine") for text in texts))
-    except AssertionError:
-        pytest.fail(f"not all of {texts} is on the screen:\n{own.screen()}")
+    with own_tmux(private_places, need_tool) as one:
+        yield one
 
 
 def press(own: Own, *keys: str) -> None:
@@ -45,45 +32,45 @@ def press(own: Own, *keys: str) -> None:
 def test_one_sees_chooses_searches_restarts_copies_and_leaves_it_running(own: Own, tmp_path: Path) -> None:
     start(tmp_path, processes=TWO)
     own.type("symph top exp")
-    seen(own, "exp  running", "learner 1/1", ">learner", "step", "q leave")
+    own.seen("exp  running", "learner 1/1", ">learner", "step", "q leave")
     assert "\x1b[31m" not in own.screen()
 
     press(own, "j")
-    seen(own, ">replay", "── replay", "ready")
+    own.seen(">replay", "── replay", "ready")
     press(own, "k", "/")
-    seen(own, "search: a regular expression")
+    own.seen("search: a regular expression")
     press(own, "step 1 ", "Enter")
-    seen(own, ">learner", "/step 1 /", "stays")
+    own.seen(">learner", "/step 1 /", "stays")
     press(own, "/")
     press(own, "ste[", "Enter")
-    seen(own, "no regular expression")
+    own.seen("no regular expression")
 
     press(own, "c")
     address = find_run("exp").plan().base_address.rpartition(".")[0]
-    seen(own, f"board  {address}.")
+    own.seen(f"board  {address}.")
     press(own, "Enter")
-    seen(own, "copied ")
+    own.seen("copied ")
 
     press(own, "r")
-    seen(own, "restart: done")
+    own.seen("restart: done")
     press(own, "s")
-    seen(own, "leave exp running", "end exp")
+    own.seen("leave exp running", "end exp")
     press(own, "Escape")
     until(lambda: "leave exp running" not in own.tmux("capture-pane", "-p", "-t", "mine"))
     press(own, "q")
-    seen(own, "symph top exp")
+    own.seen("symph top exp")
     assert [run.experiment for run in live_runs()] == ["exp"]
 
 
 def test_what_is_typed_at_once_behind_a_search_key_is_searched_for_and_no_key(own: Own, tmp_path: Path) -> None:
     start(tmp_path, processes=TWO)
     own.type("symph top exp")
-    seen(own, "exp  running", ">learner", "step", "q leave")
+    own.seen("exp  running", ">learner", "step", "q leave")
     for typed, told in (("/r/sq", "/r/sq/"), ("frsfq", "only /rsfq/")):
         own.tmux("send-keys", "-t", "mine", "-l", typed)
-        seen(own, typed[1:])
+        own.seen(typed[1:])
         press(own, "Enter")
-        seen(own, told)
+        own.seen(told)
     assert "restart:" not in own.screen()
     assert "leave exp running" not in own.screen()
 
@@ -91,22 +78,22 @@ def test_what_is_typed_at_once_behind_a_search_key_is_searched_for_and_no_key(ow
 def test_keys_are_taken_in_the_order_in_which_they_are_typed(own: Own, tmp_path: Path) -> None:
     start(tmp_path, processes=TWO)
     own.type("symph top exp")
-    seen(own, "exp  running", ">learner", "step", "q leave")
+    own.seen("exp  running", ">learner", "step", "q leave")
     for typed, chosen in (("jkj/", "replay"), ("k/", "learner")):
         own.tmux("send-keys", "-t", "mine", "-l", typed)
-        seen(own, f">{chosen}", "search: a regular expression")
+        own.seen(f">{chosen}", "search: a regular expression")
         press(own, "x", "Enter")
-        seen(own, f"── {chosen}  /x/")
+        own.seen(f"── {chosen}  /x/")
 
 
 def test_an_end_stays_on_the_screen_and_an_experiment_is_ended_after_asking(own: Own, tmp_path: Path) -> None:
     start(tmp_path, processes={"p": {"cmds": ["echo up; exec sleep 300"]}})
     own.type("symph top exp")
-    seen(own, "exp  running", ">p")
+    own.seen("exp  running", ">p")
     press(own, "s")
-    seen(own, "end exp")
+    own.seen("end exp")
     press(own, "Down", "Enter")
-    seen(own, "exp  stopped")
+    own.seen("exp  stopped")
     assert not live_runs()
     press(own, "q")
 
@@ -114,4 +101,4 @@ def test_an_end_stays_on_the_screen_and_an_experiment_is_ended_after_asking(own:
 def test_without_keys_the_table_is_plain(own: Own, tmp_path: Path) -> None:
     start(tmp_path, processes={"p": {"cmds": ["printf 'up\\033[2J'; exec sleep 300"]}})
     own.type("symph top exp --plain --interval 1s")
-    seen(own, "exp   running", "LAST LINE", " up")
+    own.seen("exp   running", "LAST LINE", " up")
