@@ -13,6 +13,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
+import msgspec
+
 from symphony_charts.chart.tree import (
     All,
     Block,
@@ -218,8 +220,7 @@ def digest_helper(
     reader.read(tree, {".": "", "$": ""})
     paths = _outermost(reader.paths.difference(live), values)
     paths += sorted(_SWITCH + path for path in reader.switches if set(paths).isdisjoint([path, *_ancestors(path)]))
-    # In ASCII, since the printable characters differ between Python versions.
-    literal = short_sha256(ascii([tree, *sorted(reader.constants.items())]))
+    literal = hashlib.sha256(msgspec.json.encode([tree, sorted(reader.constants.items())])).hexdigest()[:8]
     key = f"{name}Digest"
     go = "\n".join(
         [

@@ -178,18 +178,19 @@ class File:
     root: str = "."
 
 
+@dataclass(slots=True, init=False)
 class Merged:
     """Maps or lists, concatenated in the same place. No key may occur twice.
 
     `is_sure`: the surrounding condition guarantees that something remains.
     """
 
+    parts: tuple[Tree, ...]
+    is_sure: bool
+
     def __init__(self, *parts: Tree, is_sure: bool = False) -> None:
         self.parts = parts
         self.is_sure = is_sure
-
-    def __repr__(self) -> str:
-        return f"Merged({self.parts!r}, {self.is_sure})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
