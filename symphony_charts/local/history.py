@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,7 +136,7 @@ def past_run(run: Run) -> PastRun:
         processes=len(state.processes) if state else 0,
         failed=failed.name if failed else "",
         status=failed.status if failed else 0 if phase == "finished" else None,
-        bytes=sum(map(_size, _files(run.folder))),
+        bytes=_disk_usage(run.folder),
         can_replay=(run.folder / _SPEC).exists(),
     )
 
@@ -185,17 +186,15 @@ def _last_change(run: Run) -> float:
     return ended or run.folder.stat().st_mtime
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _disk_usage(folder: Path) -> int:
+    total = 0
     for top, _, names in os.walk(folder):
-        yield from (Path(top) / name for name in names)
-
-
-def _size(path: Path) -> int:
-    """Return the disk usage of a file: the beginning of a long log is a hole."""
-    try:
-        return path.lstat().st_blocks * 512
-    except FileNotFoundError:  # the supervisor of a run that has just ended still removes files
-        return 0
+        for name in names:
+            # The supervisor of a run that has just ended still removes files.
+            with contextlib.suppress(FileNotFoundError):
+                # The beginning of a long log may be a hole.
+                total += os.lstat(os.path.join(top, name)).st_blocks * 512  # noqa: PTH118 - many files
+    return total
 
 
 def _secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:

@@ -31,7 +31,9 @@ class FileWatch:
 
     def wait(self, run: Run) -> set[Path]:
         """Return the changed files once they have settled; empty if the run ended or lost its supervisor instead."""
-        points = _mount_points(run)
+        # Files that are made and removed for the run are no changes.
+        mounts = run.plan().mounts
+        points = {Path(at) for at in (*mounts.targets, *(bind.target for bind in mounts.shared))}
         descriptors = [self._tree.descriptor]
         if run.is_live:
             supervisor = run.supervisor
@@ -66,12 +68,6 @@ class FileWatch:
         self._tree.__exit__(kind, error, trace)
 
 
-def _mount_points(run: Run) -> set[Path]:
-    """Return the mount points of a run: files that are made and removed for it are no changes."""
-    mounts = run.plan().mounts
-    return {Path(at) for at in (*mounts.targets, *(bind.target for bind in mounts.shared))}
-
-
 def parse_watched(text: str) -> Watched:
     """Parse ``PATH`` or ``PATH:PROCESS,...``; an existing path with a colon is taken whole. Raises NotFound."""
     path, colon, names = text.rpartition(":")
@@ -91,12 +87,10 @@ def slots_using(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -
     for name, paths in concerned(changed, watched).items():
         for slot in find_slots(run, name) if name else without_steps:
             touched[slot] = [*touched.get(slot, []), *(path for path in paths if path not in touched.get(slot, []))]
-    return {slot: _told(paths) for slot, paths in sorted(touched.items())}
-
-
-def _told(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return ", ".join(paths[:3]) + more
+    return {
+        slot: ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+        for slot, paths in sorted(touched.items())
+    }
 
 
 # Temporary files of editors, version control and Python, as patterns of single names.
@@ -118,7 +112,9 @@ class Watched:
 def is_ignored(path: PurePath, roots: Iterable[PurePath], patterns: Sequence[str]) -> bool:
     """Return True if a pattern matches a name in `path`, or all of it, below every one of `roots` that contains it."""
     below = [path.relative_to(root) for root in roots if root in path.parents]
-    return bool(below) and all(_fits(part, patterns) for part in below)
+    return bool(below) and all(
+        any(fnmatchcase(name, pattern) for pattern in patterns for name in (*part.parts, str(part))) for part in below
+    )
 
 
 def concerned(changed: Iterable[PurePath], watched: Iterable[Watched]) -> dict[str, list[str]]:
@@ -131,7 +127,3 @@ def concerned(changed: Iterable[PurePath], watched: Iterable[Watched]) -> dict[s
                 for process in entry.processes or ("",):
                     concerns.setdefault(process, []).append(shown_path)
     return {process: list(dict.fromkeys(paths)) for process, paths in concerns.items()}
-
-
-def _fits(path: PurePath, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in (*path.parts, str(path)))

@@ -176,17 +176,13 @@ def run_location(folder: Path) -> RunLocation:
     is_same_machine = bool(now.machine_id) and (now.host, now.machine_id) == (then.host, then.machine_id)
     if held is False and is_same_machine:
         return RunLocation(verdict="lost", words="this machine has been started again since", is_other_boot=True)
-    if held is False and _is_local(folder):
+    has_local_files = False
+    with contextlib.suppress(OSError):
+        has_local_files = file_system_of(folder).is_local
+    if held is False and has_local_files:
         words = f"it ran on {then.host}, which does not have these files any more"
         return RunLocation(verdict="lost", words=words, is_other_boot=True)
     return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
-
-
-def _is_local(folder: Path) -> bool:
-    try:
-        return file_system_of(folder).is_local
-    except OSError:
-        return False
 
 
 def _read(path: Path, kind: type[_T]) -> _T | None:

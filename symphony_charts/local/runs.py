@@ -34,7 +34,7 @@ from symphony_charts.system.processes import ProcessRecord, identify, is_running
 from symphony_charts.system.user_folders import refuse_elsewhere, runtime_dir, state_dir
 
 if TYPE_CHECKING:
-    from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+    from symphony_charts.local.plan.records import LocalPlan
     from symphony_charts.local.run_state import ProcessState, RunState
 
 
@@ -305,21 +305,20 @@ def find_slots(run: Run, name: str) -> list[int]:
         NotFound: No process has that name; the error lists them.
     """
     planned = run.plan().processes
-    for names in (_names_of_process, _names_of_replica):
-        slots = [process.slot for process in planned if name in names(process)]
-        if slots:
-            return slots
+    exact, replicas = [], []
+    for one in planned:
+        group, process, index = one.group, one.process, one.index
+        if name in (process, f"{group}/{process}"):
+            exact.append(one.slot)
+        elif name in (
+            *(one.name, f"{group}/{one.name}", f"{one.pod}/{process}"),
+            *(f"{process}/{index}", f"{group}/{process}/{index}"),
+        ):
+            replicas.append(one.slot)
+    if exact or replicas:
+        return exact or replicas
     there_are = ", ".join(process.path for process in planned)
     raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {there_are}")
-
-
-def _names_of_process(planned: PlannedProcess) -> tuple[str, ...]:
-    return (planned.process, f"{planned.group}/{planned.process}")
-
-
-def _names_of_replica(planned: PlannedProcess) -> tuple[str, ...]:
-    group, process, index, name = planned.group, planned.process, planned.index, planned.name
-    return (name, f"{group}/{name}", f"{planned.pod}/{process}", f"{process}/{index}", f"{group}/{process}/{index}")
 
 
 def experiment_names() -> set[str]:

@@ -14,7 +14,7 @@ from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.environment import MASK, secret_names
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import quote, read_environment
-from symphony_charts.local.runs import Run, find_run, find_slots
+from symphony_charts.local.runs import find_run, find_slots
 from symphony_charts.spec import files
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, allocate, pods_of
@@ -44,11 +44,12 @@ def of_run(experiment: str | None, process: str | None) -> Environment:
     env = read_environment(script)
     saved = load_saved(run)
     ref = _ref(saved.experiment, planned.pod, planned.process)
+    contents = {path.name: path.read_bytes() for path in (run.folder / "files").glob("secrets*/*")}
     return Environment(
         experiment=run.experiment,
         process=planned.name,
         env=env,
-        secret=secret_names(saved.experiment, ref, env, _secrets_of(run)),
+        secret=secret_names(saved.experiment, ref, env, contents),
         has_preamble="symph: preamble failed" in script,
     )
 
@@ -140,8 +141,3 @@ def _ref(experiment: Experiment, pod: str, process: str) -> ProcessRef:
 
 def _contents(experiment: Experiment, folder: Path) -> dict[str, bytes]:
     return {key_of(secret): (folder / Path(secret.file).expanduser()).read_bytes() for secret in experiment.secrets}
-
-
-def _secrets_of(run: Run) -> dict[str, bytes]:
-    folders = [folder for folder in (run.folder / "files").glob("secrets*") if folder.is_dir()]
-    return {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}

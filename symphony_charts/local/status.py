@@ -211,8 +211,7 @@ def _instance(
         # A process that waits for a restart has none yet.
         status=None if awaited else process.status,
         reason=(words if awaited or phase == "lost" or (visibility.is_unsupervised and phase == "failed") else "")
-        or _why_failed(run, process, words)
-        or _not_ready(process),
+        or _why_not_well(run, process, words),
         place=planned.address,
         pod=process.pod,
         started=process.started,
@@ -223,15 +222,11 @@ def _instance(
     )
 
 
-def _why_failed(run: Run, process: ProcessState, words: str) -> str:
-    if process.phase not in ("failed", "backoff"):
-        return ""
-    return ": ".join([words, *(line[:200] for line in tail_of(run.process_dir(process.slot) / "log", 1))])
-
-
-def _not_ready(process: ProcessState) -> str:
-    is_unready = process.phase == "running" and not process.ready
-    return f"not ready: {process.unready}" if is_unready and process.unready else ""
+def _why_not_well(run: Run, process: ProcessState, words: str) -> str:
+    if process.phase in ("failed", "backoff"):
+        return ": ".join([words, *(line[:200] for line in tail_of(run.process_dir(process.slot) / "log", 1))])
+    is_unready = process.phase == "running" and not process.ready and process.unready
+    return f"not ready: {process.unready}" if is_unready else ""
 
 
 def _services(plan: LocalPlan) -> Iterator[ServiceStatus]:

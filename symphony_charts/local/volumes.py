@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class Volume:
 
 
 def all_volumes(experiment: str | None = None) -> list[Volume]:
-    users = list(_users())
+    users = [(run.experiment, path) for run in live_runs() for path in _sources(run.plan())]
     return [
         _volume(above.name, folder.name, users)
         for above in _folders(home())
@@ -102,11 +102,6 @@ def _folders(above: Path) -> list[Path]:
         return sorted(Path(entry.path) for entry in os.scandir(above) if entry.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return []
-
-
-def _users() -> Iterator[tuple[str, Path]]:
-    for run in live_runs():
-        yield from ((run.experiment, path) for path in _sources(run.plan()))
 
 
 def _sources(plan: LocalPlan) -> set[Path]:

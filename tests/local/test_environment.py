@@ -35,10 +35,6 @@ def test_a_value_that_only_a_cluster_has_may_be_given_for_here() -> None:
     assert environment_of(**FROM_A_SECRET, local={"env": {"KEY": "mine"}})["KEY"] == "mine"
 
 
-def test_an_optional_value_that_only_a_cluster_has_is_left_out() -> None:
-    assert "KEY" not in environment_of(env={"KEY": {"config": "c", "key": "k", "optional": True}})
-
-
 def test_processes_reach_the_services_of_their_own_pod_inside_of_it_as_in_a_cluster() -> None:
     processes = {
         "cache": {"command": ["c"], "binds": "cache", "lifecycle": "service"},

@@ -71,12 +71,6 @@ def test_only_the_asked_commit_is_fetched(repository: Path, tmp_path: Path) -> N
     assert git(tmp_path / "to", "rev-list", "--count", "HEAD") == "1"
 
 
-def test_a_missing_revision_is_told_by_name(repository: Path, tmp_path: Path) -> None:
-    (tmp_path / "to").mkdir()
-    with pytest.raises(ToolFailed, match='has no revision "nowhere"'):
-        check_out_volume(f"file://{repository}", "nowhere", tmp_path / "to")
-
-
 def test_a_missing_repository_is_told_by_its_address(tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     with pytest.raises(ToolFailed, match="the repository file:///no/such cannot be read"):

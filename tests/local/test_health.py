@@ -20,7 +20,7 @@ from symphony_charts.local.status import run_status
 from symphony_charts.local.supervisor.probes import Health
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
-from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until
 from tests.waiting import is_alive
 
 # Answers each GET by the content of the file `answer`: a status, and optionally a redirect target.
@@ -150,15 +150,6 @@ def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path)
     (tmp_path / "answer").write_text("200")
     until(lambda: run.state().processes[0].restarts == 1)
     until(lambda: ready(run))
-
-
-@pytest.mark.usefixtures("tmux")
-def test_a_process_that_may_not_restart_fails_by_its_liveness_probe(tmp_path: Path) -> None:
-    # Until the wrapper has become the program, TERM has nothing to reach.
-    overlay = {"livenessProbe": {**exists("nothing"), "initialDelaySeconds": 1, **LIVENESS}}
-    run = start(tmp_path, processes={"a": {**python("input()"), "container_overlay": overlay}})
-    assert local_run.wait(run) == 143
-    assert failure_of(run) == "a"
 
 
 @pytest.mark.usefixtures("tmux")

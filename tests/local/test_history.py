@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from symphony_charts.errors import Conflict, NotFound, ToolFailed
+from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.local import up
 from symphony_charts.local.history import (
     all_runs,
@@ -66,17 +65,6 @@ def test_a_run_that_is_being_started_is_not_removed_but_a_stale_folder_is(privat
     assert past_run(run).phase == "broken"
 
 
-def test_removing_a_run_follows_no_link_out_of_it(private_places: Path) -> None:
-    run = ended(private_places, "a", "1")
-    outside = private_places / "precious"
-    outside.mkdir()
-    (outside / "file").write_text("x")
-    (run.folder / "link").symlink_to(outside)
-    assert remove(run) == []
-    assert not run.folder.exists()
-    assert (outside / "file").read_text() == "x"
-
-
 def test_a_run_is_found_by_the_beginning_of_its_id(private_places: Path) -> None:
     runs = [ended(private_places, "a", run_id) for run_id in ("20260101-1", "20260102-1", "20260102-2")]
     assert find_past("a", "20260101") == runs[0]
@@ -111,19 +99,3 @@ def test_a_replayed_run_says_the_same(tmp_path: Path) -> None:
     assert up.wait(second) == 0
     assert log_of(second, "a") == log_of(first, "a") == "7000 $x' input\n"
     assert past_run(second).can_replay
-
-
-@pytest.mark.parametrize("text", ["", '{"phase": "fin', "\0\0", "[]", "null"])
-@pytest.mark.parametrize("name", ["state.json", "plan.json", "spec.json"])
-def test_a_damaged_file_of_a_run_is_named_with_a_way_out(private_places: Path, name: str, text: str) -> None:
-    run = ended(private_places, "a", "20260101")
-    for file in ("state.json", "plan.json", "spec.json"):
-        (run.folder / file).write_text(text if file == name else "{}")
-    read: dict[str, Callable[[], object]] = {
-        "state.json": run.state,
-        "plan.json": run.plan,
-        "spec.json": lambda: load_saved(run),
-    }
-    with pytest.raises(ToolFailed, match=f'{name} of a run of "a" is damaged') as failure:
-        read[name]()
-    assert (failure.value.at, bool(failure.value.next)) == (str(run.folder / name), True)

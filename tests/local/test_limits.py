@@ -85,15 +85,6 @@ def test_the_limit_counts_all_that_a_process_starts(systemd: Systemd, tmp_path: 
 
 
 @pytest.mark.usefixtures("tmux")
-def test_a_death_for_other_reasons_is_not_laid_on_the_limit(
-    systemd: Systemd, tmp_path: Path, private_places: Path
-) -> None:
-    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    up(systemd, tmp_path, a=python(kill, limits={"memory": "100Mi"}))
-    assert [(item["status"], item["limit"]) for item in states(private_places)] == [(137, "")]
-
-
-@pytest.mark.usefixtures("tmux")
 def test_a_process_gets_no_more_cpu_than_its_limit(systemd: Systemd, tmp_path: Path, private_places: Path) -> None:
     burn = """if 1:
         import time

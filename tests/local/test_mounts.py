@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,17 @@ def test_files_beside_a_new_mount_point_stay_and_the_group_shares_it(tmp_path: P
     assert local_run.wait(run) == 0, log_of(run, "b")
     assert log_of(run, "b") == "shared\nmodel\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.txt", "model.pt"]
+
+
+def test_a_folder_at_the_root_is_there_for_the_process_alone(tmp_path: Path) -> None:
+    at = Path("/symph-no-such-folder")
+    names = sorted([*os.listdir("/"), at.name])  # noqa: PTH208 - names only
+    looks = {"cmds": [f"echo 1 >{at}/x", f"cat {at}/x", "ls -A /", "pwd"], **mounted(at)}
+    run = start(tmp_path, volumes=SCRATCH, processes={"a": looks}, local={"tty": False})
+    assert local_run.wait(run) == 0, log_of(run, "a")
+    one, *seen, folder = log_of(run, "a").splitlines()
+    assert (one, sorted(seen), folder) == ("1", names, str(tmp_path))
+    assert not at.exists()
 
 
 def test_a_mount_point_stays_as_long_as_a_run_uses_it(tmp_path: Path) -> None:

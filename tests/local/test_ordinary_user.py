@@ -104,16 +104,11 @@ def test_files_and_volumes_stand_where_a_pod_has_them(free: Person) -> None:
     )
     seen = json.loads(log_of(free, "a"))
     assert (seen["config"], seen["secret"]) == ("conf", "s3cret")
+    # The process has no rights of the namespace.
+    assert (seen["uid"], [int(word, 16) for word in seen["capabilities"]]) == (int(free.run("id", "-u").stdout), [0])
     assert log_of(free, "b").strip() == "shared"
     assert not Path("/etc/symph/config/a.txt").exists()
     assert not Path("/mnt/from-a").exists()
-
-
-def test_processes_are_that_user_and_have_no_rights_of_the_namespace(free: Person) -> None:
-    free.symph("up", write(free, SPEC), "--wait")
-    seen = json.loads(log_of(free, "a"))
-    assert seen["uid"] == int(free.run("id", "-u").stdout)
-    assert [int(word, 16) for word in seen["capabilities"]] == [0]
 
 
 def test_without_user_namespaces_files_are_in_folders_and_commands_name_those(person: Person) -> None:

@@ -181,14 +181,6 @@ def test_two_runs_at_one_address_do_not_meet(tmp_path: Path) -> None:
     assert (first.plan().moved, list(second.plan().moved)) == ({}, ["x"])
 
 
-def test_moved_ports_are_no_difference_to_the_pod(tmp_path: Path) -> None:
-    with listener("127.0.0.1") as port:
-        probe = {"tcp": {"port": port}}
-        data = _data(experiment_of(port, fixed=True, args=["--port=$(SYMPH_X_PORT)", str(port)], ready=probe))
-        result = compare(from_data({**data, "local": {"ports": "moved"}}), {}, tmp_path, probes=False)
-    assert (result.processes, result.differences) == (2, ())
-
-
 def test_a_probe_asks_the_port_that_moved(tmp_path: Path) -> None:
     with listener("127.0.0.1") as port:
         data = _data(experiment_of(port, fixed=True, ready={"tcp": {"port": port}}))

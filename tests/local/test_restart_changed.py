@@ -11,9 +11,8 @@ import pytest
 
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.local import up as local_run
-from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.scripts import read_environment
-from symphony_charts.local.run_folder import changes_of, rewrite
+from symphony_charts.local.run_folder import rewrite
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
@@ -77,13 +76,6 @@ def test_up_from_another_shell_restarts_nothing_and_says_what_stays(
     until(lambda: wrappers(run)[0] != before[0])
     script = (run.process_dir(0) / "start").read_text(encoding="utf-8")
     assert (read_environment(script)["PATH"], wrappers(run)[1]) == (path, before[1])
-
-
-def test_the_reason_of_a_restart_names_the_variable_and_not_its_value(tmp_path: Path) -> None:
-    run = start(tmp_path, processes=two("1"))
-    experiment = from_data({"name": "exp", "processes": two("s3cret")})
-    plan = plan_here(experiment, allocate(experiment), tmp_path, run.run_id, of_run=run)
-    assert [(change.name, change.reason) for change in changes_of(run, plan)] == [("a", "env V")]
 
 
 def test_a_dry_run_of_up_again_says_what_would_restart_and_restarts_nothing(
@@ -162,23 +154,6 @@ input()
     local_run.restart(run, [0, 1])
     until(lambda: log_of(run, "c") == "connected\nconnected\n")
     assert [item.restarts for item in run.state().processes] == [0, 0]
-
-
-def test_a_process_given_up_because_of_another_starts_after_that_was_restarted(tmp_path: Path) -> None:
-    first = "import os, sys; sys.exit(0 if os.path.exists('fixed') else 3)"
-    run = start(
-        tmp_path,
-        processes={
-            "a": python(first),
-            "b": {**python("print('ran', flush=True)"), "after": "a"},
-            "c": python("input()"),
-        },
-        local={"on_exit": "keep"},
-    )
-    until(lambda: run.state().processes[1].phase == "stopped")
-    (tmp_path / "fixed").touch()
-    local_run.restart(run, [0])
-    until(lambda: log_of(run, "b") == "ran\n")
 
 
 def test_a_supervisor_that_takes_over_keeps_the_order_of_a_restart(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.plan.records import Backoff
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, process_items
-from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until
 from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -130,22 +130,6 @@ def test_a_deadline_fails_a_process_whatever_retries_it_has(tmp_path: Path) -> N
     assert local_run.wait(run) == 1
     assert time.monotonic() - began < 20
     assert run.state().processes[0].restarts == 0
-
-
-def test_all_replicas_of_an_aim_have_to_succeed(tmp_path: Path) -> None:
-    program = python("import os, time; time.sleep(1.0 if os.environ['SYMPH_INDEX'] == '1' else 0)")
-    run = start(tmp_path, processes={"a": {**program, "replicas": 2}, "b": FOREVER}, done_when=["a"])
-    until(lambda: phases(run)[0] == "done")
-    assert run.is_live
-    assert local_run.wait(run) == 0
-    assert phases(run) == ["done", "done", "stopped"]
-
-
-def test_a_service_may_be_an_aim_of_its_own_success(tmp_path: Path) -> None:
-    service = {**python("pass"), "lifecycle": "service", "restart": "never"}
-    run = start(tmp_path, processes={"s": service, "b": FOREVER})
-    assert local_run.wait(run) == 1
-    assert failure_of(run) == "s"
 
 
 def test_a_supervisor_that_takes_over_restarts_what_waits_for_that(tmp_path: Path) -> None:

@@ -41,14 +41,10 @@ def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o644
 
 
-def test_a_tree_names_what_changed(tmp_path: Path) -> None:
+def test_a_tree_names_what_changed_and_leaves_other_files(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
     write_tree(tmp_path, {"a": b"1", "b/c": b"2"})
     assert write_tree(tmp_path, {"a": b"1", "b/c": b"3", "d": b"4"}) == ["b/c", "d"]
-
-
-def test_other_files_of_the_folder_stay(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("x")
-    write_tree(tmp_path, {"a": b"1"})
     assert (tmp_path / "mine").exists()
 
 

@@ -18,11 +18,6 @@ def test_each_folder_is_there_with_sorted_paths_and_no_leftovers(name: str) -> N
     assert not [path for path in files if "__pycache__" in path or path.endswith(".gitkeep")]
 
 
-def test_contents_are_the_bytes_on_disk() -> None:
-    for path, content in package_data.folder("chart-template").items():
-        assert (package_data.path("chart-template") / path).read_bytes() == content
-
-
 @pytest.mark.parametrize("name", ["examples", "", "..", "local/..", "chart-template/"])
 def test_nothing_else_is_given_out(name: str) -> None:
     with pytest.raises(NotFound, match="no data folder"):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.local.plan.records import ONE_ADDRESS, AddressRange, LocalPlan, candidate_ranges, range_at
+from symphony_charts.local.plan.records import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
 from symphony_charts.local.plan.replicas import replicas_here
 from symphony_charts.local.runs import Run, live_plans
 from symphony_charts.spec.model import Experiment
@@ -99,7 +99,12 @@ def _with_moves(
     experiment: Experiment, addresses: AddressRange, listeners: Sequence[_Listener], *, strict: bool
 ) -> RunAddresses:
     taken = {listener.service.name: listener for listener in listeners if not _is_free(addresses, listener)}
-    fixed = _fixed_ports(experiment)
+    fixed = {
+        name
+        for _, process in processes_of(experiment)
+        for name, port in (*process.binds.items(), *process.exposes.items())
+        if port is not None
+    }
     for name, blocked in taken.items():
         if name in fixed and strict:
             step = "end it, or let ports move with `local: {ports: moved}`"
@@ -116,7 +121,13 @@ def _with_moves(
 
 def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], notes: tuple[str, ...]) -> RunAddresses:
     """Put all pods at 127.0.0.1; ports that other programs or pods of this run use there move."""
-    given = {port for plan in live_plans() for port in _ports_of(plan)}
+    given = {
+        port
+        for plan in live_plans()
+        if plan.base_address == ONE_ADDRESS.address(0)
+        for name, usual in plan.ports.items()
+        for port in plan.moved.get(name, (usual,))
+    }
     others = _other_ports(experiment, {listener.service.port for listener in listeners} | given)
     ports: dict[str, list[int]] = {}
     messages = list(notes)
@@ -134,21 +145,6 @@ def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], note
     own = {listener.service.name: listener.service.port for listener in listeners}
     moved = {name: tuple(numbers) for name, numbers in ports.items() if set(numbers) != {own[name]}}
     return RunAddresses(addresses=ONE_ADDRESS, moved=moved, notes=tuple(messages))
-
-
-def _ports_of(plan: LocalPlan) -> Iterator[int]:
-    if plan.base_address == ONE_ADDRESS.address(0):
-        for name, port in plan.ports.items():
-            yield from plan.moved.get(name, (port,))
-
-
-def _fixed_ports(experiment: Experiment) -> set[str]:
-    return {
-        name
-        for _, process in processes_of(experiment)
-        for name, port in (*process.binds.items(), *process.exposes.items())
-        if port is not None
-    }
 
 
 def _other_ports(experiment: Experiment, avoid: set[int]) -> Iterator[int]:

@@ -87,7 +87,15 @@ class Environments:
                 *(Variable(key, value) for key, value in declared.items()),
                 *(Variable(key, value) for key, value in self._overrides(process, replica).items()),
             ],
-            {**self._facts(replica, secrets), Fact.ATTEMPT: attempt},
+            {
+                Fact.ADDRESS: replica.address,
+                Fact.INDEX: str(replica.index),
+                Fact.REPLICAS: str(replica.count),
+                Fact.RUN: self._machine.run_id,
+                Fact.CONFIG_DIR: config_dir(self._machine),
+                Fact.SECRETS_DIR: secrets,
+                Fact.ATTEMPT: attempt,
+            },
             self.addresses,
             replica.index,
         )
@@ -99,7 +107,9 @@ class Environments:
                 values.pop(variable, None)
             else:
                 values[variable] = text
-        named = {name: text for name, text in self._passed().items() if name not in values}
+        caller = self._machine.caller_env
+        passed = [name for name in self._experiment.local.pass_env if name in caller and name not in values]
+        named = {name: caller[name] for name in passed}
         for variable in pod_order(values):
             named[variable] = expand(values[variable], named)
         return {**self._given(replica.name, tty=tty), **named}, named
@@ -127,20 +137,6 @@ class Environments:
         caller = self._machine.caller_env
         given = {name: caller[name] for name in [*FROM_CALLER, *(["TERM"] if tty else [])] if name in caller}
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", **given, "HOSTNAME": pod}
-
-    def _passed(self) -> dict[str, str]:
-        caller = self._machine.caller_env
-        return {name: caller[name] for name in self._experiment.local.pass_env if name in caller}
-
-    def _facts(self, replica: Replica, secrets: str) -> dict[Fact, str]:
-        return {
-            Fact.ADDRESS: replica.address,
-            Fact.INDEX: str(replica.index),
-            Fact.REPLICAS: str(replica.count),
-            Fact.RUN: self._machine.run_id,
-            Fact.CONFIG_DIR: config_dir(self._machine),
-            Fact.SECRETS_DIR: secrets,
-        }
 
     def _gpus(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
         if not ids and CUDA_VISIBLE in self._experiment.local.pass_env:

@@ -117,7 +117,10 @@ class _Transition:
                     if slot in self._live:
                         self._end(slot)
             case events.TmuxGone(cause):
-                self._lose_tmux(cause)
+                # Processes without a terminal are no longer logged and cannot restart.
+                if self._phase == "running":
+                    self._cause = cause
+                    self._stop("failed")
             case events.Ended():
                 self._ended(event)
             case events.Readiness(slot, is_ready, why):
@@ -194,12 +197,6 @@ class _Transition:
                 self._end(slot)
             else:
                 self._follow_up(slot, restart_decision(process, self._planned[slot], process.status, self._backoff))
-
-    def _lose_tmux(self, cause: str) -> None:
-        """End processes that have lost their terminal: they are no longer logged and cannot restart."""
-        if self._phase == "running":
-            self._cause = cause
-            self._stop("failed")
 
     def _stop(self, reason: str) -> None:
         """End the run as the kubelet ends a pod: TERM to the main processes, grace period, KILL to everything."""
